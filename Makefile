@@ -1,0 +1,55 @@
+# `make up` runs a cluster, `make test` proves it; both set up all they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: up test lint unit bench clean
+
+up: $(VENV)/.runtime
+	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
+
+test: $(VENV)/.dev java lint unit
+
+lint: $(VENV)/.dev build/typing/minicontroller
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.policies -p minicontroller.controller
+	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest $(ARGS)
+
+bench: $(VENV)/.dev java
+	$(BIN)/python -m benchmarks $(ARGS)
+
+# The tests run a real ZooKeeper; `make up` needs no Java.
+.PHONY: java
+java:
+	@command -v java >/dev/null 2>&1 \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; } \
+	  || { echo "The tests run a real ZooKeeper: please install a Java runtime, 17 or newer (Debian: apt install default-jre-headless)." >&2; exit 1; }
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv; } \
+	  || { echo "minicontroller needs Python 3.11 or newer with venv (Debian: apt install python3-venv)." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable . --group dev
+	@touch $@ $(VENV)/.runtime
+
+clean:
+	rm -rf $(VENV) build
+
+# mypy follows no import hooks, so it finds the package by its name through this link.
+build/typing/minicontroller:
+	@mkdir -p build/typing && ln -sfn ../.. $@

@@ -1,0 +1,6 @@
+"""`python -m minicontroller` is the `minicontroller` command."""
+
+from .controller.cli import main
+
+if __name__ == "__main__":
+    main()

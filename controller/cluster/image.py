@@ -1,0 +1,142 @@
+"""The metadata image: what a node knows of the cluster at one moment.
+
+Rule: an image never changes. Whoever holds one may read it for as long as he likes; a change makes a new image that shares
+everything else with the old one (`immutables.Map`, a hash array mapped trie), so that it costs the same in a small cluster
+and in a large one. The controller's image is what ZooKeeper holds; a node's image is what the controller told it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from immutables import Map
+
+NO_LEADER = -1
+LEADER_DURING_DELETE = -2
+"""In UpdateMetadata: forget this partition (Kafka: LeaderAndIsr.LEADER_DURING_DELETE)."""
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+NO_TOPIC_ID = bytes(16)
+
+NO_CONFIGS: Mapping[str, str] = Map[str, str]()
+
+
+class Partition(msgspec.Struct, frozen=True, gc=False):
+    """One partition: its assignment (topic znode) and its state (state znode)."""
+
+    replicas: tuple[int, ...]
+    """Broker ids; the first is the preferred leader."""
+    leader: int = NO_LEADER
+    leader_epoch: int = -1
+    """-1 until the partition has a state."""
+    isr: tuple[int, ...] = ()
+    controller_epoch: int = 0
+    """Of the controller that wrote the state."""
+    partition_epoch: int = -1
+    """The version of the state znode; -1 until it exists."""
+    leader_recovery_state: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    offline_replicas: tuple[int, ...] = ()
+    """Known to a node's image only, from UpdateMetadata."""
+
+    @property
+    def has_state(self) -> bool:
+        return self.partition_epoch >= 0
+
+
+class Topic(msgspec.Struct, frozen=True, gc=False):
+    """One topic. Partition i is `partitions[i]`; ids are consecutive from 0."""
+
+    name: str
+    topic_id: bytes = NO_TOPIC_ID
+    """16 bytes."""
+    partitions: tuple[Partition, ...] = ()
+    configs: Mapping[str, str] = NO_CONFIGS
+    """The overrides; empty in a node's image, which is not told of them."""
+    marked_for_deletion: bool = False
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def replication_factor(self) -> int:
+        """Replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Every partition has a leader."""
+        return bool(self.partitions) and all(partition.leader >= 0 for partition in self.partitions)
+
+
+class Endpoint(msgspec.Struct, frozen=True, gc=False):
+    """Where a broker listens under one listener name."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: str = "PLAINTEXT"
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+
+
+class Broker(msgspec.Struct, frozen=True, gc=False):
+    """A registered broker."""
+
+    broker_id: int
+    endpoints: tuple[Endpoint, ...] = ()
+    rack: str | None = None
+    epoch: int = -1
+    """The czxid of its registration."""
+    shutting_down: bool = False
+    """In controlled shutdown: still registered, no longer electable."""
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
+
+
+class Image(msgspec.Struct, frozen=True):
+    """The cluster at one moment."""
+
+    topics: Map[str, Topic] = Map()
+    topic_names: Map[bytes, str] = Map()
+    """By topic id."""
+    brokers: Map[int, Broker] = Map()
+    controller_id: int = -1
+    controller_epoch: int = 0
+
+    def topic(self, name: str) -> Topic | None:
+        return self.topics.get(name)
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        name = self.topic_names.get(topic_id)
+        return None if name is None else self.topics.get(name)
+
+    def live_brokers(self) -> Iterator[Broker]:
+        """Those that can be elected, in the order of their ids."""
+        return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
+
+    def is_live(self, broker_id: int) -> bool:
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.shutting_down
+
+    def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
+        """This image with some topics put in the place of what was there and others left out."""
+        topics, names = self.topics.mutate(), self.topic_names.mutate()
+        for name in removed:
+            gone = topics.pop(name, None)
+            if gone is not None:
+                names.pop(gone.topic_id, None)
+        for topic in changed:
+            before = topics.get(topic.name)
+            if before is None or before.topic_id != topic.topic_id:
+                if before is not None:
+                    names.pop(before.topic_id, None)
+                if topic.topic_id != NO_TOPIC_ID:
+                    names[topic.topic_id] = topic.name
+            topics[topic.name] = topic
+        return msgspec.structs.replace(self, topics=topics.finish(), topic_names=names.finish())
+
+    def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
+        """This image with exactly these brokers."""
+        return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))

@@ -1,0 +1,28 @@
+"""Who asks, from where, in which version, and until when."""
+
+import msgspec
+
+
+class RequestContext(msgspec.Struct, kw_only=True, gc=False):
+    """Of one request, made when it is decoded and passed down the line."""
+
+    api_key: int
+    api_version: int
+    """The version in which the answer will be encoded."""
+    client_api_version: int
+    """The version that the client spoke: differs from `api_version` in a forwarded request."""
+    correlation_id: int
+    client_id: str | None
+    client_host: str
+    principal: str | None
+    """`User:alice`; None for a caller who is not authenticated (he is Kafka's `User:ANONYMOUS` where a name is needed)."""
+    listener: str
+    """The name of the listener on which the caller reached the node that holds his connection."""
+    forwarded: bool = False
+    """By an authenticated peer: never forwarded again."""
+    from_peer: bool = False
+    """The connection belongs to an authenticated node of this cluster."""
+    arrived: float = 0.0
+    """trio's clock, seconds."""
+    software: str = ""
+    """KIP-511, `name/version`; empty if the client never said."""

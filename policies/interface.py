@@ -1,0 +1,118 @@
+"""What the author of a policy imports (KIP-201, in Python): one class that is asked about every change of a topic.
+
+    from minicontroller.policies import CreateTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
+
+    class TeamPolicy(TopicManagementPolicy):
+        def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
+            if request.requested_state.replication_factor < 3:
+                raise PolicyViolation("Topics need replication factor 3, so that one broker can be restarted.")
+
+A policy judges frozen snapshots: it cannot change the request, and what it sees does not change while it looks. A method that
+returns allows; `PolicyViolation` refuses with its text, which the caller of the request reads; anything else that is raised
+refuses too (the policy is broken, and a broken policy must not let anything pass).
+"""
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class PolicyViolation(Exception):  # noqa: N818 - the name of KIP-201 and of Kafka's own exception
+    """The request is against the policy. The text reaches the caller as the message of POLICY_VIOLATION (44)."""
+
+
+class TopicState(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic as it is."""
+
+    num_partitions: int
+    replication_factor: int
+    """Replicas of partition 0."""
+    replica_assignments: Mapping[int, Sequence[int]]
+    """Partition to broker ids, the preferred leader first."""
+    configs: Mapping[str, str]
+    """The topic's own configs, without the broker's defaults."""
+    marked_for_deletion: bool = False
+    internal: bool = False
+
+
+class RequestedTopicState(TopicState, frozen=True, kw_only=True):
+    """A topic as it will be if the request is allowed: counts, replicas and configs are resolved, never -1."""
+
+    generated_replica_assignments: bool = False
+    """The controller chose the replicas; the request gave counts only."""
+
+
+class ClusterState(Protocol):
+    """The cluster before the request takes effect, earlier elements of the same batch included."""
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        """The topic, or None if there is none."""
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        """The names of the topics."""
+
+    @property
+    def cluster_size(self) -> int:
+        """How many brokers are registered."""
+
+
+class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What every request tells."""
+
+    topic: str
+    principal: str | None
+    """As Kafka writes it, `User:alice`; None if the caller is not authenticated."""
+    client_id: str | None = None
+    client_host: str = ""
+    api: str = ""
+    """Kafka's name of the API that the caller used, such as `IncrementalAlterConfigs`; `Metadata` for an automatic creation."""
+    validate_only: bool = False
+
+
+class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
+    requested_state: RequestedTopicState
+
+
+class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
+    """A change of configs, partitions or replicas. `requested_state` is the whole topic after the change; before it is
+    `cluster.topic_state(request.topic)`."""
+
+    requested_state: RequestedTopicState
+    config_operations: Mapping[str, str | None] | None = None
+    """For changes of configs: the keys that the request names, with the operand (None to delete one)."""
+
+
+class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
+    pass
+
+
+class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
+    delete_records_offsets: Mapping[int, int]
+    """Partition to the offset below which records go; -1 is the high watermark."""
+
+
+class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: allow
+    """Derive from this and override what you want to judge; what is not overridden is allowed.
+
+    One instance serves the whole life of the node; its methods are called one at a time.
+    """
+
+    def configure(self, configs: Mapping[str, str]) -> None:  # noqa: B027
+        """Called once, before anything else, with the node's configuration as written (secrets left out)."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Also asked for topics that are created automatically."""
+
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Configs, number of partitions, replicas."""
+
+    def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Asked before the topic is marked."""
+
+    def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Once a topic, with the partitions that the request names."""
+
+    def close(self) -> None:  # noqa: B027
+        """Called once, when the node stops."""
