@@ -1,0 +1,48 @@
+"""Who waits for which topic, and the waking of them.
+
+Rule: a waiter is woken by a change of what he waits for, never by a clock, and leaves no trace when he is cancelled.
+"""
+
+from collections.abc import Iterable
+
+import trio
+
+_CLUSTER = ""
+"""No topic has this name: the key of those who wait for brokers and controllers."""
+
+
+class Waiters:
+    """Parking lots by topic name; empty ones are not kept."""
+
+    def __init__(self) -> None:
+        self._lots: dict[str, trio.lowlevel.ParkingLot] = {}
+
+    def __len__(self) -> int:
+        return sum(len(lot) for lot in self._lots.values())
+
+    async def wait(self, name: str) -> None:
+        """Until the topic is named in `wake`. Cancellable."""
+        lot = self._lots.get(name)
+        if lot is None:
+            lot = self._lots[name] = trio.lowlevel.ParkingLot()
+        try:
+            await lot.park()
+        finally:
+            if not lot and self._lots.get(name) is lot:
+                del self._lots[name]
+
+    def wake(self, names: Iterable[str]) -> None:
+        """Everyone who waits for one of these topics looks again."""
+        if not self._lots:
+            return
+        for name in names:
+            lot = self._lots.get(name)
+            if lot is not None:
+                lot.unpark_all()
+
+    async def wait_cluster(self) -> None:
+        """Until `wake_cluster`. Cancellable."""
+        await self.wait(_CLUSTER)
+
+    def wake_cluster(self) -> None:
+        self.wake((_CLUSTER,))

@@ -1,0 +1,60 @@
+"""A node's own view of the cluster: what the controller last told it.
+
+Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by the same content without the wire), and reads
+answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from .completion import Waiters
+from .image import Broker, Image, Topic
+
+
+class MetadataCache:
+    """The current `Image` of a node, and the waiters for the next ones."""
+
+    def __init__(self) -> None:
+        self.image = Image()
+        self.waiters = Waiters()
+        self._listeners: list[Callable[[Image, Image], None]] = []
+
+    def on_change(self, listener: Callable[[Image, Image], None]) -> None:
+        """Call `listener(before, after)` after each change, in the event loop's thread."""
+        self._listeners.append(listener)
+
+    def apply(
+        self,
+        *,
+        controller_id: int,
+        controller_epoch: int,
+        brokers: Iterable[Broker] | None,
+        changed: Iterable[Topic] = (),
+        removed: Iterable[str] = (),
+    ) -> None:
+        """Move the image on. `brokers` replaces all of them (None: no change); topics are merged by name."""
+        before = self.image
+        changed, removed = list(changed), list(removed)
+        image = before.with_topics(changed, removed) if changed or removed else before
+        if brokers is not None:
+            image = image.with_brokers(brokers)
+        if (image.controller_id, image.controller_epoch) != (controller_id, controller_epoch):
+            image = msgspec.structs.replace(image, controller_id=controller_id, controller_epoch=controller_epoch)
+        self.image = image
+        self.waiters.wake(topic.name for topic in changed)
+        self.waiters.wake(removed)
+        if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
+            self.waiters.wake_cluster()
+        for listener in self._listeners:
+            listener(before, image)
+
+    async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
+        """Return once `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""
+        while not reached(self.image):
+            await self.waiters.wait(name)
+
+    async def wait_cluster(self, reached: Callable[[Image], bool]) -> None:
+        """Return once `reached` holds; it is asked now and whenever the brokers or the controller change."""
+        while not reached(self.image):
+            await self.waiters.wait_cluster()
