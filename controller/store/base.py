@@ -6,10 +6,11 @@ real server. Errors of the library behind a store never escape: they are one of 
 Data is `bytes` or None, and the two differ: Kafka writes null where it has nothing to say, and some of its readers take
 empty bytes for broken JSON.
 """
+# ruff: noqa: N818 - an error is named after what is the case, in ZooKeeper's words
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -45,6 +46,10 @@ class NodeNotEmpty(StoreError):
 
 class AccessDenied(StoreError):
     """The store's access control refuses this session."""
+
+
+class CommitTooLarge(StoreError):
+    """The operations weigh more than `max_commit_bytes`; nothing was sent."""
 
 
 class StoreUnavailable(StoreError):
@@ -102,6 +107,9 @@ class Check(msgspec.Struct, frozen=True, gc=False):
 
 Operation = Create | SetData | Delete | Check
 
+Result = Stat | str | None
+"""Of an operation: the path created (with its suffix if sequential), the new `Stat` of the data set, or None."""
+
 
 class Change(Enum):
     CREATED = "created"
@@ -118,7 +126,8 @@ class WatchEvent(msgspec.Struct, frozen=True):
 Watch = Callable[[WatchEvent], None]
 """Called once, in the event loop's thread, for the first change after the read that set it.
 
-When the session ends no watch fires: `Session.EXPIRED` is the news.
+The same callable set again on the same znode before it fired is still called once. A watch outlives a lost connection: what
+changed meanwhile is told after `Session.CONNECTED`. When the session ends no watch fires: `Session.EXPIRED` is the news.
 """
 
 
@@ -159,12 +168,12 @@ class Store(Protocol):
     async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
         """The children of many znodes, pipelined; None where one is missing."""
 
-    async def commit(self, operations: Sequence[Operation]) -> list[Stat | str | None]:
+    def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
         """All of the operations take effect, in order, or none.
 
-        Returns one result an operation: for `Create` the path created (with its suffix if sequential), for `SetData` the new
-        `Stat`, None otherwise. Raises NodeMissing, NodeExists, VersionConflict, NodeNotEmpty or AccessDenied, with `index` and
-        `path` of the operation that failed. The caller keeps a commit below `max_commit_bytes`.
+        The call starts the commit, the `await` fetches its results: one an operation. So several commits can be under way,
+        in the order of the calls. Await each of them: whatever went wrong is raised there. Raises NodeMissing, NodeExists,
+        VersionConflict, NodeNotEmpty or AccessDenied, with `index` and `path` of the operation that failed, or CommitTooLarge.
         """
 
     async def sync(self) -> None:
@@ -178,7 +187,10 @@ class Store(Protocol):
         """The most that the operations of one commit may weigh, measured by `weight`."""
 
     def abandon(self) -> None:
-        """Give the session up at once, from any thread: the last resort of a watchdog."""
+        """Give the session up at once, from any thread: the last resort of a watchdog. EXPIRED follows, then a new session."""
+
+    async def close(self) -> None:
+        """End the session for good: its ephemerals go, and every later call raises SessionExpired."""
 
 
 def weight(operation: Operation) -> int:

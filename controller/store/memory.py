@@ -1,0 +1,414 @@
+"""The embedded store: a tree of znodes in this process, for trying out and for tests.
+
+Rule: it keeps ZooKeeper's semantics, and the suite that proves it runs on ZooKeeper too. No method waits: a commit is a few
+dictionary operations, and its result is there when the call returns. Watches and session news are queued to the event loop,
+so that nobody is called back inside his own commit.
+"""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+import trio
+
+from .base import (
+    ANY_VERSION,
+    Change,
+    Check,
+    CommitTooLarge,
+    Create,
+    Delete,
+    Entry,
+    NodeExists,
+    NodeMissing,
+    NodeNotEmpty,
+    Operation,
+    Result,
+    Session,
+    SessionExpired,
+    SetData,
+    Stat,
+    StoreError,
+    StoreUnavailable,
+    VersionConflict,
+    Watch,
+    WatchEvent,
+    weight,
+)
+from .crossing import Crossing
+from .watches import WatchTable
+
+MAX_COMMIT_BYTES = 900_000
+"""As on ZooKeeper, so that what works here works there."""
+
+
+class Znode(msgspec.Struct, gc=False):
+    data: bytes | None
+    stat: Stat
+    children: set[str] | None = None
+    """Their full paths, the same strings as the keys of the tree: a name of its own would cost as much as the znode."""
+    born: int = 0
+    """How many children were ever created: the next sequential suffix."""
+
+
+Undo = tuple[Callable[..., None], tuple[Any, ...]]
+
+
+class Transaction:
+    """One commit under way: what it has done so far, how to take it back, and whom to tell when it holds."""
+
+    __slots__ = ("changes", "owner", "persistent", "time_ms", "tree", "undo", "zxid")
+
+    def __init__(self, tree: "MemoryTree", owner: "MemoryStore") -> None:
+        self.tree = tree
+        self.owner = owner
+        self.zxid = tree.zxid + 1
+        self.time_ms = int(tree.clock() * 1000)
+        # Every persistent znode that one commit creates has the same stat: they share it.
+        self.persistent = Stat(0, self.zxid, self.zxid, self.time_ms)
+        self.undo: list[Undo] = []
+        self.changes: list[tuple[str, Change, str]] = []
+
+    def create(self, operation: Create) -> str:
+        nodes, path = self.tree.nodes, operation.path
+        parent_path = parent_of(path)
+        parent = nodes.get(parent_path)
+        if parent is None:
+            raise NodeMissing(f"{parent_path} does not exist", path=path)
+        if parent.stat.ephemeral_owner:
+            raise StoreError(f"{parent_path} is ephemeral: it cannot have children", path=path)
+        if operation.sequential:
+            path = f"{path}{parent.born:010d}"
+        if path in nodes:
+            raise NodeExists(f"{path} exists", path=path)
+        stat = self.persistent
+        if operation.ephemeral:
+            stat = Stat(0, self.zxid, self.zxid, self.time_ms, self.owner.session_id)
+            self.owner.ephemerals.add(path)
+        nodes[path] = Znode(operation.data, stat)
+        if parent.children is None:
+            parent.children = set()
+        parent.children.add(path)
+        parent.born += 1
+        self.undo.append((self._undo_create, (path, parent)))
+        self.changes.append((path, Change.CREATED, parent_path))
+        return path
+
+    def set_data(self, operation: SetData) -> Stat:
+        node = self._matching(operation.path, operation.version)
+        before = node.data, node.stat
+        stat = node.stat
+        node.data = operation.data
+        node.stat = Stat(stat.version + 1, stat.czxid, self.zxid, stat.ctime_ms, stat.ephemeral_owner)
+        self.undo.append((self._undo_set, (node, before)))
+        self.changes.append((operation.path, Change.DATA, ""))
+        return node.stat
+
+    def delete(self, operation: Delete) -> None:
+        path = operation.path
+        node = self._matching(path, operation.version)
+        if node.children:
+            raise NodeNotEmpty(f"{path} has children", path=path)
+        parent_path = parent_of(path)
+        parent = self.tree.nodes[parent_path]
+        self._remove(path, parent)
+        self.undo.append((self._undo_delete, (path, node, parent)))
+        self.changes.append((path, Change.DELETED, parent_path))
+
+    def check(self, operation: Check) -> None:
+        self._matching(operation.path, operation.version)
+
+    def roll_back(self) -> None:
+        for undo, arguments in reversed(self.undo):
+            undo(*arguments)
+
+    def _matching(self, path: str, version: int) -> Znode:
+        node = self.tree.nodes.get(path)
+        if node is None:
+            raise NodeMissing(f"{path} does not exist", path=path)
+        if version not in (ANY_VERSION, node.stat.version):
+            raise VersionConflict(f"{path} has version {node.stat.version}, not {version}", path=path)
+        return node
+
+    def _remove(self, path: str, parent: Znode) -> None:
+        node = self.tree.nodes.pop(path)
+        assert parent.children is not None
+        parent.children.discard(path)
+        if not parent.children:
+            parent.children = None
+        if node.stat.ephemeral_owner:
+            self.tree.owner(node).ephemerals.discard(path)
+
+    def _undo_create(self, path: str, parent: Znode) -> None:
+        self._remove(path, parent)
+        parent.born -= 1
+
+    def _undo_set(self, node: Znode, before: tuple[bytes | None, Stat]) -> None:
+        node.data, node.stat = before
+
+    def _undo_delete(self, path: str, node: Znode, parent: Znode) -> None:
+        self.tree.nodes[path] = node
+        if parent.children is None:
+            parent.children = set()
+        parent.children.add(path)
+        if node.stat.ephemeral_owner:
+            self.tree.owner(node).ephemerals.add(path)
+
+
+APPLY: dict[type, Callable[[Transaction, Any], Result]] = {
+    Create: Transaction.create,
+    SetData: Transaction.set_data,
+    Delete: Transaction.delete,
+    Check: Transaction.check,
+}
+
+
+class MemoryTree:
+    """The znodes that the sessions of one process share.
+
+    `suspend`, `resume`, `expire` and `lose_reply` do to a session what a network and a server do to one of ZooKeeper.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self.zxid = 0
+        self.nodes: dict[str, Znode] = {"/": Znode(None, Stat(0, 0, 0, 0))}
+        self.sessions: dict[int, MemoryStore] = {}
+        self._last_session_id = 0
+
+    def suspend(self, store: "MemoryStore") -> None:
+        """The connection of this session breaks; the session lives on."""
+        store.enter(Session.SUSPENDED)
+
+    def resume(self, store: "MemoryStore") -> None:
+        """The connection of a suspended session is back: it hears what it missed."""
+        store.enter(Session.CONNECTED)
+
+    def expire(self, store: "MemoryStore") -> None:
+        """The session ends; the store opens a new one once its listeners have heard of it."""
+        self.end_session(store)
+        store.enter(Session.EXPIRED)
+
+    def lose_reply(self, store: "MemoryStore") -> None:
+        """The next commit of this session takes effect, but the connection breaks before its answer comes."""
+        store.reply_is_lost = True
+
+    def open_session(self, store: "MemoryStore") -> int:
+        self._last_session_id += 1
+        self.sessions[self._last_session_id] = store
+        return self._last_session_id
+
+    def end_session(self, store: "MemoryStore") -> None:
+        """Out with its watches and its ephemerals."""
+        if self.sessions.get(store.session_id) is not store:
+            return
+        store.watches.clear()
+        self.apply(store, [Delete(path) for path in sorted(store.ephemerals)])
+        del self.sessions[store.session_id]
+
+    def owner(self, node: Znode) -> "MemoryStore":
+        return self.sessions[node.stat.ephemeral_owner]
+
+    def apply(self, store: "MemoryStore", operations: Sequence[Operation]) -> list[Result]:
+        """All of it or nothing; then the watches."""
+        transaction = Transaction(self, store)
+        results: list[Result] = []
+        try:
+            for operation in operations:
+                results.append(APPLY[type(operation)](transaction, operation))  # noqa: PERF401 - the index of a failure
+        except StoreError as error:
+            transaction.roll_back()
+            error.index = len(results)
+            raise
+        self.zxid = transaction.zxid
+        for session in self.sessions.values():
+            if session.watches.data or session.watches.children:
+                session.notice(transaction.changes)
+        return results
+
+
+class MemoryStore:
+    """One session with a `MemoryTree`."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        self.tree = tree
+        self.watches = WatchTable()
+        self.ephemerals: set[str] = set()
+        self.reply_is_lost = False
+        self._session = Session.CONNECTED
+        self._session_id = tree.open_session(self)
+        self._closed = False
+        self._listeners: list[Callable[[Session], None]] = []
+        self._missed: list[Callable[[], None]] = []
+        self._crossing: Crossing | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+    @property
+    def session_id(self) -> int:
+        return self._session_id
+
+    @property
+    def max_commit_bytes(self) -> int:
+        return MAX_COMMIT_BYTES
+
+    def on_session(self, listener: Callable[[Session], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
+        self._require_session()
+        if watch is not None:
+            self._entrance()
+            self.watches.data.setdefault(path, {})[watch] = 0
+        return self._entry(path)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+        self._require_session()
+        return [self._entry(path) for path in paths]
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        self._require_session()
+        names = self._names(path)
+        if names is None:
+            raise NodeMissing(f"{path} does not exist", path=path)
+        if watch is not None:
+            self._entrance()
+            self.watches.children.setdefault(path, {})[watch] = 0
+        return names
+
+    async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
+        self._require_session()
+        return [self._names(path) for path in paths]
+
+    def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
+        try:
+            results = self._commit(operations)
+        except StoreError as error:
+            return failed(error)
+        return succeeded(results)
+
+    async def sync(self) -> None:
+        self._require_session()
+
+    async def ensure(self, path: str) -> None:
+        self._require_session()
+        missing = []
+        while path not in self.tree.nodes:
+            missing.append(path)
+            path = parent_of(path)
+        self.tree.apply(self, [Create(each) for each in reversed(missing)])
+
+    def abandon(self) -> None:
+        if self._crossing is None:
+            self.tree.expire(self)
+        else:
+            self._crossing.post(lambda: self.tree.expire(self))
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.tree.end_session(self)
+            self._session = Session.EXPIRED
+
+    def enter(self, state: Session) -> None:
+        """Another state of the session: it counts at once, the listeners hear of it soon."""
+        if self._closed:
+            return
+        if state is not Session.CONNECTED:
+            self._session = state
+        self._entrance().post(lambda: self._announce(state))
+
+    def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
+        """What a commit has changed, in its order."""
+        for path, change, parent in changes:
+            self._wake(path, change)
+            if parent:
+                self._wake(parent, Change.CHILDREN)
+
+    def _wake(self, path: str, change: Change) -> None:
+        for watch in self.watches.take(path, change):
+            call = partial(self._fire, watch, WatchEvent(path, change))
+            if self._session is Session.CONNECTED:
+                self._entrance().post(call)
+            else:
+                self._missed.append(call)
+
+    def _fire(self, watch: Watch, event: WatchEvent) -> None:
+        if not self._closed:
+            watch(event)
+
+    def _announce(self, state: Session) -> None:
+        if self._closed:
+            return
+        self._session = state
+        for listener in tuple(self._listeners):
+            listener(state)
+        if state is Session.EXPIRED:
+            self._missed.clear()
+            self._session_id = self.tree.open_session(self)
+            self.enter(Session.CONNECTED)
+        elif state is Session.CONNECTED:
+            missed, self._missed = self._missed, []
+            for call in missed:
+                call()
+
+    def _commit(self, operations: Sequence[Operation]) -> list[Result]:
+        self._require_session()
+        if sum(map(weight, operations)) > MAX_COMMIT_BYTES:
+            raise CommitTooLarge(f"{len(operations)} operations weigh more than {MAX_COMMIT_BYTES} bytes")
+        results = self.tree.apply(self, operations)
+        if self.reply_is_lost:
+            self.reply_is_lost = False
+            self.tree.suspend(self)
+            raise StoreUnavailable("The connection broke before the answer came")
+        return results
+
+    def _require_session(self) -> None:
+        if self._session is Session.CONNECTED:
+            return
+        if self._session is Session.SUSPENDED:
+            raise StoreUnavailable("The connection to the store is lost")
+        raise SessionExpired("The session has ended")
+
+    def _entrance(self) -> Crossing:
+        """Into the loop of whoever uses this session, which is running when he sets a watch."""
+        if self._crossing is None:
+            self._crossing = Crossing(trio.lowlevel.current_trio_token())
+        return self._crossing
+
+    def _entry(self, path: str) -> Entry | None:
+        node = self.tree.nodes.get(path)
+        return None if node is None else Entry(node.data, node.stat)
+
+    def _names(self, path: str) -> list[str] | None:
+        node = self.tree.nodes.get(path)
+        if node is None:
+            return None
+        skip = len(path) + 1 if path != "/" else 1
+        return sorted(child[skip:] for child in node.children or ())
+
+
+def parent_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+async def succeeded(results: list[Result]) -> list[Result]:
+    return results
+
+
+async def failed(error: StoreError) -> list[Result]:
+    raise error

@@ -1,0 +1,30 @@
+"""Which watches a session has set, and which of them a change wakes.
+
+Rule: a watch is taken out before it is called. Both stores keep their watches here, so both mean the same by "once".
+"""
+
+from .base import Change, Watch
+
+
+class WatchTable:
+    """The watches of one session by path, each with a number that its owner may remember (a transaction id)."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, dict[Watch, int]] = {}
+        """Woken by creation, change of data, and deletion."""
+        self.children: dict[str, dict[Watch, int]] = {}
+        """Woken by a change of the list, and by deletion."""
+
+    def take(self, path: str, change: Change) -> list[Watch]:
+        """Out with the watches that this change wakes."""
+        if change is Change.CHILDREN:
+            woken = self.children.pop(path, None)
+        elif change is Change.DELETED:
+            woken = {**self.data.pop(path, {}), **self.children.pop(path, {})}
+        else:
+            woken = self.data.pop(path, None)
+        return list(woken) if woken else []
+
+    def clear(self) -> None:
+        self.data.clear()
+        self.children.clear()
