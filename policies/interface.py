@@ -9,14 +9,17 @@
 
 A policy judges frozen snapshots: it cannot change the request, and what it sees does not change while it looks. A method that
 returns allows; `PolicyViolation` refuses with its text, which the caller of the request reads; anything else that is raised
-refuses too (the policy is broken, and a broken policy must not let anything pass).
+refuses too, and so does a method that returns something or takes longer than `policy.timeout.ms` (the policy is broken, and a
+broken policy must not let anything pass).
 """
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import force_setattr
 
 
 class PolicyViolation(Exception):  # noqa: N818 - the name of KIP-201 and of Kafka's own exception
@@ -35,6 +38,14 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     """The topic's own configs, without the broker's defaults."""
     marked_for_deletion: bool = False
     internal: bool = False
+
+    def __post_init__(self) -> None:
+        # Frozen all the way down: who was given a dict could change what others read later. Other mappings come read-only.
+        if type(self.replica_assignments) is dict:
+            rows = {partition: tuple(replicas) for partition, replicas in self.replica_assignments.items()}
+            force_setattr(self, "replica_assignments", MappingProxyType(rows))
+        if type(self.configs) is dict:
+            force_setattr(self, "configs", MappingProxyType(dict(self.configs)))
 
 
 class RequestedTopicState(TopicState, frozen=True, kw_only=True):
@@ -77,11 +88,16 @@ class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     """A change of configs, partitions or replicas. `requested_state` is the whole topic after the change; before it is
-    `cluster.topic_state(request.topic)`."""
+    `cluster.topic_state(request.topic)`.
+    """
 
     requested_state: RequestedTopicState
     config_operations: Mapping[str, str | None] | None = None
-    """For changes of configs: the keys that the request names, with the operand (None to delete one)."""
+    """For changes of configs: the keys that the request names, with the operand (None to delete one). None for other changes."""
+
+    def __post_init__(self) -> None:
+        if type(self.config_operations) is dict:
+            force_setattr(self, "config_operations", MappingProxyType(dict(self.config_operations)))
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
@@ -91,6 +107,10 @@ class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
     delete_records_offsets: Mapping[int, int]
     """Partition to the offset below which records go; -1 is the high watermark."""
+
+    def __post_init__(self) -> None:
+        if type(self.delete_records_offsets) is dict:
+            force_setattr(self, "delete_records_offsets", MappingProxyType(dict(self.delete_records_offsets)))
 
 
 class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: allow

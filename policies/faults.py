@@ -1,0 +1,53 @@
+"""Faults of foreign code, told in one sentence.
+
+Rule: a policy is somebody else's program. Whatever it raises while it is loaded becomes a `PolicyLoadError` that names the
+exception and the line of the policy that raised it, so that nobody needs a traceback to mend a file of his own.
+"""
+
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
+
+OURS = str(Path(__file__).parent)
+STDLIB = sysconfig.get_path("stdlib")
+
+
+class PolicyLoadError(Exception):
+    """The policy cannot be used: one sentence for whoever configured it."""
+
+
+@contextmanager
+def blaming(what_failed: str) -> Iterator[None]:
+    """Whatever is raised inside becomes a sentence that begins with `what_failed`."""
+    try:
+        yield
+    except (KeyboardInterrupt, PolicyLoadError):
+        raise
+    except BaseException as error:  # a policy's `sys.exit()` is its fault, not our end
+        raise PolicyLoadError(f"{what_failed}: {describe(error)}") from error
+
+
+def describe(error: BaseException) -> str:
+    """`ValueError: the text (config/policy.py:12)`."""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    summary = f"{type(error).__name__}: {' '.join(text.split())}" if text else type(error).__name__
+    place = _place(error)
+    return f"{summary} ({place})" if place else summary
+
+
+def _place(error: BaseException) -> str | None:
+    """The innermost line of the policy: not of the library that it called, nor of what called it."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{shown(error.filename)}:{error.lineno}"
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    foreign = [(file, line) for file, line in lines if not file.startswith((OURS, "<frozen "))]
+    own = [(file, line) for file, line in foreign if not file.startswith(STDLIB)] or foreign
+    return f"{shown(own[-1][0])}:{own[-1][1]}" if own else None
+
+
+def shown(file: str) -> str:
+    """The path as the reader would type it: relative to where he started the program, if it lies there."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file

@@ -1,0 +1,91 @@
+"""From `module:Class` or `path/to/file.py:Class` to the class.
+
+Rule: nothing is guessed. What cannot be found is a `PolicyLoadError` that says what was looked for, where, and what comes nearest.
+
+A file may import its neighbours: its folder comes last in `sys.path`, so that nothing installed is hidden by it. Nothing is
+written beside it (its folder may be read-only), and each load runs it anew, as it stands.
+"""
+
+import importlib
+import sys
+from difflib import get_close_matches
+from hashlib import sha256
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from .faults import PolicyLoadError, blaming
+
+
+def find_class(key: str, spec: str) -> type:
+    """The class that `spec`, the value of the configuration's `key`, names."""
+    place, _, name = spec.rpartition(":")
+    if not place or not name.isidentifier():
+        raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
+    module = _file(key, Path(place)) if place.endswith(".py") or "/" in place else _module(key, place)
+    with blaming(f"{key}: {place} fails when asked for {name}"):
+        found = getattr(module, name, None)
+    if isinstance(found, type):
+        return found
+    raise PolicyLoadError(f"{key}: {place} has no class {name}{_nearest_class(module, name)}")
+
+
+def _respelt(spec: str) -> str:
+    """Java's way to name a class, and a path without one, are the likely slips."""
+    module, _, name = spec.rpartition(".")
+    if name == "py":
+        return f": which class of {spec} is the policy?"
+    return f"; did you mean {module}:{name}?" if module and name.isidentifier() and ":" not in spec else "."
+
+
+def _nearest_class(module: ModuleType, name: str) -> str:
+    classes = [known for known, value in vars(module).items() if isinstance(value, type)]
+    own = [known for known in classes if vars(module)[known].__module__ == module.__name__]
+    nearest = get_close_matches(name, classes, n=1) or own[:1]
+    return f"; did you mean {nearest[0]}?" if nearest else ", nor any other: name the file or module that defines it."
+
+
+def _module(key: str, name: str) -> ModuleType:
+    try:
+        with blaming(f"{key}: the module {name} cannot be imported"):
+            return importlib.import_module(name)
+    except PolicyLoadError as failure:
+        missing = failure.__cause__.name if isinstance(failure.__cause__, ModuleNotFoundError) else None
+        if missing is None or not f"{name}.".startswith(f"{missing}."):
+            raise  # the module is there; it is something that it imports that is not
+    file = Path(*name.split(".")).with_suffix(".py")
+    hint = f"did you mean {file}?" if file.is_file() else "install it, put its folder in PYTHONPATH, or name a file."
+    raise PolicyLoadError(f"{key}: there is no module {name}; {hint}")
+
+
+def _file(key: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise PolicyLoadError(f"{key}: there is no file {path.absolute()}{_nearest_file(path)}")
+    file = path.resolve()
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    # The name is of no module anybody could import, so that a file called json.py harms nobody.
+    name = f"policy_{file.stem}_{sha256(bytes(file)).hexdigest()[:8]}"
+    loader = _AsItStands(name, str(file))
+    with blaming(f"{key}: {path} cannot be loaded"):
+        module = module_from_spec(ModuleSpec(name, loader, origin=str(file)))
+        module.__file__ = str(file)
+        sys.modules[name] = module  # dataclasses, type hints and pickles look for it there
+        loader.exec_module(module)
+    return module
+
+
+def _nearest_file(path: Path) -> str:
+    siblings = [sibling.name for sibling in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    nearest = get_close_matches(path.name, siblings, n=1)
+    return f"; did you mean {path.parent / nearest[0]}?" if nearest else "; name a Python file that is there."
+
+
+class _AsItStands(SourceFileLoader):
+    """Never from a cache: bytecode of an older text with the same size and second would be taken for this one's."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code

@@ -1,0 +1,143 @@
+"""Policies in the shape of Kafka's older interfaces, as one `TopicManagementPolicy` (K201-9).
+
+Rule: an old policy sees here what it sees in Kafka, and nothing else.
+
+- `create.topic.policy.class.name`: a class with `validate(request_metadata)`, asked for created topics. Either the counts are
+  given or the replicas: what the request left to the controller shows as counts, and the replicas are None; for replicas named by
+  the request the counts are None. The configs are the request's.
+- `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed configs of topics and of brokers.
+  It sees only the keys that the request names, with the operands as sent: None for DELETE, the operand of APPEND and SUBTRACT and
+  not what comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
+
+`configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses, as everywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Protocol
+
+import msgspec
+
+from .interface import AlterTopicRequest, ClusterState, CreateTopicRequest, TopicManagementPolicy
+
+
+class ResourceType(IntEnum):
+    """Of what configs change; the numbers are those on the wire."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigResource(msgspec.Struct, frozen=True):
+    type: ResourceType
+    name: str
+    """The topic, or the broker's id; empty for the default of all brokers."""
+
+
+class CreateTopicMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What an old policy is told of a new topic."""
+
+    topic: str
+    num_partitions: int | None
+    replication_factor: int | None
+    replicas_assignments: Mapping[int, Sequence[int]] | None
+    configs: Mapping[str, str]
+
+
+class AlterConfigMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What an old policy is told of changed configs."""
+
+    resource: ConfigResource
+    configs: Mapping[str, str | None]
+
+
+class AlterBrokerConfigsRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of a broker's configs. KIP-201 leaves brokers alone, `alter.config.policy.class.name` does not: only a
+    `LegacyPolicies` is asked this.
+    """
+
+    broker: str
+    """The id, or empty for the default of all brokers."""
+    principal: str | None
+    config_operations: Mapping[str, str | None]
+    client_id: str | None = None
+    client_host: str = ""
+    api: str = ""
+    validate_only: bool = False
+
+
+class CreateTopicPolicy(Protocol):
+    """The shape of `create.topic.policy.class.name`; nothing needs to be derived from it."""
+
+    def validate(self, request_metadata: CreateTopicMetadata, /) -> None: ...
+
+
+class AlterConfigPolicy(Protocol):
+    """The shape of `alter.config.policy.class.name`; nothing needs to be derived from it."""
+
+    def validate(self, request_metadata: AlterConfigMetadata, /) -> None: ...
+
+
+class LegacyPolicies(TopicManagementPolicy):
+    """One policy of either kind, or both. What neither knows (deletions, partitions, replicas, records) is allowed."""
+
+    def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
+        self.create = create
+        self.alter = alter
+
+    @property
+    def policy_name(self) -> str:
+        return " and ".join(type(policy).__qualname__ for policy in (self.create, self.alter) if policy is not None)
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        for policy in (self.create, self.alter):
+            configure = getattr(policy, "configure", None)
+            if configure is not None:
+                configure(configs)
+
+    # What the old policy returns is handed on: whoever calls a policy takes anything but None for a broken one.
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        return None if self.create is None else self.create.validate(creation(request))
+
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:
+        operations = request.config_operations
+        if self.alter is None or operations is None or not _configs_change(request, cluster):
+            return None
+        return self.alter.validate(_alteration(ResourceType.TOPIC, request.topic, operations))
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if self.alter is None:
+            return None
+        return self.alter.validate(_alteration(ResourceType.BROKER, request.broker, request.config_operations))
+
+    def close(self) -> None:
+        with ExitStack() as both:  # the second is closed even where the first one fails
+            for policy in (self.alter, self.create):
+                close = getattr(policy, "close", None)
+                if close is not None:
+                    both.callback(close)
+
+
+def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
+    """The request as an old policy knows it."""
+    state, generated = request.requested_state, request.requested_state.generated_replica_assignments
+    return CreateTopicMetadata(
+        topic=request.topic,
+        num_partitions=state.num_partitions if generated else None,
+        replication_factor=state.replication_factor if generated else None,
+        replicas_assignments=None if generated else state.replica_assignments,
+        configs=state.configs,
+    )
+
+
+def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | None]) -> AlterConfigMetadata:
+    return AlterConfigMetadata(resource=ConfigResource(kind, name), configs=MappingProxyType(dict(operations)))
+
+
+def _configs_change(request: AlterTopicRequest, cluster: ClusterState) -> bool:
+    before = cluster.topic_state(request.topic)
+    # As dicts, because read-only mappings of different kinds are never equal.
+    return before is None or dict(before.configs) != dict(request.requested_state.configs)

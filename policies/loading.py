@@ -1,0 +1,140 @@
+"""From three configuration keys to the one policy of a node, or None.
+
+Rule: whatever is wrong with a policy is found here, before the node listens, and told in one sentence that names the key and what
+to do. That includes mistakes that would let everything pass in silence: a method that nobody calls because its name is misspelt,
+a method that cannot be called with what it is called with, a coroutine that nobody would await.
+"""
+
+import inspect
+import logging
+from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher
+from types import MappingProxyType
+from typing import Any
+
+from .faults import PolicyLoadError, blaming
+from .finding import find_class
+from .interface import TopicManagementPolicy
+from .legacy import LegacyPolicies
+
+POLICY_KEY = "topic.management.policy.class.name"
+CREATE_KEY = "create.topic.policy.class.name"
+ALTER_KEY = "alter.config.policy.class.name"
+
+SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.key")
+"""In the names of Kafka's secrets, those of listeners included (`listener.name.internal.plain.sasl.jaas.config`)."""
+
+JUDGEMENTS = ("validate_create_topic", "validate_alter_topic", "validate_delete_topic", "validate_delete_records")
+ARGUMENTS = {**dict.fromkeys(JUDGEMENTS, 2), "validate": 1, "configure": 1, "close": 0}
+"""What each method of a policy, new or old, is called with."""
+MISSPELT = 0.9
+"""Likeness from which a name is taken for one of ours: some letter more or less, or Java's spelling."""
+
+logger = logging.getLogger("minicontroller.policy")
+
+
+def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -> TopicManagementPolicy | None:
+    """The policy that the configuration names, configured and ready; None where it names none.
+
+    Args:
+        configs: the node's configuration as written; the policy is configured with it.
+        secrets: keys that the policy must not see, beside those whose names say so.
+
+    Error handling: `PolicyLoadError`, and nothing else.
+
+    """
+    old = [key for key in (CREATE_KEY, ALTER_KEY) if key in configs]
+    visible = without_secrets(configs, secrets)
+    if POLICY_KEY not in configs:
+        return _legacy(old, visible) if old else None
+    if old:
+        raise PolicyLoadError(
+            f"{' and '.join(old)} cannot stand beside {POLICY_KEY}: keep either, "
+            "or move what the older policy judges into the newer one."
+        )
+    policy = _instance(POLICY_KEY, configs[POLICY_KEY].strip())
+    _configure(POLICY_KEY, policy, visible)
+    assert isinstance(policy, TopicManagementPolicy)
+    return policy
+
+
+def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:
+    """What a policy may see of the node's configuration: it needs no passwords to judge topics."""
+    return MappingProxyType(
+        {
+            key: value
+            for key, value in configs.items()
+            if key not in secrets and not any(word in key.lower() for word in SECRET_WORDS)
+        }
+    )
+
+
+def _legacy(keys: list[str], configs: Mapping[str, str]) -> LegacyPolicies:
+    policies: dict[str, Any] = {}
+    for key in keys:
+        logger.warning(
+            "%s is deprecated: derive from TopicManagementPolicy instead, and name it in %s.", key, POLICY_KEY
+        )
+        policies[key] = _instance(key, configs[key].strip())
+        _configure(key, policies[key], configs)
+    return LegacyPolicies(create=policies.get(CREATE_KEY), alter=policies.get(ALTER_KEY))
+
+
+def _instance(key: str, spec: str) -> object:
+    kind = find_class(key, spec)
+    if key == POLICY_KEY:
+        _check_new(key, kind)
+    else:
+        _check_old(key, kind)
+    for method, arguments in ARGUMENTS.items():
+        _check_call(key, kind, method, arguments)
+    with blaming(f"{key}: {kind.__name__} cannot be made (it is called without arguments)"):
+        instance: object = kind()
+    return instance
+
+
+def _configure(key: str, policy: Any, configs: Mapping[str, str]) -> None:
+    if hasattr(policy, "configure"):
+        with blaming(f"{key}: {type(policy).__name__} fails in configure"):
+            policy.configure(configs)
+
+
+def _check_new(key: str, kind: type) -> None:
+    if not issubclass(kind, TopicManagementPolicy):
+        older = (
+            f" (a class with only validate belongs to {CREATE_KEY} or {ALTER_KEY})" if hasattr(kind, "validate") else ""
+        )
+        raise PolicyLoadError(
+            f"{key}: {kind.__name__} must be derived from minicontroller.policies.TopicManagementPolicy{older}."
+        )
+    missing = [name for name in JUDGEMENTS if getattr(kind, name) is getattr(TopicManagementPolicy, name)]
+    for name in missing:
+        for other in dir(kind):
+            if other not in JUDGEMENTS and other.startswith("validate") and _likeness(name, other) >= MISSPELT:
+                raise PolicyLoadError(f"{key}: {kind.__name__}.{other} is never called; did you mean {name}?")
+
+
+def _check_old(key: str, kind: type) -> None:
+    if issubclass(kind, TopicManagementPolicy):
+        raise PolicyLoadError(f"{key}: {kind.__name__} is a TopicManagementPolicy: name it in {POLICY_KEY} instead.")
+    if not callable(getattr(kind, "validate", None)):
+        raise PolicyLoadError(f"{key}: {kind.__name__} must have a method validate(self, request_metadata).")
+
+
+def _check_call(key: str, kind: type, name: str, arguments: int) -> None:
+    method = getattr(kind, name, None)
+    if not inspect.isfunction(method):
+        return  # absent, or of a kind that only a call can prove
+    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        raise PolicyLoadError(f"{key}: {kind.__name__}.{name} must be a plain function: nobody awaits or iterates it.")
+    static = isinstance(inspect.getattr_static(kind, name), staticmethod)
+    try:
+        inspect.signature(method).bind(*[None] * (arguments + (not static)))
+    except TypeError as error:
+        raise PolicyLoadError(
+            f"{key}: {kind.__name__}.{name} must take {arguments} arguments beside self ({error})."
+        ) from error
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, one.replace("_", "").lower(), other.replace("_", "").lower()).ratio()

@@ -1,0 +1,95 @@
+"""Snapshots from plain values: what the controller, a back-test and the tests of a policy build their states with.
+
+Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the controller keeps them; counts are
+derived from them in this one place, so that a state cannot contradict itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from .interface import RequestedTopicState, TopicState
+
+NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
+
+
+class ReplicaAssignments(Mapping[int, Sequence[int]]):
+    """Partition to broker ids, in the order of the partitions, over rows that somebody else keeps: free to make."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: tuple[tuple[int, ...], ...]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, partition: object) -> Sequence[int]:
+        if isinstance(partition, int) and 0 <= partition < len(self._rows):
+            return self._rows[partition]
+        raise KeyError(partition)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._rows)))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return repr(dict(enumerate(self._rows)))
+
+
+def topic_state(
+    replicas: Sequence[Sequence[int]],
+    configs: Mapping[str, str] = NO_CONFIGS,
+    *,
+    marked_for_deletion: bool = False,
+    internal: bool = False,
+) -> TopicState:
+    """A topic as it is: row i holds the broker ids of partition i, the preferred leader first."""
+    rows = tuple(map(tuple, replicas))
+    return TopicState(
+        num_partitions=len(rows),
+        replication_factor=len(rows[0]) if rows else 0,
+        replica_assignments=ReplicaAssignments(rows),
+        configs=configs,
+        marked_for_deletion=marked_for_deletion,
+        internal=internal,
+    )
+
+
+def requested_state(
+    replicas: Sequence[Sequence[int]],
+    configs: Mapping[str, str] = NO_CONFIGS,
+    *,
+    generated_replica_assignments: bool = True,
+    marked_for_deletion: bool = False,
+    internal: bool = False,
+) -> RequestedTopicState:
+    """A topic as it will be. `generated_replica_assignments` is false where the request itself named the replicas."""
+    rows = tuple(map(tuple, replicas))
+    return RequestedTopicState(
+        num_partitions=len(rows),
+        replication_factor=len(rows[0]) if rows else 0,
+        replica_assignments=ReplicaAssignments(rows),
+        configs=configs,
+        marked_for_deletion=marked_for_deletion,
+        internal=internal,
+        generated_replica_assignments=generated_replica_assignments,
+    )
+
+
+class ClusterSnapshot(msgspec.Struct, frozen=True):
+    """A `ClusterState` of topics given one by one: for the tests of a policy, and for judging recorded history."""
+
+    known_topics: Mapping[str, TopicState] = MappingProxyType({})
+    cluster_size: int = 1
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        return self.known_topics.get(topic)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, state in self.known_topics.items()
+            if (include_internal or not state.internal)
+            and (include_marked_for_deletion or not state.marked_for_deletion)
+        )
