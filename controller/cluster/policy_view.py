@@ -1,0 +1,81 @@
+"""The image as a policy sees it.
+
+Rule: a view never changes and never copies the cluster. It is made of the image that the next change is planned against, so it
+shows what is accepted but not yet committed; states are made when they are asked for, and once for each version of a topic.
+"""
+
+import msgspec
+
+from ...policies.interface import ClusterState, RequestedTopicState, TopicState
+from ...policies.states import requested_state, topic_state
+from .image import Image, Topic
+
+
+class TopicStates:
+    """Remembers the state of each topic for as long as the topic stays the same. One for all views of a controller."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Topic, TopicState]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, topic: Topic) -> TopicState:
+        known = self._known.get(topic.name)
+        if known is not None and known[0] is topic:
+            return known[1]
+        state = topic_state(
+            [partition.replicas for partition in topic.partitions],
+            topic.configs,
+            marked_for_deletion=topic.marked_for_deletion,
+            internal=topic.is_internal,
+        )
+        self._known[topic.name] = topic, state
+        return state
+
+    def forget_beyond(self, topics: int) -> None:
+        """Deleted topics are not forgotten one by one: everything is, when too much has gathered."""
+        if len(self._known) > 2 * topics + 1000:
+            self._known.clear()
+
+
+class ImageView(msgspec.Struct, frozen=True):
+    """A `ClusterState`; safe to read from the policy's thread, because an image never changes."""
+
+    image: Image
+    states: TopicStates
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        found = self.image.topics.get(topic)
+        return None if found is None else self.states.of(found)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, topic in self.image.topics.items()
+            if (include_marked_for_deletion or not topic.marked_for_deletion)
+            and (include_internal or not topic.is_internal)
+        )
+
+    @property
+    def cluster_size(self) -> int:
+        return len(self.image.brokers)
+
+
+def view(image: Image, states: TopicStates) -> ClusterState:
+    """The cluster of `image`, as it is before the request that is about to be judged."""
+    states.forget_beyond(len(image.topics))
+    return ImageView(image, states)
+
+
+def requested(topic: Topic, *, generated_replica_assignments: bool = False) -> RequestedTopicState:
+    """The topic as it will be. `generated_replica_assignments`: the controller chose (some of) the replicas, not the request."""
+    return requested_state(
+        [partition.replicas for partition in topic.partitions],
+        topic.configs,
+        generated_replica_assignments=generated_replica_assignments,
+        marked_for_deletion=topic.marked_for_deletion,
+        internal=topic.is_internal,
+    )
