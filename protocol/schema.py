@@ -1,0 +1,309 @@
+"""How a message is declared: once, as a `WireStruct` whose annotations tell the versions in which Kafka puts each field on the wire.
+
+    @message(19, "request", versions=(0, 7), flexible=5)
+    class CreateTopicsRequest(WireStruct):
+        topics: list[CreatableTopic] = []
+        timeout_ms: Int32 = 60000
+        validate_only: Annotated[bool, since(1)] = False
+
+A type checker sees plain `int`, `str`, `bytes`, `list[...]`. Fields stand in wire order and have Kafka's defaults. A field that a
+version lacks is dropped when it is `ignorable`, else it must have its default. `X | None` is nullable in every version, or from
+`nullable_since`. The decorator checks the declaration at import; `compiler` turns it into code when a version is first used.
+"""
+
+from collections.abc import Callable, Iterator
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+ZERO_UUID = bytes(16)  # Kafka: Uuid.ZERO_UUID, "no id"
+
+
+class WireStruct(msgspec.Struct, kw_only=True):
+    """A message, or a struct inside one."""
+
+    unknown_tags: dict[int, bytes] | None = None  # tagged fields that are not declared here, kept as they came
+
+
+# --- what stands on the wire ---------------------------------------------------------------------------------------------
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """A type of fixed size: `code` is its letter in the `struct` module, `size` its bytes."""
+
+    code: str
+    size: int
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A string: UTF-8 behind its length."""
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """Bytes, records included, behind their length."""
+
+
+class Nested(msgspec.Struct, frozen=True):
+    """A struct in place, or, nullable, behind a byte that tells whether it is there."""
+
+    cls: type[WireStruct]
+
+
+class Array(msgspec.Struct, frozen=True):
+    """Elements behind their count; no element is null."""
+
+    element: Fixed | Text | Blob | Nested
+
+
+Kind = Fixed | Text | Blob | Nested | Array
+
+UUID = Fixed("16s", 16)
+BOOL = Fixed("?", 1)
+FLOAT64 = Fixed("d", 8)
+
+Int8 = Annotated[int, Fixed("b", 1)]
+Int16 = Annotated[int, Fixed("h", 2)]
+UInt16 = Annotated[int, Fixed("H", 2)]
+Int32 = Annotated[int, Fixed("i", 4)]
+Int64 = Annotated[int, Fixed("q", 8)]
+Uuid = Annotated[bytes, UUID]
+
+# Python types that need no annotation to be a wire type.
+PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOAT64}
+
+
+# --- what an annotation may say of a field -------------------------------------------------------------------------------
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """One word of a field's annotation."""
+
+    word: Literal["since", "until", "nullable_since", "tag", "ignorable", "classic"]
+    number: int = 0
+
+
+def since(version: int) -> Mark:
+    """The field is on the wire from this version on."""
+    return Mark("since", version)
+
+
+def until(version: int) -> Mark:
+    """The last version that has the field."""
+    return Mark("until", version)
+
+
+def nullable_since(version: int) -> Mark:
+    """Null is allowed from this version on only."""
+    return Mark("nullable_since", version)
+
+
+def tagged(tag: int) -> Mark:
+    """The field is a tagged one: absent while it has its default."""
+    return Mark("tag", tag)
+
+
+ignorable = Mark("ignorable")  # versions that lack the field drop its value silently
+classic = Mark("classic")  # never in the compact form, even in flexible versions: the request header's client id
+
+
+# --- what the compiler reads ---------------------------------------------------------------------------------------------
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field as declared."""
+
+    name: str
+    kind: Kind
+    default: Any
+    first: int = 0
+    last: int = 32767
+    nullable_since: int | None = None
+    tag: int | None = None
+    ignorable: bool = False
+    classic: bool = False
+
+    def present(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    def nullable(self, version: int) -> bool:
+        return self.nullable_since is not None and version >= self.nullable_since
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """A struct as declared, with what it inherits from its message: `flexible` is the first version with compact forms and tags."""
+
+    cls: type[WireStruct]
+    fields: tuple[Field, ...]
+    api_key: int
+    role: str
+    min_version: int
+    max_version: int
+    flexible: int
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible
+
+    def on_wire(self, version: int) -> list[Field]:
+        """The untagged fields, in order."""
+        return [field for field in self.fields if field.present(version) and field.tag is None]
+
+    def tagged(self, version: int) -> list[Field]:
+        return sorted(
+            (field for field in self.fields if field.present(version) and field.tag is not None),
+            key=lambda field: field.tag or 0,
+        )
+
+    def missing(self, version: int) -> list[Field]:
+        """The fields that this version cannot carry and that must not be lost silently."""
+        return [field for field in self.fields if not field.present(version) and not field.ignorable]
+
+
+NEVER = 32768  # greater than any version
+LAYOUTS: dict[type[WireStruct], Layout] = {}
+
+S = TypeVar("S", bound=WireStruct)
+Role = Literal["request", "response", "header"]
+
+
+def message(
+    api_key: int, role: Role, *, versions: tuple[int, int], flexible: int | None
+) -> Callable[[type[S]], type[S]]:
+    """Declare the class, and every struct inside it, as the request or response of an API.
+
+    Raises:
+        TypeError: the declaration contradicts itself; the message names class and field.
+    """
+    first_flexible = NEVER if flexible is None else flexible
+
+    def declare(cls: type[S]) -> type[S]:
+        for struct in _with_structs_inside(cls, ()):
+            # A struct that request and response share, such as a cursor, keeps what the first of them said.
+            layout = Layout(struct, _fields(struct), api_key, role, *versions, first_flexible)
+            known = LAYOUTS.setdefault(struct, layout)
+            if (known.min_version, known.max_version, known.flexible) != (*versions, first_flexible):
+                raise TypeError(f"{struct.__name__}: shared by messages of different versions")
+            _check(layout)
+        return cls
+
+    return declare
+
+
+def layout_of(cls: type[WireStruct]) -> Layout:
+    """What is declared about a message or a struct inside one.
+
+    Raises:
+        LookupError: the class belongs to no message.
+    """
+    try:
+        return LAYOUTS[cls]
+    except KeyError:
+        raise LookupError(f"{cls.__name__} is part of no declared message") from None
+
+
+def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False) -> int:
+    """The fewest bytes a value takes: what bounds the count of an array by the bytes that are left."""
+    match kind:
+        case Fixed(size=size):
+            return size
+        case Text():
+            return 1 if compact else 2
+        case Blob() | Array():
+            return 1 if compact else 4
+        case Nested(cls=cls):
+            layout = LAYOUTS[cls]
+            fields = layout.on_wire(version)
+            inner = sum(min_size(f.kind, version, compact=compact, nullable=f.nullable(version)) for f in fields)
+            return 1 if nullable else inner + int(layout.is_flexible(version))
+
+
+def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], ...]) -> Iterator[type[WireStruct]]:
+    """Innermost first, so that a struct's size is known before its array is checked."""
+    if cls in outer:
+        raise TypeError(f"{cls.__name__}: contains itself, so its depth has no bound")
+    for field in _fields(cls):
+        inner = field.kind.element if isinstance(field.kind, Array) else field.kind
+        if isinstance(inner, Nested):
+            yield from _with_structs_inside(inner.cls, (*outer, cls))
+    yield cls
+
+
+def _fields(cls: type[WireStruct]) -> tuple[Field, ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    return tuple(
+        _field(cls, info, hints[info.name]) for info in msgspec.structs.fields(cls) if info.name != "unknown_tags"
+    )
+
+
+def _field(cls: type[WireStruct], info: msgspec.structs.FieldInfo, hint: Any) -> Field:
+    where = f"{cls.__name__}.{info.name}"
+    marks: dict[str, int] = {}
+    if get_origin(hint) is Annotated:
+        hint, *words = get_args(hint)
+        marks = {word.word: word.number for word in words if isinstance(word, Mark)}
+        fixed = [word for word in words if isinstance(word, Fixed)]
+        if fixed:
+            hint = Annotated[hint, fixed[0]]
+    optional = get_origin(hint) in (Union, UnionType)
+    if optional:
+        (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)
+    if "nullable_since" in marks and not optional:
+        raise TypeError(f"{where}: nullable_since belongs to a type that allows None")
+    return Field(
+        name=info.name,
+        kind=_kind(where, hint),
+        default=_default(where, info),
+        first=marks.get("since", 0),
+        last=marks.get("until", 32767),
+        nullable_since=marks.get("nullable_since", 0) if optional else None,
+        tag=marks.get("tag"),
+        ignorable="ignorable" in marks,
+        classic="classic" in marks,
+    )
+
+
+def _kind(where: str, hint: Any) -> Kind:
+    if get_origin(hint) is Annotated:
+        return next(word for word in get_args(hint) if isinstance(word, Fixed))
+    if get_origin(hint) is list:
+        element = _kind(where, get_args(hint)[0])
+        if isinstance(element, Array):
+            raise TypeError(f"{where}: an array of arrays is not Kafka's protocol")
+        return Array(element)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, WireStruct):
+        return Nested(hint)
+    raise TypeError(f"{where}: {hint} is no wire type")
+
+
+def _default(where: str, info: msgspec.structs.FieldInfo) -> Any:
+    if info.default is not msgspec.NODEFAULT:
+        return info.default
+    if info.default_factory is not msgspec.NODEFAULT:
+        return info.default_factory()
+    raise TypeError(f"{where}: every field has a default")
+
+
+def _check(layout: Layout) -> None:
+    tags = [field.tag for field in layout.fields if field.tag is not None]
+    if len(tags) != len(set(tags)):
+        raise TypeError(f"{layout.cls.__name__}: a tag is used twice")
+    for field in layout.fields:
+        where = f"{layout.cls.__name__}.{field.name}"
+        if field.tag is not None and field.first < layout.flexible:
+            raise TypeError(f"{where}: only flexible versions have tagged fields")
+        if not field.first <= min(field.last, layout.max_version):
+            raise TypeError(f"{where}: no version has this field")
+        if field.default is None and field.nullable_since is None:
+            raise TypeError(f"{where}: null is not allowed, so it cannot be the default")
+        if isinstance(field.kind, Array):
+            _check_element_size(where, field, layout)
+
+
+def _check_element_size(where: str, field: Field, layout: Layout) -> None:
+    """An element of no size would let a count of 2**31 stand in five bytes."""
+    element = field.kind.element if isinstance(field.kind, Array) else field.kind
+    for version in range(max(field.first, layout.min_version), min(field.last, layout.max_version) + 1):
+        if min_size(element, version, compact=layout.is_flexible(version)) == 0:
+            raise TypeError(f"{where}: an element takes no bytes in version {version}")
