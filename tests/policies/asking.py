@@ -1,0 +1,57 @@
+"""Requests as the tests of policies ask them: everything has a value, each test names what matters to it."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from minicontroller.policies import (
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    TopicState,
+)
+from minicontroller.policies.states import NO_CONFIGS, ClusterSnapshot, requested_state
+
+THREE_TIMES_THREE = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
+ALICE = "User:alice"
+
+
+def cluster(topics: Mapping[str, TopicState] = MappingProxyType({}), size: int = 3) -> ClusterSnapshot:
+    return ClusterSnapshot(topics, size)
+
+
+def create(
+    topic: str = "sales.orders.placed",
+    replicas: Sequence[Sequence[int]] = THREE_TIMES_THREE,
+    *,
+    generated: bool = True,
+    internal: bool = False,
+    configs: Mapping[str, str] = NO_CONFIGS,
+) -> CreateTopicRequest:
+    state = requested_state(replicas, configs, generated_replica_assignments=generated, internal=internal)
+    return CreateTopicRequest(topic=topic, principal=ALICE, api="CreateTopics", requested_state=state)
+
+
+def alter(
+    topic: str = "sales.orders.placed",
+    replicas: Sequence[Sequence[int]] = THREE_TIMES_THREE,
+    *,
+    principal: str | None = ALICE,
+    operations: Mapping[str, str | None] | None = None,
+    configs: Mapping[str, str] = NO_CONFIGS,
+) -> AlterTopicRequest:
+    return AlterTopicRequest(
+        topic=topic,
+        principal=principal,
+        api="IncrementalAlterConfigs",
+        requested_state=requested_state(replicas, configs),
+        config_operations=operations,
+    )
+
+
+def delete(topic: str = "sales.orders.placed", principal: str | None = ALICE) -> DeleteTopicRequest:
+    return DeleteTopicRequest(topic=topic, principal=principal, api="DeleteTopics")
+
+
+def delete_records(topic: str = "sales.orders.placed", principal: str | None = ALICE) -> DeleteRecordsRequest:
+    return DeleteRecordsRequest(topic=topic, principal=principal, api="DeleteRecords", delete_records_offsets={0: -1})

@@ -1,0 +1,81 @@
+"""What authors of policies build on. A failure here means that somebody's policy breaks."""
+
+import inspect
+
+import msgspec
+import pytest
+
+from minicontroller import policies
+from minicontroller.policies import TopicManagementPolicy
+
+FIELDS = {
+    "TopicState": [
+        "num_partitions",
+        "replication_factor",
+        "replica_assignments",
+        "configs",
+        "marked_for_deletion",
+        "internal",
+    ],
+    "RequestedTopicState": [
+        "num_partitions",
+        "replication_factor",
+        "replica_assignments",
+        "configs",
+        "marked_for_deletion",
+        "internal",
+        "generated_replica_assignments",
+    ],
+    "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only"],
+    "CreateTopicRequest": ["requested_state"],
+    "AlterTopicRequest": ["requested_state", "config_operations"],
+    "DeleteTopicRequest": [],
+    "DeleteRecordsRequest": ["delete_records_offsets"],
+}
+
+METHODS = {
+    "configure": ["self", "configs"],
+    "validate_create_topic": ["self", "request", "cluster"],
+    "validate_alter_topic": ["self", "request", "cluster"],
+    "validate_delete_topic": ["self", "request", "cluster"],
+    "validate_delete_records": ["self", "request", "cluster"],
+    "close": ["self"],
+}
+
+
+def public(kind: type) -> dict[str, object]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def test_names() -> None:
+    """What a policy imports comes from one place."""
+    assert set(policies.__all__) == {*FIELDS, "TopicManagementPolicy", "PolicyViolation", "ClusterState"}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields(name: str) -> None:
+    """States and requests carry what KIP-201 names, and who asks from where (K201-2, K201-4)."""
+    kind = getattr(policies, name)
+    inherited = FIELDS["PolicyRequest"] if name.endswith("Request") and name != "PolicyRequest" else []
+    assert sorted(kind.__struct_fields__) == sorted(inherited + FIELDS[name])
+    assert issubclass(kind, msgspec.Struct)
+    assert kind.__struct_config__.frozen
+
+
+def test_the_policy_has_the_methods_of_the_kip() -> None:
+    """A policy overrides these methods, and each of them has a default (K201-1)."""
+    assert {
+        name: list(inspect.signature(getattr(TopicManagementPolicy, name)).parameters) for name in METHODS
+    } == METHODS
+    assert public(TopicManagementPolicy).keys() == METHODS.keys()
+    TopicManagementPolicy()  # nothing is abstract
+
+
+def test_the_cluster_has_the_methods_of_the_kip() -> None:
+    """A policy may look at any topic, at all names and at the number of brokers (K201-3)."""
+    assert public(policies.ClusterState).keys() == {"topic_state", "topics", "cluster_size"}
+    topics = inspect.signature(policies.ClusterState.topics).parameters
+    assert {name: parameter.default for name, parameter in topics.items() if name != "self"} == {
+        "include_internal": False,
+        "include_marked_for_deletion": False,
+    }
