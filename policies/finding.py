@@ -72,7 +72,11 @@ def _file(key: str, path: Path) -> ModuleType:
         module = module_from_spec(ModuleSpec(name, loader, origin=str(file)))
         module.__file__ = str(file)
         sys.modules[name] = module  # dataclasses, type hints and pickles look for it there
-        loader.exec_module(module)
+        try:
+            loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     return module
 
 

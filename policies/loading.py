@@ -25,7 +25,12 @@ SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.k
 """In the names of Kafka's secrets, those of listeners included (`listener.name.internal.plain.sasl.jaas.config`)."""
 
 JUDGEMENTS = ("validate_create_topic", "validate_alter_topic", "validate_delete_topic", "validate_delete_records")
-ARGUMENTS = {**dict.fromkeys(JUDGEMENTS, 2), "validate": 1, "configure": 1, "close": 0}
+ARGUMENTS = {
+    **dict.fromkeys(JUDGEMENTS, ("request", "cluster")),
+    "validate": ("request_metadata",),
+    "configure": ("configs",),
+    "close": (),
+}
 """What each method of a policy, new or old, is called with."""
 MISSPELT = 0.9
 """Likeness from which a name is taken for one of ours: some letter more or less, or Java's spelling."""
@@ -121,7 +126,7 @@ def _check_old(key: str, kind: type) -> None:
         raise PolicyLoadError(f"{key}: {kind.__name__} must have a method validate(self, request_metadata).")
 
 
-def _check_call(key: str, kind: type, name: str, arguments: int) -> None:
+def _check_call(key: str, kind: type, name: str, arguments: tuple[str, ...]) -> None:
     method = getattr(kind, name, None)
     if not inspect.isfunction(method):
         return  # absent, or of a kind that only a call can prove
@@ -129,11 +134,10 @@ def _check_call(key: str, kind: type, name: str, arguments: int) -> None:
         raise PolicyLoadError(f"{key}: {kind.__name__}.{name} must be a plain function: nobody awaits or iterates it.")
     static = isinstance(inspect.getattr_static(kind, name), staticmethod)
     try:
-        inspect.signature(method).bind(*[None] * (arguments + (not static)))
+        inspect.signature(method).bind(*arguments if static else ("self", *arguments))
     except TypeError as error:
-        raise PolicyLoadError(
-            f"{key}: {kind.__name__}.{name} must take {arguments} arguments beside self ({error})."
-        ) from error
+        call = f"{name}({', '.join(arguments)})"
+        raise PolicyLoadError(f"{key}: {kind.__name__}.{name} cannot be called as {call}: {error}.") from error
 
 
 def _likeness(one: str, other: str) -> float:
