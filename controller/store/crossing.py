@@ -11,15 +11,21 @@ import trio
 
 
 class Crossing:
-    """A queue of calls into one event loop."""
+    """A queue of calls into one event loop: the one that `enter_loop` was called in."""
 
-    def __init__(self, token: trio.lowlevel.TrioToken) -> None:
-        self._token = token
+    def __init__(self) -> None:
+        self._token: trio.lowlevel.TrioToken | None = None
         self._calls: deque[Callable[[], object]] = deque()
         self._woken = False
 
+    def enter_loop(self) -> None:
+        """From now on this is the loop of whoever calls; nothing can be posted before."""
+        if self._token is None:
+            self._token = trio.lowlevel.current_trio_token()
+
     def post(self, call: Callable[[], object]) -> None:
         """Run `call` in the event loop soon. A loop that has ended needs no news."""
+        assert self._token is not None, "nobody has entered a loop"
         self._calls.append(call)
         if not self._woken:
             self._woken = True

@@ -7,12 +7,12 @@ so that nobody is called back inside his own commit.
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-import trio
 
 from .base import (
     ANY_VERSION,
@@ -243,7 +243,9 @@ class MemoryStore:
         self._closed = False
         self._listeners: list[Callable[[Session], None]] = []
         self._missed: list[Callable[[], None]] = []
-        self._crossing: Crossing | None = None
+        self._crossing = Crossing()
+        with suppress(RuntimeError):  # made before its loop runs: then the first watch enters it
+            self._crossing.enter_loop()
 
     async def __aenter__(self) -> Self:
         return self
@@ -272,7 +274,7 @@ class MemoryStore:
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
         self._require_session()
         if watch is not None:
-            self._entrance()
+            self._crossing.enter_loop()
             self.watches.data.setdefault(path, {})[watch] = 0
         return self._entry(path)
 
@@ -286,7 +288,7 @@ class MemoryStore:
         if names is None:
             raise NodeMissing(f"{path} does not exist", path=path)
         if watch is not None:
-            self._entrance()
+            self._crossing.enter_loop()
             self.watches.children.setdefault(path, {})[watch] = 0
         return names
 
@@ -313,10 +315,7 @@ class MemoryStore:
         self.tree.apply(self, [Create(each) for each in reversed(missing)])
 
     def abandon(self) -> None:
-        if self._crossing is None:
-            self.tree.expire(self)
-        else:
-            self._crossing.post(lambda: self.tree.expire(self))
+        self._crossing.post(partial(self.tree.expire, self))
 
     async def close(self) -> None:
         if not self._closed:
@@ -330,7 +329,8 @@ class MemoryStore:
             return
         if state is not Session.CONNECTED:
             self._session = state
-        self._entrance().post(lambda: self._announce(state))
+        self._crossing.enter_loop()
+        self._crossing.post(partial(self._announce, state))
 
     def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
         """What a commit has changed, in its order."""
@@ -343,7 +343,7 @@ class MemoryStore:
         for watch in self.watches.take(path, change):
             call = partial(self._fire, watch, WatchEvent(path, change))
             if self._session is Session.CONNECTED:
-                self._entrance().post(call)
+                self._crossing.post(call)
             else:
                 self._missed.append(call)
 
@@ -383,12 +383,6 @@ class MemoryStore:
         if self._session is Session.SUSPENDED:
             raise StoreUnavailable("The connection to the store is lost")
         raise SessionExpired("The session has ended")
-
-    def _entrance(self) -> Crossing:
-        """Into the loop of whoever uses this session, which is running when he sets a watch."""
-        if self._crossing is None:
-            self._crossing = Crossing(trio.lowlevel.current_trio_token())
-        return self._crossing
 
     def _entry(self, path: str) -> Entry | None:
         node = self.tree.nodes.get(path)

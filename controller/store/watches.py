@@ -7,7 +7,7 @@ from .base import Change, Watch
 
 
 class WatchTable:
-    """The watches of one session by path, each with a number that its owner may remember (a transaction id)."""
+    """The watches of one session by path, each with the transaction that last changed what its read saw."""
 
     def __init__(self) -> None:
         self.data: dict[str, dict[Watch, int]] = {}

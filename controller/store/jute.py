@@ -1,0 +1,214 @@
+"""The bytes of ZooKeeper's hot requests: the multi, the multi-read, and their answers.
+
+Rule: bytes in, bytes out; no library, no waiting. kazoo's own serializer builds a named tuple and a dozen small byte strings
+for each operation; here it is one packed header and the parts. Numbers are ZooKeeper's (its `ZooDefs.OpCode` and `Code`).
+"""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Any
+
+from .base import (
+    AccessDenied,
+    Check,
+    Create,
+    Entry,
+    NodeExists,
+    NodeMissing,
+    NodeNotEmpty,
+    Operation,
+    Result,
+    SessionExpired,
+    SetData,
+    Stat,
+    StoreError,
+    StoreUnavailable,
+    VersionConflict,
+)
+
+CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_CHILDREN, SYNC, CHECK, MULTI, MULTI_READ = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    8,
+    9,
+    13,
+    14,
+    22,
+)
+ERROR_RESULT = -1
+EPHEMERAL, SEQUENTIAL = 1, 2
+
+ROLLED_BACK = 0
+"""Of the operations before the one that failed."""
+NO_NODE = -101
+EXPIRED = -112
+
+
+class Unimplemented(StoreError):  # noqa: N818 - ZooKeeper's own word
+    """The server is too old for this request."""
+
+
+ERRORS: dict[int, type[StoreError]] = {
+    -4: StoreUnavailable,  # connection loss
+    -6: Unimplemented,
+    -7: StoreUnavailable,  # operation timeout
+    NO_NODE: NodeMissing,
+    -102: AccessDenied,  # not authenticated
+    -103: VersionConflict,
+    -110: NodeExists,
+    -111: NodeNotEmpty,
+    EXPIRED: SessionExpired,
+    -114: AccessDenied,  # invalid access list: creator-only, and the session has no identity
+    -115: AccessDenied,  # authentication failed
+    -118: StoreUnavailable,  # session moved
+    -119: StoreUnavailable,  # the server is read-only
+    -122: StoreUnavailable,  # request timeout
+    -127: StoreUnavailable,  # throttled
+}
+
+INT = Struct("!i")
+HEADER = Struct("!iBi")  # type, done, error
+HEADER_AND_INT = Struct("!iBii")
+STAT = Struct("!qqqqiiiqiiq")
+NULL = INT.pack(-1)
+END = HEADER.pack(-1, 1, -1)
+FLAGS = tuple(INT.pack(flags) for flags in range(4))
+
+
+def error_of(code: int, path: str, index: int | None = None) -> StoreError:
+    """A server's error number as ours."""
+    kind = ERRORS.get(code)
+    if kind is None:
+        return StoreError(f"ZooKeeper refuses with error {code}: {path}", path=path, index=index)
+    return kind(f"{kind.__name__}: {path}", path=path, index=index)
+
+
+def encode_access(entries: Sequence[tuple[int, str, str]]) -> bytes:
+    """An access list of (permissions, scheme, id)."""
+    parts = [INT.pack(len(entries))]
+    for permissions, scheme, identity in entries:
+        parts += INT.pack(permissions), encode_string(scheme), encode_string(identity)
+    return b"".join(parts)
+
+
+def encode_string(text: str) -> bytes:
+    encoded = text.encode()
+    return INT.pack(len(encoded)) + encoded
+
+
+def encode_multi(operations: Sequence[Operation], full: Callable[[str], str], access: Callable[[str], bytes]) -> bytes:
+    """The body of a multi; `full` adds the chroot to a path, `access` has the encoded access list of a new znode."""
+    parts: list[bytes] = []
+    for operation in operations:
+        path = full(operation.path).encode()
+        if isinstance(operation, Create):
+            data = operation.data
+            flags = operation.ephemeral | operation.sequential << 1
+            parts += (
+                HEADER_AND_INT.pack(CREATE, 0, -1, len(path)) + path,
+                NULL if data is None else INT.pack(len(data)) + data,
+                access(operation.path) + FLAGS[flags],
+            )
+        elif isinstance(operation, SetData):
+            data = operation.data
+            parts += (
+                HEADER_AND_INT.pack(SET_DATA, 0, -1, len(path)) + path,
+                NULL if data is None else INT.pack(len(data)) + data,
+                INT.pack(operation.version),
+            )
+        else:
+            code = CHECK if isinstance(operation, Check) else DELETE
+            parts.append(HEADER_AND_INT.pack(code, 0, -1, len(path)) + path + INT.pack(operation.version))
+    parts.append(END)
+    return b"".join(parts)
+
+
+def decode_multi(buffer: bytes, offset: int, operations: Sequence[Operation], chroot: str) -> list[Result]:
+    """The results, or raise what the first operation that failed calls for."""
+    results: list[Result] = []
+    while True:
+        code, done, _ = HEADER.unpack_from(buffer, offset)
+        offset += HEADER.size
+        if done:
+            return results
+        if code == CREATE:
+            end = offset + 4 + INT.unpack_from(buffer, offset)[0]
+            results.append(buffer[offset + 4 : end].decode()[len(chroot) :])
+            offset = end
+        elif code == SET_DATA:
+            results.append(decode_stat(buffer, offset))
+            offset += STAT.size
+        elif code == ERROR_RESULT:
+            error: int = INT.unpack_from(buffer, offset)[0]
+            if error != ROLLED_BACK:
+                raise error_of(error, operations[len(results)].path, len(results))
+            results.append(None)
+            offset += INT.size
+        else:
+            results.append(None)
+
+
+def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str]) -> bytes:
+    """The body of a multi-read of `GET_DATA` or `GET_CHILDREN`, without watches."""
+    parts: list[bytes] = []
+    for each in paths:
+        path = full(each).encode()
+        parts.append(HEADER_AND_INT.pack(kind, 0, -1, len(path)) + path + b"\0")
+    parts.append(END)
+    return b"".join(parts)
+
+
+def decode_multi_read(buffer: bytes, offset: int, paths: Sequence[str]) -> list[Any]:
+    """An `Entry`, or a sorted list of names, a path; None for a znode that is missing."""
+    results: list[Any] = []
+    while True:
+        code, done, _ = HEADER.unpack_from(buffer, offset)
+        offset += HEADER.size
+        if done:
+            return results
+        if code == GET_DATA:
+            entry, offset = decode_entry(buffer, offset)
+            results.append(entry)
+        elif code == GET_CHILDREN:
+            names, offset = decode_names(buffer, offset)
+            results.append(names)
+        else:
+            error: int = INT.unpack_from(buffer, offset)[0]
+            if error != NO_NODE:
+                raise error_of(error, paths[len(results)])
+            results.append(None)
+            offset += INT.size
+
+
+def decode_entry(buffer: bytes, offset: int) -> tuple[Entry, int]:
+    length = INT.unpack_from(buffer, offset)[0]
+    offset += INT.size
+    end = offset + max(length, 0)
+    data = None if length < 0 else buffer[offset:end]
+    return Entry(data, decode_stat(buffer, end)), end + STAT.size
+
+
+def decode_names(buffer: bytes, offset: int) -> tuple[list[str], int]:
+    count = INT.unpack_from(buffer, offset)[0]
+    offset += INT.size
+    names = []
+    for _ in range(count):
+        end = offset + 4 + INT.unpack_from(buffer, offset)[0]
+        names.append(buffer[offset + 4 : end].decode())
+        offset = end
+    names.sort()
+    return names, offset
+
+
+def decode_stat(buffer: bytes, offset: int) -> Stat:
+    czxid, mzxid, ctime, _, version, _, _, owner, *_ = STAT.unpack_from(buffer, offset)
+    return Stat(version, czxid, mzxid, ctime, owner)
+
+
+def children_zxid(buffer: bytes, offset: int) -> int:
+    """The transaction that last changed the list of children, of the stat at `offset`."""
+    zxid: int = STAT.unpack_from(buffer, offset)[-1]
+    return zxid
