@@ -1,0 +1,113 @@
+"""What is asked of both: a case is one request, and the cases of a scenario are asked one after another on one connection.
+
+A scenario begins where the one before it ended, so topics carry a prefix of their scenario. Placement is random when a broker chooses
+it, therefore topics whose replicas are looked at are placed by hand.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.wire import MESSAGES
+
+Body = dict[str, Any]
+
+VERSIONS = {
+    "AlterConfigs": range(3),
+    "ApiVersions": range(5),
+    "CreatePartitions": range(4),
+    "CreateTopics": range(8),
+    "DeleteTopics": range(7),
+    "DescribeCluster": range(2),
+    "DescribeConfigs": range(5),
+    "DescribeGroups": range(6),
+    "FindCoordinator": range(7),
+    "IncrementalAlterConfigs": range(2),
+    "ListGroups": range(6),
+    "Metadata": range(13),
+}
+"""What Kafka 3.9 speaks of them, all of which is asked."""
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class TopicIdOf:
+    """Stands in a body for the id that a topic got on the cluster that is asked."""
+
+    topic: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request, and what has to be known about its answer to compare it."""
+
+    name: str
+    api: str
+    version: int
+    body: Mapping[str, Any] = field(default_factory=dict)
+    frame: bytes | None = None
+    """The bytes themselves, with their size, where no codec would write them."""
+    once_led: tuple[str, ...] = ()
+    """Topics whose partitions must have leaders before this is asked."""
+    settles: bool = False
+    """Kafka tells its own nodes by a notification: the answer may need a moment to become this."""
+    random_placement: bool = False
+    """The replicas were chosen by the controller: only their number can be compared."""
+    node_1: bool = False
+    """The answer depends on the node's own id, which was 1."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.api}-v{self.version}-{self.name}"
+
+
+def each_version(name: str, api: str, body: Mapping[str, Any], *, since: int = 0, **how: Any) -> list[Case]:
+    """The same request in every version from `since` on; `{v}` in a topic's name becomes the version."""
+    return [Case(name, api, version, fill(body, version, api), **how) for version in VERSIONS[api] if version >= since]
+
+
+def fill(body: Any, version: int, api: str = "") -> Any:
+    """Replaces `{v}`, and drops top-level fields that the version does not have."""
+    if isinstance(body, str):
+        return body.replace("{v}", str(version))
+    if isinstance(body, TopicIdOf):
+        return TopicIdOf(body.topic.replace("{v}", str(version)))
+    if isinstance(body, (list, tuple)):
+        return [fill(element, version) for element in body]
+    if isinstance(body, Mapping):
+        known = MESSAGES[api][0]._struct.fields if api else {}
+        return {
+            key: fill(value, version) for key, value in body.items() if not api or known[key].for_version_q(version)
+        }
+    return body
+
+
+def new_topic(
+    name: str,
+    partitions: int = -1,
+    replicas: int = -1,
+    *,
+    placed: Mapping[int, list[int]] | Iterable[tuple[int, list[int]]] | None = None,
+    configs: Mapping[str, str | None] | Iterable[tuple[str, str | None]] = (),
+) -> Body:
+    """An element of CreateTopics; `placed` gives each partition's brokers."""
+    pairs = placed.items() if isinstance(placed, Mapping) else placed or ()
+    settings = configs.items() if isinstance(configs, Mapping) else configs
+    return {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": replicas,
+        "assignments": [{"partition_index": index, "broker_ids": brokers} for index, brokers in pairs],
+        "configs": [{"name": key, "value": value} for key, value in settings],
+    }
+
+
+def creation(*topics: Body, timeout_ms: int = 30_000, validate_only: bool = False) -> Body:
+    return {"topics": list(topics), "timeout_ms": timeout_ms, "validate_only": validate_only}
+
+
+def one_partition(*names: str) -> Body:
+    """Topics that need no more than to exist: one partition on node 1."""
+    return creation(*(new_topic(name, placed={0: [1]}) for name in names))

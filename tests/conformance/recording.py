@@ -1,0 +1,46 @@
+"""A recording: what a real Kafka 3.9.1 answered to the cases of one scenario, byte by byte, and who it was."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conformance.case import Case
+from tests.support.wire import Body, read_answer
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One outcome. Either an answer, or how the connection ended without one."""
+
+    request: bytes
+    response: bytes | None
+    ended: str
+
+    def answer(self, case: Case) -> Body | None:
+        return None if self.response is None else read_answer(case.api, case.version, self.response)
+
+
+@dataclass(frozen=True)
+class Recording:
+    addresses: dict[int, str]
+    topic_ids: dict[str, str]
+    outcomes: dict[str, Recorded]
+    """By the key of the case."""
+
+
+def read_recording(scenario: str) -> Recording:
+    document = json.loads((RECORDINGS / f"{scenario}.json").read_text())
+    return Recording(
+        addresses={int(number): address for number, address in document["addresses"].items()},
+        topic_ids=document["topic_ids"],
+        outcomes={
+            row["case"]: Recorded(
+                request=bytes.fromhex(row["request"]),
+                response=bytes.fromhex(row["response"]) if "response" in row else None,
+                ended=row.get("ended", ""),
+            )
+            for row in document["outcomes"]
+        },
+    )

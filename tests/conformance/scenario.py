@@ -1,0 +1,151 @@
+"""The scenarios in their order, and how one is put to a cluster: one request at a time on one connection, each outcome kept.
+
+The same code asks the real Kafka when a recording is made and the program under test when it is compared.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conformance.case import Case, TopicIdOf
+from tests.conformance.cases import (
+    alter_configs,
+    cluster,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_configs,
+    groups,
+    metadata,
+)
+from tests.support.wire import Body, ConnectionEndedError, Wire, read_answer, request_frame
+
+SCENARIOS: dict[str, list[Case]] = {
+    "metadata": metadata.CASES,
+    "cluster": cluster.CASES,
+    "describe_configs": describe_configs.CASES,
+    "alter_configs": alter_configs.CASES,
+    "create_partitions": create_partitions.CASES,
+    "delete_topics": delete_topics.CASES,
+    "create_topics": create_topics.CASES,
+    "groups": groups.CASES,
+}
+"""Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last."""
+
+SILENCE_SECONDS = 5.0  # nothing takes Kafka so long here: what is not answered by then is never answered
+SETTLE_SECONDS = 10.0
+PAUSE_SECONDS = 0.05  # between two looks at something that settles
+STILL_COMING = {14, 15, 16}  # a coordinator that is on its way
+
+CLOSED, SILENT = "closed", "silent"
+
+
+@dataclass
+class Outcome:
+    """What came back: an answer, or how it failed to come."""
+
+    case: Case
+    request: bytes
+    frame: bytes | None
+    ended: str = ""
+
+    @property
+    def answer(self) -> Body | None:
+        return None if self.frame is None else read_answer(self.case.api, self.case.version, self.frame)
+
+
+Judge = Callable[[Outcome], bool]
+
+
+def settled(outcome: Outcome) -> bool:
+    """Whether an answer says that nothing is on its way any more."""
+    return not STILL_COMING & set(error_codes(outcome.answer))
+
+
+def error_codes(part: Any) -> Iterator[int]:
+    """All error codes of an answer, however deep."""
+    if isinstance(part, dict):
+        yield from [part["error_code"]] if "error_code" in part else []
+        for value in part.values():
+            yield from error_codes(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from error_codes(value)
+
+
+class Performer:
+    """Asks one node, and remembers the topics' ids that it was told."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.topic_ids: dict[str, str] = {}
+        self._wire: Wire | None = None
+        self._correlation_id = 0
+
+    def close(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def perform(self, case: Case, right: Judge = settled) -> Outcome:
+        """Ask once; or, if the case settles, until the answer is right or the time is over."""
+        self._wait_until_led(case.once_led)
+        outcome = self._ask(case)
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while case.settles and not right(outcome) and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            outcome = self._ask(case)
+        return outcome
+
+    def _ask(self, case: Case) -> Outcome:
+        self._correlation_id += 1
+        request = case.frame or request_frame(
+            case.api,
+            case.version,
+            self._fill(case.body),
+            correlation_id=self._correlation_id,
+            client_id="conformance",
+        )
+        wire = self._wire = self._wire or Wire(self.address, timeout=SILENCE_SECONDS)
+        try:
+            outcome = Outcome(case, request, wire.exchange(request))
+        except (ConnectionEndedError, BrokenPipeError):
+            outcome = Outcome(case, request, None, CLOSED)
+        except TimeoutError:
+            outcome = Outcome(case, request, None, SILENT)
+        if outcome.frame is None:
+            self.close()
+        self._learn(outcome.answer)
+        return outcome
+
+    def _wait_until_led(self, topics: Sequence[str]) -> None:
+        if not topics:
+            return
+        body = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
+        deadline = time.monotonic() + SETTLE_SECONDS
+        with Wire(self.address) as wire:
+            while time.monotonic() < deadline:
+                answer = wire.ask("Metadata", 12, body)
+                self._learn(answer)
+                if not any(error_codes(answer)) and all(topic["partitions"] for topic in answer["topics"]):
+                    return
+                time.sleep(PAUSE_SECONDS)
+
+    def _learn(self, answer: Body | None) -> None:
+        for topic in (answer or {}).get("topics") or []:
+            if topic.get("name") and topic.get("topic_id") and not is_zero(topic["topic_id"]):
+                self.topic_ids[topic["name"]] = topic["topic_id"]
+
+    def _fill(self, body: Any) -> Any:
+        if isinstance(body, TopicIdOf):
+            return self.topic_ids[body.topic]
+        if isinstance(body, dict):
+            return {key: self._fill(value) for key, value in body.items()}
+        if isinstance(body, list):
+            return [self._fill(element) for element in body]
+        return body
+
+
+def is_zero(topic_id: str) -> bool:
+    return not topic_id.replace("-", "").strip("0")

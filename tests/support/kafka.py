@@ -1,0 +1,145 @@
+"""A real Apache Kafka 3.9.1 in ZooKeeper mode: the oracle of the conformance recordings and the ratio of the benchmarks.
+
+Its jars come from Maven Central into a cache outside the repository, once. Node 1 is the controller: it is started first and waited
+for, so that what is recorded from it is the controller's answer.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tests.support.wire import ConnectionEndedError, Wire
+from tests.support.zookeeper import ZooKeeperServer, free_port
+
+KAFKA_VERSION = "3.9.1"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "minicontroller"
+LIBS = CACHE / f"kafka-{KAFKA_VERSION}" / "libs"
+START_TIMEOUT_SECONDS = 90.0
+PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
+
+POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>minicontroller</groupId><artifactId>kafka-oracle</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+"""
+
+LOG4J = """log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d %p %c %m%n
+"""
+
+
+def kafka_libs() -> Path:
+    """The folder of Kafka's jars; fetched by Maven when it is not there."""
+    if not any(LIBS.glob("kafka_2.13-*.jar")):
+        LIBS.mkdir(parents=True, exist_ok=True)
+        pom = LIBS.parent / "pom.xml"
+        pom.write_text(POM)
+        copy = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={LIBS}"]
+        subprocess.run(copy, check=True)
+    return LIBS
+
+
+class KafkaCluster:
+    """Brokers 1..n on 127.0.0.1 with a ZooKeeper of their own. After `start` every broker knows the controller and all others."""
+
+    def __init__(self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.settings = dict(settings or {})
+        self.zookeeper = ZooKeeperServer(folder / "zookeeper")
+        self.addresses = {number: f"127.0.0.1:{free_port()}" for number in range(1, brokers + 1)}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._logs: list[IO[bytes]] = []
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.addresses.values())
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "log4j.properties").write_text(LOG4J)
+        self.zookeeper.start()
+        for number in self.addresses:
+            self.start_broker(number)
+            if number == 1:
+                self.wait_until_complete({1})
+        self.wait_until_complete(set(self.addresses))
+
+    def start_broker(self, number: int) -> None:
+        properties = self.folder / f"broker-{number}.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in self._properties(number).items()))
+        self._java(f"broker-{number}", ["-Xmx512m"], ["kafka.Kafka", str(properties)])
+
+    def _properties(self, number: int) -> dict[str, str]:
+        return {
+            "broker.id": str(number),
+            "zookeeper.connect": self.zookeeper.connect,
+            "listeners": f"PLAINTEXT://{self.addresses[number]}",
+            "advertised.listeners": f"PLAINTEXT://{self.addresses[number]}",
+            "log.dirs": str(self.folder / f"logs-{number}"),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "4",
+            **self.settings,
+        }
+
+    def stop(self) -> None:
+        """The data is thrown away, so nobody waits for a controlled shutdown."""
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+        self.zookeeper.kill()
+        for log in self._logs:
+            log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _java(self, name: str, options: list[str], main: list[str]) -> None:
+        log = (self.folder / f"{name}.log").open("wb")
+        self._logs.append(log)
+        command = ["java", *options, f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"]
+        command += ["-cp", f"{kafka_libs()}/*", *main]
+        self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
+
+    def wait_until_complete(self, numbers: set[int]) -> None:
+        """Every one of these brokers lists all of them, and the controller."""
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        for number in sorted(numbers):
+            while not self._knows(number, numbers):
+                self._check(f"broker-{number}", deadline)
+                time.sleep(PAUSE_SECONDS)
+
+    def _knows(self, number: int, numbers: set[int]) -> bool:
+        try:
+            with Wire(self.addresses[number]) as wire:
+                answer = wire.ask("Metadata", 1, {"topics": []})
+        except (OSError, ConnectionEndedError):
+            return False
+        return {broker["node_id"] for broker in answer["brokers"]} >= numbers and answer["controller_id"] in numbers
+
+    def _check(self, name: str, deadline: float) -> None:
+        code = self.processes[name].poll()
+        if code is not None or time.monotonic() > deadline:
+            log = (self.folder / f"{name}.log").read_text(errors="replace")
+            raise RuntimeError(f"{name} did not start (exit code {code}):\n{log[-4000:]}")
+
+
+@contextmanager
+def running_kafka(brokers: int = 3, settings: Mapping[str, str] | None = None) -> Iterator[KafkaCluster]:
+    """A fresh cluster for the length of the block."""
+    cluster = KafkaCluster(Path(tempfile.mkdtemp(prefix="kafka-")), brokers, settings)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
