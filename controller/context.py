@@ -2,6 +2,8 @@
 
 import msgspec
 
+from .security.caller import Caller
+
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """Of one request, made when it is decoded and passed down the line."""
@@ -26,3 +28,5 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """trio's clock, seconds."""
     software: str = ""
     """KIP-511, `name/version`; empty if the client never said."""
+    caller: Caller
+    """The connection on which the request came: for the APIs that are about the connection itself (SASL, ApiVersions, Envelope)."""

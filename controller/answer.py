@@ -1,0 +1,210 @@
+"""The line: from a frame to its answer, in order of happening. Here, and nowhere else, errors become answers.
+
+    the peer's fault   ProtocolError   the connection ends, with one line in the log
+    a wish refused     Refusal         the API's own error form, with the code copied to every entity it names
+    ours               anything else   UNKNOWN_SERVER_ERROR in that form, and in the log with its request; nothing else suffers
+
+Rule: `answer` is synchronous: what its handler returns at once costs no task. An awaitable becomes an awaitable answer.
+"""
+
+import logging
+import struct
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from ..protocol import registry
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from ..protocol.errors import MalformedMessage, ProtocolError
+from ..protocol.header import RequestHeader
+from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from .context import RequestContext
+from .error_answers import error_answer
+from .errors import Refusal
+from .request_log import describe_accident, describe_request
+from .route import Route, Routes
+from .security.authorize import authorize
+from .security.caller import Caller
+from .security.principal import principal_from_text
+
+if TYPE_CHECKING:
+    from .handlers import Handler
+
+log = logging.getLogger("minicontroller.answer")
+
+BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+MAX_REMEMBERED_SOFTWARE = 1_000
+"""Names of clients whose leftover bytes have been logged: strangers choose them, so there is an end to remembering."""
+
+_START = struct.Struct(">hhi")  # api key, version, correlation id
+
+
+class Counters(msgspec.Struct):
+    """What happened on the line since the start."""
+
+    forged_forwarding: int = 0
+    """Requests refused because they carried the tags of a forwarded one and came from no node of ours (K590-6)."""
+    leftover_requests: int = 0
+    """Requests with bytes after their end, accepted as Kafka accepts them."""
+    accidents: int = 0
+    """UNKNOWN_SERVER_ERROR."""
+
+
+class AnswerLine:
+    """Answers the requests of all connections of a node; `node` is what its handlers are given."""
+
+    def __init__(self, node: object, handlers: Mapping[ApiKey, "Handler"]) -> None:
+        self.counters = Counters()
+        self.routes = Routes(handlers)
+        self._node = node
+        self._software_with_leftovers: set[str] = set()
+
+    def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
+        """The answer, with its size in front. Raises ProtocolError where the connection has to end without one."""
+        if len(frame) < _START.size:
+            raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
+        api_key, version, correlation_id = _START.unpack_from(frame)
+        route = self.routes.get(api_key)
+        if route is None:
+            raise ProtocolError(f"API {api_key} in version {version} is not served")
+        if not route.api.min_version <= version <= route.api.max_version:
+            if api_key == ApiKey.API_VERSIONS:
+                return _speak_older(route, correlation_id)
+            raise ProtocolError(f"{route.api.name} is not served in version {version}")
+        now = trio.current_time()
+        _admit(caller, route, now)
+
+        header, request, leftover = registry.decode_request(frame)
+        ctx, forged = _context(caller, header, now)
+        if leftover:
+            self._accept_leftover(caller, ctx, leftover)
+        try:
+            if forged:
+                self._refuse_forged(caller, header)
+            authorize(caller, ctx)
+            response = route.handler(self._node, ctx, request)
+        except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
+            response = self.error_response(ctx, request, error)
+        if isinstance(response, msgspec.Struct):
+            return self.encode(ctx, request, response)
+        return self._answer_later(ctx, request, response)
+
+    async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
+        """The answer to a request that came inside another one, not yet encoded."""
+        try:
+            authorize(ctx.caller, ctx)
+            response = route.handler(self._node, ctx, request)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self.error_response(ctx, request, error)
+        return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
+
+    async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
+        return self.encode(ctx, request, await self._wait(ctx, request, pending))
+
+    async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
+        try:
+            return await pending
+        except Exception as error:  # noqa: BLE001 - as above, for a handler that waited
+            return self.error_response(ctx, request, error)
+
+    def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
+        try:
+            return registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+        except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
+            apology = self.error_response(ctx, request, error)
+            return registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, apology)
+
+    def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
+        """Whatever was raised while a request was answered, as the answer."""
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]  # a handler's nursery wraps what its task raised
+        if isinstance(error, Refusal):
+            return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
+        self.counters.accidents += 1
+        log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request))
+        return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
+        """From clients as Kafka takes them; a node of ours that sends them has a bug that must not hide."""
+        if caller.from_peer:
+            raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
+        self.counters.leftover_requests += 1
+        software = caller.software or f"client {ctx.client_id!r}"
+        known = self._software_with_leftovers
+        if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
+            known.add(software)
+            log.warning(
+                "%s sends %d bytes after the end of API %d: ignored, as Kafka ignores them",
+                software,
+                leftover,
+                ctx.api_key,
+            )
+
+    def _refuse_forged(self, caller: Caller, header: RequestHeader) -> None:
+        self.counters.forged_forwarding += 1
+        log.warning(
+            "refused: %s speaks in the name of %r and is no node of this cluster", caller, header.principal_name
+        )
+        raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+
+def _admit(caller: Caller, route: Route, now: float) -> None:
+    """What the connection has proved allows this API at all; else it ends, as Kafka ends it."""
+    api = route.api
+    if api.key in BEFORE_AUTHENTICATION:
+        return
+    if not caller.authenticated:
+        raise ProtocolError(f"{api.name} before authentication")
+    if now >= caller.expires:
+        raise ProtocolError(f"{api.name} after the session's end, without a new authentication")
+    if api.key == ApiKey.ENVELOPE and not caller.listener.inter_broker:
+        raise ProtocolError("Envelope at a listener where nodes do not meet")
+
+
+def _speak_older(route: Route, correlation_id: int) -> bytes:
+    """KIP-511: whoever speaks a newer ApiVersions than we do is told, in the oldest form, up to where we do."""
+    api = route.api
+    ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+    response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
+    return registry.encode_response(api.key, 0, correlation_id, response)
+
+
+def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
+    """Who asks; and whether somebody who may not do so claims to ask for another."""
+    tagged = (
+        header.principal_name is not None or header.client_host is not None or header.client_api_version is not None
+    )
+    forwarded = tagged and caller.from_peer
+    ctx = RequestContext(
+        api_key=header.api_key,
+        api_version=header.api_version,
+        client_api_version=header.api_version,
+        correlation_id=header.correlation_id,
+        client_id=header.client_id,
+        client_host=caller.host,
+        principal=caller.principal,
+        listener=caller.listener.name,
+        forwarded=forwarded,
+        from_peer=caller.from_peer,
+        arrived=now,
+        software=caller.software,
+        caller=caller,
+    )
+    if forwarded:
+        _speak_for_another(ctx, header)
+    return ctx, tagged and not forwarded
+
+
+def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
+    """K590-5: the tags of a node say who asked it, from where, and in which version."""
+    try:
+        ctx.principal = principal_from_text(header.principal_name or "")
+    except ValueError as error:
+        raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
+    if header.client_host is not None:
+        ctx.client_host = header.client_host
+    if header.client_api_version is not None:
+        ctx.client_api_version = header.client_api_version

@@ -1,0 +1,225 @@
+"""One connection: frames in, answers out, in the order of the requests.
+
+Rule: what one connection can cost is bounded. It is read no further while too many of its requests run or too many bytes of its
+answers wait to be taken; a client that does not read its answers stops being read. When the other end goes, whatever its
+requests still wait for is cancelled with them.
+
+An answer that is there at once costs neither a task nor a channel, and the answers to all requests of one read leave in one send.
+Nodes of ours get their answers as they complete: they match them by correlation id, and one slow request holds up no other.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable
+
+import trio
+
+from ..protocol.errors import ProtocolError
+from ..protocol.frame import FrameBuffer
+from .security.caller import Caller
+from .security.sasl import Challenge, Proved, Rejected
+from .transport import Disconnected, Outbox, Transport
+
+log = logging.getLogger("minicontroller.connection")
+
+MAX_RUNNING = 64
+"""Requests of one connection that wait for something at the same time. (A connection of a node carries many clients' requests.)"""
+MAX_RUNNING_OF_NODE = 10_000
+MAX_QUEUED_BYTES = 1024 * 1024
+"""Of answers; the largest answer comes on top. Beyond them the connection is not read."""
+FRAMES_A_TURN = 64
+"""After so many requests other connections have their turn."""
+MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
+
+
+class Slot:
+    """The place of an answer in the order of the requests."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: bytes | None = None) -> None:
+        self.answer = answer
+
+
+class Connection:
+    """Serves one transport until either end has enough."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        caller: Caller,
+        *,
+        max_request_bytes: int,
+        failed_authentication_delay: float,
+    ) -> None:
+        self.caller = caller
+        self.last_active = trio.current_time()
+        self.running = 0
+        """Requests that wait for something."""
+        self._transport = transport
+        self._outbox = Outbox(transport)
+        self._slots: deque[Slot] = deque()
+        self._held_bytes = 0
+        """Of answers that are ready and wait for their turn in the order."""
+        self._max_request_bytes = max_request_bytes
+        self._frames = FrameBuffer(
+            max_request_bytes if caller.authenticated else min(max_request_bytes, MAX_UNAUTHENTICATED_BYTES)
+        )
+        self._failed_authentication_delay = failed_authentication_delay
+        self._room = trio.lowlevel.ParkingLot()
+        self._draining = False
+        self._receiving = False
+        self._reading = trio.CancelScope()
+        self._life = trio.CancelScope()
+        self._nursery: trio.Nursery
+
+    async def run(self) -> None:
+        """Returns when the connection has ended, for whatever reason of the peer's; raises for reasons of ours."""
+        try:
+            with self._life:
+                async with trio.open_nursery() as self._nursery:
+                    with self._reading:
+                        await self._serve()
+                        if not self._draining:
+                            self._life.cancel()
+        finally:
+            self._transport.close()
+
+    def drain(self) -> None:
+        """Read no more; end when the requests that run are answered."""
+        self._draining = True
+        if self._receiving:  # anywhere else a cancellation could cut an answer in two
+            self._reading.cancel()
+
+    def cancel(self) -> None:
+        """End now."""
+        self._life.cancel()
+
+    @property
+    def is_waiting_for_us(self) -> bool:
+        """It owes us nothing: a request runs, and the peer has taken all that was ready for him."""
+        return self.running > 0 and self._outbox.queued_bytes == 0
+
+    # ------------------------------------------------------------------ reading
+
+    async def _serve(self) -> None:
+        try:
+            while not self._draining and (data := await self._receive()):
+                self.last_active = trio.current_time()
+                self._frames.feed(data)
+                await self._answer_frames()
+        except Disconnected:
+            pass
+        except ProtocolError as error:
+            log.warning("closing %s (%s): %s", self.caller, self.caller.software or "software unknown", error)
+            await self._flush()
+
+    async def _receive(self) -> bytes:
+        self._receiving = True
+        data = await self._transport.receive()
+        self._receiving = False
+        return data
+
+    async def _answer_frames(self) -> None:
+        budget = FRAMES_A_TURN
+        while (frame := self._frames.next_frame()) is not None:
+            self._take(frame)
+            if self.caller.sasl is not None:
+                await self._after_authentication()
+            budget -= 1
+            if budget <= 0 or self._is_full():
+                budget = FRAMES_A_TURN
+                await self._make_room()
+        await self._flush()
+
+    def _take(self, frame: bytes) -> None:
+        sasl = self.caller.sasl
+        if sasl is not None and sasl.raw_tokens:
+            self._put(self._raw_token(frame))
+            return
+        answer = self.caller.line.answer(self.caller, frame)
+        if isinstance(answer, bytes):
+            self._put(answer)
+        else:
+            self.running += 1
+            slot = Slot()
+            if not self.caller.from_peer:
+                self._slots.append(slot)
+            self._nursery.start_soon(self._answer_later, slot, answer)
+
+    async def _answer_later(self, slot: Slot, pending: Awaitable[bytes]) -> None:
+        answer = await pending
+        self.running -= 1
+        self.last_active = trio.current_time()
+        if self.caller.from_peer:
+            self._outbox.put(answer)
+        else:
+            slot.answer = answer
+            self._held_bytes += len(answer)
+            self._release()
+        self._room.unpark_all()
+        await self._flush()
+
+    # ------------------------------------------------------------------ answering in order
+
+    def _put(self, answer: bytes) -> None:
+        if self._slots:
+            self._slots.append(Slot(answer))
+            self._held_bytes += len(answer)
+        else:
+            self._outbox.put(answer)
+
+    def _release(self) -> None:
+        """Whatever is ready at the head of the order may go."""
+        slots = self._slots
+        while slots and (answer := slots[0].answer) is not None:
+            slots.popleft()
+            self._held_bytes -= len(answer)
+            self._outbox.put(answer)
+
+    async def _flush(self) -> None:
+        try:
+            await self._outbox.flush()
+        except Disconnected:
+            self._life.cancel()
+        self._room.unpark_all()
+
+    # ------------------------------------------------------------------ bounds
+
+    def _is_full(self) -> bool:
+        most = MAX_RUNNING_OF_NODE if self.caller.from_peer else MAX_RUNNING
+        return self.running >= most or self._outbox.queued_bytes + self._held_bytes >= MAX_QUEUED_BYTES
+
+    async def _make_room(self) -> None:
+        """Let the others have their turn, and wait until this connection may take another request."""
+        await self._flush()
+        await trio.lowlevel.checkpoint()
+        while self._is_full():
+            await self._room.park()
+
+    # ------------------------------------------------------------------ authentication
+
+    def _raw_token(self, token: bytes) -> bytes:
+        """After SaslHandshake v0: a bare token, answered by a bare token. A refusal has no form here: the connection ends."""
+        sasl = self.caller.sasl
+        assert sasl is not None
+        match sasl.authenticate(token):
+            case Challenge(token=reply):
+                return len(reply).to_bytes(4) + reply
+            case Proved(username=username, token=reply):
+                self.caller.proved(username)
+                return len(reply).to_bytes(4) + reply
+            case Rejected():
+                return b""
+
+    async def _after_authentication(self) -> None:
+        """One more request at a listener with SASL has been answered: let it change what the connection may do."""
+        if self.caller.must_leave:
+            log.warning("authentication of %s failed", self.caller)
+            # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else does.
+            await trio.sleep(self._failed_authentication_delay)
+            await self._flush()
+            self._life.cancel()
+            await trio.lowlevel.checkpoint()
+        if self.caller.authenticated:
+            self._frames.max_bytes = self._max_request_bytes

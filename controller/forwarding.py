@@ -1,0 +1,194 @@
+"""Requests that only the controller may do (K4-5, K590-1 to K590-6), at whichever node they arrive.
+
+Rule: a client is never told NOT_CONTROLLER while forwarding is on. A request goes to whoever is the controller, this node
+included; it waits while there is none, woken by the metadata cache; and it goes to the next one only when it is certain that it
+was not done: the controller said NOT_CONTROLLER of all of it, or no connection could be made. A connection that breaks after
+the request was sent leaves it in doubt, and doubt is answered with REQUEST_TIMED_OUT, in Kafka's sense: it may have been done,
+or still be. A request that a node forwarded is never forwarded again, however unstable the election.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import trio
+
+from ..protocol import registry
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from ..protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ..protocol.schema import WireStruct
+from .cluster.image import Endpoint, Image
+from .cluster.metadata_cache import MetadataCache
+from .context import RequestContext
+from .error_answers import refuses_everything
+from .errors import Refusal
+from .peer import OnBehalfOf, PeerConnection, PeerUnavailable, PlainCredentials
+from .security.principal import principal_text
+
+if TYPE_CHECKING:
+    from .handlers import Handler
+
+RETRY_SECONDS = 0.1
+"""Kafka's `retry.backoff.ms`: before asking the same controller again that could not be reached, or has not begun to serve."""
+REPLY_GRACE_SECONDS = 1.0
+"""The controller keeps the request's timeout itself and then answers what it has: its answer needs time to travel."""
+DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
+
+
+class ControllerNode(Protocol):
+    """What is asked of a node here."""
+
+    @property
+    def controller(self) -> object | None:
+        """Set while this node is the controller and serves."""
+
+    @property
+    def forwarder(self) -> "Forwarder | None":
+        """None where forwarding is off (`controller.forwarding.enable=false`)."""
+
+
+def at_the_controller(handler: "Handler") -> "Handler":
+    """The same API, handled at the controller, wherever it is."""
+
+    def routed(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
+        if not ctx.forwarded and node.forwarder is not None:
+            return node.forwarder.ask(node, ctx, request, handler)
+        if node.controller is None:
+            raise Refusal(ErrorCode.NOT_CONTROLLER)
+        return handler(node, ctx, request)
+
+    return routed
+
+
+class _Controller(msgspec.Struct, frozen=True):
+    """Who rules, as this node was last told."""
+
+    broker_id: int
+    epoch: int
+    endpoint: Endpoint | None
+
+
+class Forwarder:
+    """A node's way to the controller: one connection, shared by all requests."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        *,
+        broker_id: int,
+        cache: MetadataCache,
+        inter_broker_listener: str,
+        credentials: PlainCredentials | None,
+        request_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
+        self._nursery = nursery
+        self._broker_id = broker_id
+        self._cache = cache
+        self._listener = inter_broker_listener
+        self._credentials = credentials
+        self._request_timeout_seconds = request_timeout_seconds
+        self._peers: dict[tuple[str, int], PeerConnection] = {}
+
+    async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
+        """The controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took the request in time, or in doubt."""
+        deadline = ctx.arrived + self._patience(request)
+        while True:
+            controller = self._who_rules(self._cache.image)
+            if node.controller is not None:
+                answer = await _here(node, ctx, request, handler)
+            elif controller.endpoint is not None and controller.broker_id != self._broker_id:
+                answer = await self._there(controller.endpoint, ctx, request, deadline)
+            else:
+                answer = None
+            if answer is not None and not refuses_everything(ctx.api_key, answer, ErrorCode.NOT_CONTROLLER):
+                return answer
+            await self._wait_for_another(controller, deadline)
+
+    # ------------------------------------------------------------------ the controller
+
+    def _who_rules(self, image: Image) -> _Controller:
+        broker = image.brokers.get(image.controller_id)
+        endpoint = None if broker is None else broker.endpoint(self._listener)
+        return _Controller(image.controller_id, image.controller_epoch, endpoint)
+
+    async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
+        """Until this node is told of a change; if there is a controller, no longer than it takes to try it again."""
+        again = trio.current_time() + RETRY_SECONDS if last.broker_id >= 0 else deadline
+        with trio.move_on_at(min(again, deadline)):
+            await self._cache.wait_cluster(lambda image: self._who_rules(image) != last)
+        if trio.current_time() >= deadline:
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
+
+    def _patience(self, request: Any) -> float:
+        """Seconds. The request's own timeout, if it has one; one of 0 says not to wait for the result, not for a controller."""
+        timeout_ms: int = getattr(request, "timeout_ms", 0)
+        return timeout_ms / 1000 if timeout_ms > 0 else self._request_timeout_seconds
+
+    # ------------------------------------------------------------------ over the wire
+
+    async def _there(self, endpoint: Endpoint, ctx: RequestContext, request: Any, deadline: float) -> WireStruct | None:
+        """None: it certainly was not done."""
+        key = ApiKey(ctx.api_key)
+        answer: WireStruct | None = None
+        with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
+            try:
+                answer = await self._peer(endpoint).request(
+                    key,
+                    registry.api(key).max_version,
+                    _newest_form(_with_time_left(request, deadline)),
+                    client_id=ctx.client_id,
+                    on_behalf_of=OnBehalfOf(principal_text(ctx.principal), ctx.client_host, ctx.client_api_version),
+                )
+            except PeerUnavailable as error:
+                if error.in_doubt:
+                    raise Refusal(
+                        ErrorCode.REQUEST_TIMED_OUT,
+                        "The controller went away before it answered: the request may have been done.",
+                    ) from error
+        if scope.cancelled_caught:
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
+        return answer
+
+    def _peer(self, endpoint: Endpoint) -> PeerConnection:
+        address = (endpoint.host, endpoint.port)
+        peer = self._peers.get(address)
+        if peer is None:
+            peer = self._peers[address] = PeerConnection(
+                self._nursery, *address, client_id=str(self._broker_id), credentials=self._credentials
+            )
+        return peer
+
+
+async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any | None:
+    """At this node, which rules. None: it did no longer, and nothing was done."""
+    try:
+        answer = handler(node, ctx, request)
+        return answer if isinstance(answer, msgspec.Struct) else await answer
+    except Refusal as refusal:
+        if refusal.code == ErrorCode.NOT_CONTROLLER:
+            return None
+        raise
+
+
+def _with_time_left(request: Any, deadline: float) -> Any:
+    """The controller counts from when it gets the request, so it is told what is left of the client's time."""
+    if getattr(request, "timeout_ms", 0) <= 0:
+        return request
+    left = max(1, int((deadline - trio.current_time()) * 1000))
+    return msgspec.structs.replace(request, timeout_ms=left)
+
+
+def _newest_form(request: Any) -> Any:
+    """A request as its newest version says it, where that differs by more than added fields."""
+    upgrade = UPGRADES.get(type(request))
+    return request if upgrade is None else upgrade(request)
+
+
+def _delete_topics_by_state(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
+    """Names moved into `topics` with version 6."""
+    named = [DeleteTopicState(name=name) for name in request.topic_names]
+    return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
+
+
+UPGRADES: dict[type, Callable[[Any], Any]] = {DeleteTopicsRequest: _delete_topics_by_state}

@@ -1,0 +1,39 @@
+"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says he is).
+
+The answer is the table of routes itself, so that what is advertised is what is answered. A version that is too high never comes
+here: the line answers it in version 0.
+"""
+
+import re
+from functools import lru_cache
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ..context import RequestContext
+from ..route import Routes
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""Of KIP-511, for the name and for the version."""
+MAX_SOFTWARE_CHARACTERS = 255
+"""Kept with the connection and shown in logs; a longer one is answered like any other and not kept."""
+
+
+def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    if ctx.api_version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not (SOFTWARE.fullmatch(name) and SOFTWARE.fullmatch(version)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:
+            ctx.caller.software = f"{name}/{version}"
+    return advertised(ctx.caller.line.routes)
+
+
+@lru_cache(maxsize=16)
+def advertised(routes: Routes) -> ApiVersionsResponse:
+    """One response for all who ask the same node; nobody changes it."""
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=route.api.key, min_version=route.api.min_version, max_version=route.api.max_version)
+            for route in routes
+        ]
+    )

@@ -1,0 +1,24 @@
+"""SaslAuthenticate (36): one token of the exchange that SaslHandshake v1 began."""
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ..context import RequestContext
+from ..security.sasl import Challenge, Proved, State
+
+
+def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+    caller = ctx.caller
+    if caller.sasl is None or caller.sasl.state is not State.EXCHANGE:
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE,
+            error_message="SaslAuthenticate request received after successful authentication",
+        )
+    step = caller.sasl.authenticate(request.auth_bytes)
+    if isinstance(step, Challenge):
+        return SaslAuthenticateResponse(auth_bytes=step.token)
+    if isinstance(step, Proved):
+        caller.proved(step.username)
+        return SaslAuthenticateResponse(auth_bytes=step.token, session_lifetime_ms=caller.listener.reauthenticate_ms)
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=step.message, auth_bytes=b""
+    )

@@ -1,0 +1,252 @@
+"""The way to another node: one connection, many requests in flight, matched by correlation id.
+
+Rule: whoever asks learns one of three things: the answer, that the request certainly did not arrive, or that nobody knows
+(`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether that would be safe only its sender knows.
+"""
+
+import logging
+import math
+
+import msgspec
+import trio
+
+from ..protocol import registry
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from ..protocol.errors import ProtocolError
+from ..protocol.frame import FrameBuffer
+from ..protocol.header import RequestHeader
+from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from ..protocol.schema import WireStruct
+from .transport import Disconnected, Outbox, SocketTransport
+
+log = logging.getLogger("minicontroller.peer")
+
+RECONNECT_BACKOFF_SECONDS = 0.1  # Kafka: the sender threads between brokers pause as long
+CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka: socket.connection.setup.timeout.ms
+MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+
+
+class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
+    """No answer. `in_doubt`: the request was sent, and what became of it is unknown."""
+
+    def __init__(self, text: str, *, in_doubt: bool) -> None:
+        super().__init__(text)
+        self.in_doubt = in_doubt
+
+
+class PlainCredentials(msgspec.Struct, frozen=True):
+    """Who we are at the inter-broker listener."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"PlainCredentials({self.username!r})"
+
+
+class OnBehalfOf(msgspec.Struct, frozen=True):
+    """The tags of a forwarded request (KIP-590)."""
+
+    principal: str
+    client_host: str
+    client_api_version: int
+
+
+class _Waiter:
+    __slots__ = ("frame", "settled")
+
+    def __init__(self) -> None:
+        self.frame: bytes | None = None
+        self.settled = trio.Event()
+
+
+class _Link:
+    """One connection, from its being made to its end."""
+
+    def __init__(self, transport: SocketTransport) -> None:
+        self.transport = transport
+        self.outbox = Outbox(transport)
+        self.frames = FrameBuffer(MAX_RESPONSE_BYTES)
+        self.waiters: dict[int, _Waiter] = {}
+        self.reason = "the connection was closed"
+        self.ended = False
+
+    def settle(self, frame: bytes) -> None:
+        waiter = self.waiters.pop(int.from_bytes(frame[:4], signed=True), None)
+        if waiter is not None:  # else whoever asked did not want to wait any longer
+            waiter.frame = frame
+            waiter.settled.set()
+
+    def end(self) -> None:
+        self.ended = True
+        self.transport.close()
+        for waiter in self.waiters.values():
+            waiter.settled.set()
+        self.waiters.clear()
+
+
+class PeerConnection:
+    """To one address. Connects when it is first asked, and again after a failure."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        credentials: PlainCredentials | None = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._nursery = nursery
+        self._client_id = client_id
+        self._credentials = credentials
+        self._link: _Link | None = None
+        self._connecting = trio.Lock()
+        self._not_before = -math.inf
+        self._correlation_id = 0
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    async def request(
+        self,
+        api_key: ApiKey,
+        version: int,
+        message: WireStruct,
+        *,
+        client_id: str | None = None,
+        on_behalf_of: OnBehalfOf | None = None,
+    ) -> WireStruct:
+        """Ask, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
+        link = self._link or await self._connect()
+        header = self._header(api_key, version)
+        if on_behalf_of is not None:
+            header.client_id = client_id
+            header.principal_name = on_behalf_of.principal
+            header.client_host = on_behalf_of.client_host
+            header.client_api_version = on_behalf_of.client_api_version
+        frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
+        try:
+            _, response = registry.decode_response(api_key, version, frame)
+        except ProtocolError as error:
+            raise PeerUnavailable(f"{self} answers what cannot be read: {error}", in_doubt=True) from error
+        return response
+
+    def close(self) -> None:
+        """Whoever waits is told that nobody knows."""
+        if self._link is not None:
+            self._end(self._link, "closed from this end")
+
+    # ------------------------------------------------------------------ one exchange
+
+    def _header(self, api_key: ApiKey, version: int) -> RequestHeader:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        return RequestHeader(
+            api_key=api_key, api_version=version, correlation_id=self._correlation_id, client_id=self._client_id
+        )
+
+    async def _exchange(self, link: _Link, correlation_id: int, request: bytes) -> bytes:
+        if link.ended:
+            raise PeerUnavailable(f"{self} went away: {link.reason}", in_doubt=False)
+        waiter = link.waiters[correlation_id] = _Waiter()
+        try:
+            link.outbox.put(request)
+            try:
+                if not link.outbox.flush_nowait():
+                    # In a task of the connection: a requester who is cancelled must not cut a request in two.
+                    self._nursery.start_soon(self._flush, link)
+            except Disconnected as error:
+                self._end(link, str(error))
+                raise PeerUnavailable(f"{self} is gone: {error}", in_doubt=False) from error
+            await waiter.settled.wait()
+        finally:
+            link.waiters.pop(correlation_id, None)
+        if waiter.frame is None:
+            raise PeerUnavailable(f"{self} went away before it answered: {link.reason}", in_doubt=True)
+        return waiter.frame
+
+    async def _flush(self, link: _Link) -> None:
+        try:
+            await link.outbox.flush()
+        except Disconnected as error:
+            self._end(link, str(error))
+
+    # ------------------------------------------------------------------ the connection
+
+    async def _connect(self) -> _Link:
+        async with self._connecting:
+            if self._link is not None:  # another request was faster
+                return self._link
+            await trio.sleep_until(self._not_before)
+            self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
+            try:
+                with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
+                    link = await self._open()
+            except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
+                raise PeerUnavailable(f"cannot reach {self}: {error or 'no answer'}", in_doubt=False) from error
+            self._link = link
+            self._nursery.start_soon(self._read, link)
+            return link
+
+    async def _open(self) -> _Link:
+        link = _Link(SocketTransport(await trio.open_tcp_stream(self.host, self.port)))
+        try:
+            if self._credentials is not None:
+                await self._authenticate(link, self._credentials)
+        except BaseException:
+            link.end()
+            raise
+        return link
+
+    async def _read(self, link: _Link) -> None:
+        reason = "the connection was closed"
+        try:
+            while data := await link.transport.receive():
+                link.frames.feed(data)
+                while (frame := link.frames.next_frame()) is not None:
+                    link.settle(frame)
+        except (Disconnected, ProtocolError) as error:
+            reason = str(error)
+        finally:
+            self._end(link, reason)
+
+    def _end(self, link: _Link, reason: str) -> None:
+        if self._link is link:
+            self._link = None
+            link.reason = reason
+            log.info("the connection to %s ended: %s", self, reason)
+        link.end()
+
+    # ------------------------------------------------------------------ who we are
+
+    async def _authenticate(self, link: _Link, credentials: PlainCredentials) -> None:
+        """Before the connection is shared: one request after the other."""
+        handshake = await self._ask_alone(
+            link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, SaslHandshakeRequest(mechanism="PLAIN")
+        )
+        assert isinstance(handshake, SaslHandshakeResponse)
+        if handshake.error_code != ErrorCode.NONE:
+            raise ProtocolError(f"it does not take PLAIN, only {', '.join(handshake.mechanisms)}")
+        token = f"\0{credentials.username}\0{credentials.password}".encode()
+        answer = await self._ask_alone(
+            link, ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, SaslAuthenticateRequest(auth_bytes=token)
+        )
+        assert isinstance(answer, SaslAuthenticateResponse)
+        if answer.error_code != ErrorCode.NONE:
+            raise ProtocolError(f"it does not accept us as {credentials.username!r}: {answer.error_message}")
+
+    async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+        link.outbox.put(registry.encode_request(self._header(api_key, version), message))
+        await link.outbox.flush()
+        while (frame := link.frames.next_frame()) is None:
+            data = await link.transport.receive()
+            if not data:
+                raise Disconnected("it closed the connection during authentication")
+            link.frames.feed(data)
+        _, response = registry.decode_response(api_key, version, frame)
+        return response

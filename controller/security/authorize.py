@@ -1,0 +1,29 @@
+"""Whether a caller may ask what he asks. ACLs will be asked here; today only nodes are told from everyone else.
+
+Rule: this is decided before a handler sees the request, on what the connection proved.
+"""
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ..context import RequestContext
+from ..errors import Refusal
+from .caller import Caller
+
+CLUSTER_ACTION_APIS = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+    }
+)
+"""Advertised to everyone, as Kafka's brokers in ZooKeeper mode do, and answered to nodes of the cluster only. (Envelope looks
+for itself: its checks come in Kafka's order.)"""
+
+
+def authorize(caller: Caller, ctx: RequestContext) -> None:
+    """Raises Refusal."""
+    if ctx.api_key in CLUSTER_ACTION_APIS and not caller.may_act_as_node:
+        raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -1,0 +1,96 @@
+"""Who is at the other end of a connection: what he has proved, and what he has said of himself.
+
+Rule: `principal` and `from_peer` follow from what was proved on this connection, never from what a request says.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from .principal import user_principal
+from .sasl import Mechanism, SaslSession, State
+
+if TYPE_CHECKING:
+    from ..answer import AnswerLine
+
+NO_MECHANISMS: Mapping[str, Mechanism] = {}
+
+
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of a node's listeners asks of those who connect to it."""
+
+    name: str
+    host: str = ""
+    """Where it binds; empty for all interfaces."""
+    port: int = 0
+    """0 for a free port."""
+    inter_broker: bool = False
+    """The one at which nodes of the cluster meet."""
+    sasl: bool = False
+    mechanisms: Mapping[str, Mechanism] = NO_MECHANISMS
+    """Enabled here, by name; ignored without `sasl`."""
+    peer_user: str | None = None
+    """The user that nodes of this cluster are at this listener. Only at the inter-broker listener."""
+    max_connections: int | None = None
+    """`listener.name.<name>.max.connections`."""
+    reauthenticate_ms: int = 0
+    """`connections.max.reauth.ms`; 0 for never."""
+
+
+class Caller:
+    """One connection's caller."""
+
+    __slots__ = (
+        "expires",
+        "from_peer",
+        "host",
+        "line",
+        "listener",
+        "port",
+        "principal",
+        "sasl",
+        "software",
+    )
+
+    def __init__(self, listener: Listener, line: "AnswerLine", host: str, port: int) -> None:
+        self.listener = listener
+        self.line = line
+        """Where his requests are answered."""
+        self.host = host
+        self.port = port
+        self.principal: str | None = None
+        """`User:alice`, or None."""
+        self.from_peer = False
+        """He is an authenticated node of this cluster."""
+        self.software = ""
+        """KIP-511: `name/version`; empty if he did not say."""
+        self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
+        """None where the listener does not authenticate."""
+        self.expires = float("inf")
+        """trio's time from which on he must have authenticated again (KIP-368)."""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port} at {self.listener.name}"
+
+    @property
+    def authenticated(self) -> bool:
+        return self.sasl is None or self.sasl.username is not None
+
+    @property
+    def must_leave(self) -> bool:
+        """His authentication failed: he gets his answer, a little later, and is disconnected."""
+        return self.sasl is not None and self.sasl.state is State.FAILED
+
+    @property
+    def may_act_as_node(self) -> bool:
+        """CLUSTER_ACTION: a proved node, or anyone at an inter-broker listener that proves nobody (as Kafka without ACLs)."""
+        return self.from_peer or (self.listener.inter_broker and self.sasl is None)
+
+    def proved(self, username: str) -> None:
+        """He has authenticated as this user."""
+        self.principal = user_principal(username)
+        self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
+        if self.listener.reauthenticate_ms > 0:
+            self.expires = trio.current_time() + self.listener.reauthenticate_ms / 1000

@@ -1,0 +1,158 @@
+"""The listeners of a node, and the connections that they take.
+
+Rule: a connection is a task of its own behind a guard, and what goes wrong in it ends it and no other. What goes wrong with a
+listener ends the server: a node that is half deaf is worse than one that is seen to be down.
+
+Shutdown is one sequence (`shutdown`): stop accepting, cancel idle reads, let running requests be answered for a while, cancel.
+"""
+
+import errno
+import logging
+import math
+import os
+from collections.abc import Callable, Iterable
+
+import trio
+
+from .answer import AnswerLine
+from .connection import Connection
+from .connection_quotas import ConnectionLimits, ConnectionQuotas
+from .security.caller import Caller, Listener
+from .transport import SocketTransport
+
+log = logging.getLogger("minicontroller.server")
+
+OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+OVERLOADED_PAUSE_SECONDS = 0.1  # trio.serve_listeners waits as long
+SWEEPS_PER_IDLE_TIME = 10
+"""An idle connection is closed between one and 1.1 times `connections.max.idle.ms` after its last request."""
+
+
+class Server:
+    """`open`, then `run` until `shutdown`. In between the two the kernel queues who connects."""
+
+    def __init__(self, line: AnswerLine, limits: ConnectionLimits | None = None) -> None:
+        self.limits = limits or ConnectionLimits()
+        self.connections: set[Connection] = set()
+        self.ports: dict[str, int] = {}
+        """By listener: where it really listens, also when it was told port 0."""
+        self._line = line
+        self._quotas = ConnectionQuotas(self.limits)
+        self._sockets: list[tuple[Listener, trio.SocketListener]] = []
+        self._accepting = trio.CancelScope()
+        self._changed = trio.lowlevel.ParkingLot()
+
+    async def open(self, listeners: Iterable[Listener]) -> None:
+        """Bind all of them. Raises OSError."""
+        for listener in listeners:
+            host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
+            for opened in await trio.open_tcp_listeners(listener.port, host=host):
+                self._sockets.append((listener, opened))
+                self.ports[listener.name] = opened.socket.getsockname()[1]
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve; returns after `shutdown`."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._sweep)
+            task_status.started()
+            with self._accepting:
+                async with trio.open_nursery() as acceptors:
+                    for listener, opened in self._sockets:
+                        acceptors.start_soon(self._accept, listener, opened, nursery)
+            await self._wait(lambda: not self.connections)
+            nursery.cancel_scope.cancel()
+
+    async def shutdown(self, grace_seconds: float) -> None:
+        """Returns when the last connection has ended."""
+        self._accepting.cancel()
+        await trio.lowlevel.checkpoint()
+        for connection in list(self.connections):
+            connection.drain()
+        with trio.move_on_after(grace_seconds):
+            await self._wait(lambda: not self.connections)
+        for connection in list(self.connections):
+            log.warning("cutting off %s with %d requests running", connection.caller, connection.running)
+            connection.cancel()
+        await self._wait(lambda: not self.connections)
+
+    # ------------------------------------------------------------------ accepting
+
+    async def _accept(self, listener: Listener, opened: trio.SocketListener, nursery: trio.Nursery) -> None:
+        async with opened:
+            while True:
+                await self._wait(lambda: not self._must_wait(listener))
+                try:
+                    stream = await opened.accept()
+                except OSError as error:
+                    if error.errno not in OVERLOADED:
+                        raise
+                    log.error("cannot accept a connection: %s; trying again", os.strerror(error.errno))  # noqa: TRY400
+                    await trio.sleep(OVERLOADED_PAUSE_SECONDS)
+                else:
+                    self._welcome(listener, stream, nursery)
+
+    def _must_wait(self, listener: Listener) -> bool:
+        if listener.inter_broker:
+            return self._quotas.listener_is_full(listener.name, listener.max_connections)
+        return self._quotas.is_full(listener.name, listener.max_connections)
+
+    def _welcome(self, listener: Listener, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
+        if self._accepting.cancel_called:  # it came while the last ones were being told
+            stream.socket.close()
+            return
+        try:
+            host, port = stream.socket.getpeername()[:2]
+        except OSError:  # gone before it was looked at
+            stream.socket.close()
+            return
+        if not self._quotas.add(listener.name, host):
+            log.warning("refused a connection of %s: the address has too many", host)
+            stream.socket.close()
+            return
+        connection = Connection(
+            SocketTransport(stream),
+            Caller(listener, self._line, host, port),
+            max_request_bytes=self.limits.max_request_bytes,
+            failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
+        )
+        self.connections.add(connection)
+        if self._quotas.exceeds():
+            self._make_room_for_a_node()
+        nursery.start_soon(self._guarded, connection)
+
+    async def _guarded(self, connection: Connection) -> None:
+        """The one place where an accident in a connection ends."""
+        caller = connection.caller
+        try:
+            await connection.run()
+        except Exception:
+            log.exception("the connection of %s failed", caller)
+        finally:
+            self.connections.discard(connection)
+            self._quotas.remove(caller.listener.name, caller.host)
+            self._changed.unpark_all()
+
+    # ------------------------------------------------------------------ ending connections
+
+    def _make_room_for_a_node(self) -> None:
+        quiet = [connection for connection in self.connections if not connection.caller.listener.inter_broker]
+        if quiet:
+            oldest = min(quiet, key=lambda connection: connection.last_active)
+            log.warning("closing %s to make room for a node", oldest.caller)
+            oldest.cancel()
+
+    async def _sweep(self) -> None:
+        """One task looks after all connections: a timer for each would cost more than what it guards against."""
+        most = self.limits.max_idle_seconds
+        if math.isinf(most):
+            return
+        while True:
+            await trio.sleep(most / SWEEPS_PER_IDLE_TIME)
+            deadline = trio.current_time() - most
+            for connection in list(self.connections):
+                if connection.last_active <= deadline and not connection.is_waiting_for_us:
+                    connection.cancel()
+
+    async def _wait(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            await self._changed.park()
