@@ -1,0 +1,103 @@
+"""Turns declarations into functions: one encoder and one decoder for each message and version, made when they are first asked for.
+
+The text of what is made is registered in `linecache`, so that tracebacks and debuggers show it; `describe.show` prints it.
+"""
+
+import linecache
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from . import wire
+from .decoder_source import decoder_source
+from .encoder_source import encoder_source
+from .errors import MalformedMessage, UnencodableMessage
+from .schema import LAYOUTS, Layout, WireStruct, layout_of
+
+S = TypeVar("S", bound=WireStruct)
+Encoder = Callable[[S], bytes]
+Decoder = Callable[[bytes, int], tuple[S, int]]
+
+# What the generated text may name; every class of a message comes by its own name.
+RUNTIME: dict[str, Any] = {
+    **{name: value for name, value in vars(wire).items() if not name.startswith("_")},
+    "MalformedMessage": MalformedMessage,
+    "UnencodableMessage": UnencodableMessage,
+    "Struct": struct.Struct,
+    "pack": struct.pack,
+    "unpack_from": struct.unpack_from,
+    "struct_error": struct.error,
+}
+
+
+def encoder(cls: type[S], version: int) -> Encoder[S]:
+    """The function that encodes `cls` in `version`.
+
+    Raises:
+        LookupError: the class is no message, or has no such version.
+    """
+    return cast("Encoder[S]", _encoder(cls, version))
+
+
+def decoder(cls: type[S], version: int) -> Decoder[S]:
+    """The function that decodes `cls` in `version` from bytes at an offset, and tells the offset behind it.
+
+    Raises:
+        LookupError: the class is no message, or has no such version.
+    """
+    return cast("Decoder[S]", _decoder(cls, version))
+
+
+def sources_of(cls: type[WireStruct], version: int) -> tuple[str, str]:
+    """The text of the encoder and of the decoder, as they are compiled.
+
+    Raises:
+        LookupError: the class is no message, or has no such version.
+    """
+    layout = checked_layout(cls, version)
+    return encoder_source(layout, version, errors="strict"), decoder_source(layout, version, errors="strict")
+
+
+@cache
+def _encoder(cls: type[WireStruct], version: int, errors: str = "strict") -> Callable[..., Any]:
+    layout = checked_layout(cls, version)
+    source = encoder_source(layout, version, errors=errors)
+
+    def lenient(message: WireStruct) -> Any:
+        return _encoder(cls, version, "replace")(message)
+
+    return _compiled(source, "encode", f"{cls.__name__} v{version} encoder {errors}", {"lenient": lenient})
+
+
+@cache
+def _decoder(cls: type[WireStruct], version: int, errors: str = "strict") -> Callable[..., Any]:
+    layout = checked_layout(cls, version)
+    source = decoder_source(layout, version, errors=errors)
+
+    def lenient(data: bytes, offset: int) -> Any:
+        return _decoder(cls, version, "replace")(data, offset)
+
+    names = {"lenient": lenient, **{struct.__name__: struct for struct in structs_of(layout)}}
+    return _compiled(source, "decode", f"{cls.__name__} v{version} decoder {errors}", names)
+
+
+def checked_layout(cls: type[WireStruct], version: int) -> Layout:
+    layout = layout_of(cls)
+    if not layout.min_version <= version <= layout.max_version:
+        raise LookupError(f"{cls.__name__} has versions {layout.min_version} to {layout.max_version}, not {version}")
+    return layout
+
+
+def structs_of(layout: Layout) -> list[type[WireStruct]]:
+    """The structs of the layout's own module: what it may contain."""
+    return [cls for cls in LAYOUTS if cls.__module__ == layout.cls.__module__]
+
+
+def _compiled(source: str, name: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
+    filename = f"<minicontroller {title}>"
+    namespace = {**RUNTIME, **names}
+    exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - our own text, made from our own declarations
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    function: Callable[..., Any] = namespace[name]
+    return function

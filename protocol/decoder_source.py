@@ -1,0 +1,231 @@
+"""Writes the function that decodes one message in one version: straight-line code, the structs of arrays in nested loops.
+
+The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one `Struct.unpack_from`, together with the
+length or the tag count that follows them. Reading past the end shows itself: an index or an unpack fails at once, and a slice that came out
+short leaves `o` behind the end, where the next read, or the check before the return, finds it. Array counts are checked against the bytes
+that are left before anything is made for them.
+"""
+
+from collections.abc import Callable
+
+from .schema import BOOL, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of, min_size
+from .source import Source, literal
+from .wire import SHORT_ARRAY
+
+Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
+
+
+def decoder_source(layout: Layout, version: int, *, errors: str) -> str:
+    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what to do with text that is no UTF-8."""
+    return _Decoder(layout, version, errors).write(layout)
+
+
+class _Decoder:
+    def __init__(self, layout: Layout, version: int, errors: str) -> None:
+        self.version = version
+        self.compact = layout.is_flexible(version)
+        self.decode = ".decode()" if errors == "strict" else f'.decode("utf-8", "{errors}")'
+        self.out = Source()
+        self.pending: list[
+            tuple[str, int, str]
+        ] = []  # fixed-size values that wait for their neighbours: code, size, target
+        self.tagged: dict[str, Field] = {}  # functions that read the value of a tagged field
+
+    def write(self, layout: Layout) -> str:
+        out = self.out
+        name = f"{layout.cls.__name__} v{self.version}"
+        with out.block("def decode(d, o)"):
+            out.line("start, end = o, len(d)")
+            with out.block("try"):
+                self.struct(layout, "m = {}".format, 1)
+                with out.block("if o <= end"):
+                    out.line("return m, o")
+            with out.block("except (IndexError, struct_error)"):
+                out.line("pass")
+            with out.block("except UnicodeDecodeError"):
+                out.line("return lenient(d, start)")
+            with out.block("except MalformedMessage as error"):
+                out.line(f'raise MalformedMessage(f"{name}: {{error}}") from None')
+            out.line(f'raise MalformedMessage("{name}: the bytes end too early")')
+        for function, field in self.tagged.items():
+            self.tagged_value(function, field)
+        return out.text()
+
+    def struct(self, layout: Layout, deliver: Deliver, depth: int) -> None:
+        present = layout.on_wire(self.version)
+        for field in present:
+            self.field(field, f"{field.name}_{depth}", depth)
+        known = layout.tagged(self.version)
+        filled = {field.name: f"{field.name}_{depth}" for field in [*present, *known]}
+        arguments = [filled.get(field.name, literal(field.default)) for field in layout.fields]
+        while arguments and layout.fields[len(arguments) - 1].name not in filled:
+            arguments.pop()  # msgspec fills in a default faster than an argument is passed
+        cls = layout.cls.__name__
+        if not layout.is_flexible(self.version):
+            self.flush()
+            self.out.line(deliver(f"{cls}({', '.join(arguments)})"))
+            return
+        self.peek("t")
+        with self.out.block("if t"):
+            self.out.line("tags, o = read_tags(d, o)")
+            for field in known:
+                self.known_tag(field, f"{field.name}_{depth}", cls)
+            self.out.line(deliver(f"{cls}({', '.join([*arguments, 'unknown_tags=tags or None'])})"))
+        with self.out.block("else"):
+            self.out.line("o += 1")
+            for field in known:
+                self.out.line(f"{field.name}_{depth} = {literal(field.default)}")
+            self.out.line(deliver(f"{cls}({', '.join(arguments)})"))
+
+    def known_tag(self, field: Field, target: str, cls: str) -> None:
+        function = f"decode_{cls}_{field.name}"
+        self.tagged[function] = field
+        self.out.line(
+            f"{target} = {function}(tags.pop({field.tag})) if {field.tag} in tags else {literal(field.default)}"
+        )
+
+    def tagged_value(self, name: str, field: Field) -> None:
+        out = self.out
+        out.line("")
+        with out.block(f"def {name}(d)"):
+            out.line("o, end = 0, len(d)")
+            self.field(field, "value", 1)
+            self.flush()
+            with out.block("if o != end"):
+                out.line(f"raise tag_not_used_up({field.tag})")
+            out.line("return value")
+
+    def field(self, field: Field, target: str, depth: int) -> None:
+        nullable = field.nullable(self.version)
+        compact = self.compact and not field.classic
+        match field.kind:
+            case Fixed(code=code, size=size):
+                self.pending.append((code, size, target))
+            case Text():
+                self.sized(target, "h", 2, self.decode, compact=compact, nullable=nullable)
+            case Blob():
+                self.sized(target, "i", 4, "", compact=compact, nullable=nullable)
+            case Array(element=element):
+                self.array(element, target, depth, nullable=nullable)
+            case Nested(cls=cls):
+                self.nested(layout_of(cls), target, depth, nullable=nullable)
+
+    def sized(self, target: str, code: str, size: int, decode: str, *, compact: bool, nullable: bool) -> None:
+        """Text or bytes behind their length."""
+        out = self.out
+        if compact:
+            self.compact_length(nullable=nullable)
+            read = [f"{target} = d[o + 1 : e]{decode}"]
+        else:
+            self.pending.append((code, size, "n"))
+            self.flush()
+            if not nullable:
+                self.refuse_null()
+            read = [f"{target} = d[o:e]{decode}"]
+        read = ["e = o + n", *read, "o = e"]
+        if not nullable:
+            for text in read:
+                out.line(text)
+            return
+        with out.block("if n" if compact else "if n >= 0"):
+            for text in read:
+                out.line(text)
+        with out.block("else"):
+            out.line(f"{target} = None")
+            if compact:
+                out.line("o += 1")
+
+    def compact_length(self, *, nullable: bool) -> None:
+        """The length plus one into n; `o` stays on the last byte of the varint."""
+        self.peek("n")
+        if nullable:
+            with self.out.block("if n > 127"):
+                self.out.line("n, o = read_nullable_length(d, o)")
+        else:
+            with self.out.block("if n > 127 or not n"):
+                self.out.line("n, o = read_length(d, o)")
+
+    def refuse_null(self) -> None:
+        with self.out.block("if n < 0"):
+            self.out.line("raise null_array()")
+
+    def array(self, element: Fixed | Text | Blob | Nested, target: str, depth: int, *, nullable: bool) -> None:
+        out = self.out
+        if self.compact:
+            self.compact_length(nullable=nullable)
+            out.line("n -= 1")
+            out.line("o += 1")
+        else:
+            self.pending.append(("i", 4, "n"))
+            self.flush()
+            if not nullable:
+                self.refuse_null()
+        if not nullable:
+            self.elements(element, target, depth)
+            return
+        with out.block("if n < 0"):
+            out.line(f"{target} = None")
+        with out.block("else"):
+            self.elements(element, target, depth)
+
+    def elements(self, element: Fixed | Text | Blob | Nested, target: str, depth: int) -> None:
+        out = self.out
+        size = min_size(element, self.version, compact=self.compact)
+        with out.block(f"if n * {size} > end - o"):
+            out.line("raise too_many(n, end - o)")
+        if isinstance(element, Fixed):
+            few = out.constant(f"unpack_{element.code}s", f'unpackers("{element.code}")')
+            many = f'unpack_from(f">{{n}}{element.code}", d, o)'
+            out.line(f"{target} = list({few}[n](d, o) if n < {SHORT_ARRAY} else {many})")
+            out.line(f"o += n * {size}" if size > 1 else "o += n")
+            return
+        out.line(f"{target} = []")
+        with out.block("for _ in range(n)"):
+            match element:
+                case Nested(cls=cls):
+                    self.struct(layout_of(cls), (target + ".append({})").format, depth + 1)
+                case Text():
+                    self.sized("x", "h", 2, self.decode, compact=self.compact, nullable=False)
+                    out.line(f"{target}.append(x)")
+                case Blob():
+                    self.sized("x", "i", 4, "", compact=self.compact, nullable=False)
+                    out.line(f"{target}.append(x)")
+
+    def nested(self, layout: Layout, target: str, depth: int, *, nullable: bool) -> None:
+        if not nullable:
+            self.struct(layout, (target + " = {}").format, depth + 1)
+            return
+        self.pending.append(("b", 1, "n"))
+        self.flush()
+        with self.out.block("if n < 0"):
+            self.out.line(f"{target} = None")
+        with self.out.block("else"):
+            self.struct(layout, (target + " = {}").format, depth + 1)
+
+    def peek(self, target: str) -> None:
+        """The next byte into `target`, in one piece with the fixed-size values before it; `o` stays on it."""
+        if not self.pending:
+            self.out.line(f"{target} = d[o]")
+            return
+        size = sum(size for _, size, _ in self.pending)
+        self.pending.append(("B", 1, target))
+        self.unpack()
+        self.out.line(f"o += {size}")
+
+    def flush(self) -> None:
+        if not self.pending:
+            return
+        code, size, target = self.pending[0]
+        if len(self.pending) == 1 and code == BOOL.code:
+            self.out.line(f"{target} = d[o] != 0")
+            self.pending.clear()
+        else:
+            size = sum(size for _, size, _ in self.pending)
+            self.unpack()
+        self.out.line(f"o += {size}")
+
+    def unpack(self) -> None:
+        codes = "".join(code for code, _, _ in self.pending)
+        targets = ", ".join(target for _, _, target in self.pending) + ("," if len(self.pending) == 1 else "")
+        self.pending.clear()
+        self.out.line(f"{targets} = {self.out.unpacker(codes)}(d, o)")

@@ -1,0 +1,64 @@
+"""What the protocol says of itself, for people: the generated code of a message, and the table of what is spoken."""
+
+from difflib import get_close_matches
+
+import msgspec
+
+from .compiler import sources_of
+from .header import RequestHeader, ResponseHeader
+from .registry import APIS
+from .schema import WireStruct, layout_of
+
+
+class ApiRow(msgspec.Struct, frozen=True):
+    """One line of the table: an API, its versions, the first version with compact forms and tags."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    flexible_from: int | None
+
+    @property
+    def versions(self) -> str:
+        return (
+            str(self.min_version) if self.min_version == self.max_version else f"{self.min_version}-{self.max_version}"
+        )
+
+
+def apis() -> list[ApiRow]:
+    """All that is spoken, by key."""
+    return [
+        ApiRow(int(row.key), row.name, row.min_version, row.max_version, row.flexible_from)
+        for _, row in sorted(APIS.items())
+    ]
+
+
+def show(name: str, version: int) -> str:
+    """The generated source of a message's encoder and decoder.
+
+    Raises:
+        LookupError: there is no such message, or no such version of it; the text names what there is.
+    """
+    cls = _message(name)
+    layout = layout_of(cls)
+    if not layout.min_version <= version <= layout.max_version:
+        raise LookupError(
+            f"{cls.__name__} has the versions {layout.min_version} to {layout.max_version}, not {version}"
+        )
+    encoder_text, decoder_text = sources_of(cls, version)
+    return (
+        f"# {cls.__name__}, version {version}: the encoder\n{encoder_text}\n"
+        f"# {cls.__name__}, version {version}: the decoder\n{decoder_text}"
+    )
+
+
+def _message(name: str) -> type[WireStruct]:
+    known: dict[str, type[WireStruct]] = {cls.__name__: cls for cls in (RequestHeader, ResponseHeader)}
+    for row in APIS.values():
+        known |= {row.request.__name__: row.request, row.response.__name__: row.response}
+    by_lower_name = {key.lower(): cls for key, cls in known.items()}
+    if cls := by_lower_name.get(name.lower()):
+        return cls
+    nearest = get_close_matches(name.lower(), by_lower_name, n=1, cutoff=0.0)
+    raise LookupError(f"there is no message {name}; the nearest is {by_lower_name[nearest[0]].__name__}")

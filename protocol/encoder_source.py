@@ -1,0 +1,217 @@
+"""Writes the function that encodes one message in one version: straight-line code, the structs of arrays in nested loops.
+
+The function appends pieces to a list and joins them once. Neighbours of fixed size go through one `Struct.pack`, together with the length
+or the empty tag byte that follows them. A short length comes from a table. An element of an array of structs may be `bytes`, which are
+taken as they are.
+"""
+
+from .schema import UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of
+from .source import Source, literal
+from .wire import SHORT_ARRAY
+
+
+def encoder_source(layout: Layout, version: int, *, errors: str) -> str:
+    """The source of `encode(message) -> bytes`; `errors` tells what becomes of text that has no UTF-8, "strict" or "replace"."""
+    return _Encoder(layout, version, errors).write(layout)
+
+
+class _Encoder:
+    def __init__(self, layout: Layout, version: int, errors: str) -> None:
+        self.version = version
+        self.compact = layout.is_flexible(version)
+        self.encode = ".encode()" if errors == "strict" else f'.encode("utf-8", "{errors}")'
+        self.out = Source()
+        self.pending: list[
+            tuple[str, str]
+        ] = []  # fixed-size values that wait for their neighbours: code and expression
+
+    def write(self, layout: Layout) -> str:
+        name = f"{layout.cls.__name__} v{self.version}"
+        out = self.out
+        with out.block("def encode(m)"):
+            out.line("out = []")
+            out.line("w = out.append")
+            with out.block("try"):
+                self.struct(layout, "m", 1)
+                out.line('return b"".join(out)')
+            with out.block("except UnicodeEncodeError"):
+                out.line("return lenient(m)")
+            with out.block("except UnencodableMessage as error"):
+                out.line(f'raise UnencodableMessage(f"{name}: {{error}}") from None')
+            with out.block("except (struct_error, AttributeError, TypeError) as error"):
+                out.line(f'raise UnencodableMessage(f"{name}: {{error}}") from error')
+        return out.text()
+
+    def struct(self, layout: Layout, var: str, depth: int) -> None:
+        for field in layout.missing(self.version):
+            with self.out.block(f"if {var}.{field.name} != {literal(field.default)}"):
+                self.out.line(f'raise not_in_version("{layout.cls.__name__}", "{field.name}")')
+        for field in layout.on_wire(self.version):
+            self.field(field, f"{var}.{field.name}", depth)
+        if layout.is_flexible(self.version):
+            self.tags(layout, var, depth)
+        self.flush()
+
+    def field(self, field: Field, value: str, depth: int) -> None:
+        nullable = field.nullable(self.version)
+        compact = self.compact and not field.classic
+        match field.kind:
+            case Fixed() as kind:
+                self.fixed(kind, value)
+            case Text():
+                self.sized(value, "h", self.encode, compact=compact, nullable=nullable)
+            case Blob():
+                self.sized(value, "i", "", compact=compact, nullable=nullable)
+            case Array(element=element):
+                self.array(element, value, depth, nullable=nullable)
+            case Nested(cls=cls):
+                self.nested(layout_of(cls), value, depth, nullable=nullable)
+
+    def fixed(self, kind: Fixed, value: str) -> None:
+        if kind == UUID:
+            self.out.line(f"u{len(self.pending)} = {value}")
+            value = f"u{len(self.pending)}"
+            with self.out.block(f"if len({value}) != 16"):
+                self.out.line(f"check_uuid({value})")
+        self.pending.append((kind.code, value))
+
+    def sized(self, value: str, code: str, encode: str, *, compact: bool, nullable: bool) -> None:
+        """Text or bytes behind their length."""
+        out = self.out
+        if not compact:
+            if nullable:
+                out.line(f"v = {value}")
+                out.line(f'b = b"" if v is None else v{encode}')
+                self.pending.append((code, "-1 if v is None else len(b)"))
+            else:
+                out.line(f"b = {value}{encode}")
+                self.pending.append((code, "len(b)"))
+            self.flush()
+            out.line("w(b)")
+            return
+        if nullable:
+            self.flush()
+            out.line(f"v = {value}")
+            with out.block("if v is None"):
+                out.line(r'w(b"\0")')
+            with out.block("else"):
+                self.compact_bytes(f"v{encode}")
+        else:
+            self.compact_bytes(f"{value}{encode}")
+
+    def compact_bytes(self, value: str) -> None:
+        self.out.line(f"b = {value}")
+        self.out.line("n = len(b) + 1")
+        self.compact_length()
+        self.out.line("w(b)")
+
+    def compact_length(self) -> None:
+        """The varint n, in one piece with the fixed-size values before it."""
+        if not self.pending:
+            self.out.line("w(SHORT_UVARINTS[n] if n < 4096 else uvarint(n))")
+            return
+        short = self.out.packer("".join(code for code, _ in self.pending) + "B")
+        long = self.out.packer("".join(code for code, _ in self.pending))
+        values = ", ".join(value for _, value in self.pending)
+        self.pending.clear()
+        self.out.line(f"w({short}({values}, n) if n < 128 else {long}({values}) + uvarint(n))")
+
+    def array(self, element: Fixed | Text | Blob | Nested, value: str, depth: int, *, nullable: bool) -> None:
+        out = self.out
+        out.line(f"a{depth} = {value}")
+        if not nullable:
+            self.elements(element, f"a{depth}", depth)
+            return
+        self.flush()
+        with out.block(f"if a{depth} is None"):
+            out.line(r'w(b"\0")' if self.compact else r'w(b"\xff\xff\xff\xff")')
+        with out.block("else"):
+            self.elements(element, f"a{depth}", depth)
+
+    def elements(self, element: Fixed | Text | Blob | Nested, array: str, depth: int) -> None:
+        if isinstance(element, Fixed):
+            self.numbers(element, array)
+            return
+        if self.compact:
+            self.out.line(f"n = len({array}) + 1")
+            self.compact_length()
+        else:
+            self.pending.append(("i", f"len({array})"))
+            self.flush()
+        with self.out.block(f"for m{depth} in {array}"):
+            match element:
+                case Nested(cls=cls):
+                    with self.out.block(f"if m{depth}.__class__ is bytes"):
+                        self.out.line(f"w(m{depth})")
+                        self.out.line("continue")
+                    self.struct(layout_of(cls), f"m{depth}", depth + 1)
+                case Text():
+                    self.sized(f"m{depth}", "h", self.encode, compact=self.compact, nullable=False)
+                case Blob():
+                    self.sized(f"m{depth}", "i", "", compact=self.compact, nullable=False)
+
+    def numbers(self, kind: Fixed, array: str) -> None:
+        """An array of numbers: count and elements in one piece while they are few."""
+        self.flush()
+        out = self.out
+        count, prefix = ("n + 1", "B") if self.compact else ("n", "i")
+        many = out.constant(f"pack_{prefix}_{kind.code}s", f'packers("{kind.code}", "{prefix}")')
+        long = "uvarint(n + 1)" if self.compact else f"{out.packer('i')}(n)"
+        out.line(f"n = len({array})")
+        out.line(
+            f'w({many}[n]({count}, *{array}) if n < {SHORT_ARRAY} else {long} + pack(f">{{n}}{kind.code}", *{array}))'
+        )
+
+    def nested(self, layout: Layout, value: str, depth: int, *, nullable: bool) -> None:
+        out = self.out
+        out.line(f"m{depth} = {value}")
+        if not nullable:
+            self.struct(layout, f"m{depth}", depth + 1)
+            return
+        self.flush()
+        with out.block(f"if m{depth} is None"):
+            out.line(r'w(b"\xff")')
+        with out.block("else"):
+            self.pending.append(("b", "1"))
+            self.struct(layout, f"m{depth}", depth + 1)
+
+    def tags(self, layout: Layout, var: str, depth: int) -> None:
+        """The tagged fields that differ from their defaults, merged with the unknown ones; nearly always there are none."""
+        known = layout.tagged(self.version)
+        none = " and ".join(
+            [f"{var}.unknown_tags is None", *(f"{var}.{field.name} == {literal(field.default)}" for field in known)]
+        )
+        out = self.out
+        pending = self.pending[:]
+        with out.block(f"if {none}"):
+            self.pending.append(("x", ""))
+            self.flush()
+        self.pending = pending
+        with out.block("else"):
+            self.flush()
+            out.line(f"tags{depth} = dict({var}.unknown_tags or ())")
+            for field in known:
+                with out.block(f"if {var}.{field.name} != {literal(field.default)}"):
+                    self.tagged_value(field, f"{var}.{field.name}", depth)
+            out.line(f"w(write_tags(tags{depth}))")
+
+    def tagged_value(self, field: Field, value: str, depth: int) -> None:
+        """The value goes to a list of its own, because its size stands before it."""
+        out = self.out
+        out.line(f"out{depth}, w{depth} = [], w")
+        out.line(f"w = out{depth}.append")
+        self.field(field, value, depth + 1)
+        self.flush()
+        out.line(f"w = w{depth}")
+        out.line(f'tags{depth}[{field.tag}] = b"".join(out{depth})')
+
+    def flush(self) -> None:
+        if not self.pending:
+            return
+        codes = "".join(code for code, _ in self.pending)
+        values = ", ".join(value for _, value in self.pending if value)
+        self.pending.clear()
+        if codes == "x":
+            self.out.line(r'w(b"\0")')
+        else:
+            self.out.line(f"w({self.out.packer(codes)}({values}))")

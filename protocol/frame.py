@@ -1,0 +1,66 @@
+"""Cuts a stream into frames: four bytes of size, then as many bytes.
+
+Rule: a size outside 1..max is refused before anything is kept for it, and every byte is copied a bounded number of times, however the
+stream was torn: many small frames in one read, or one frame byte by byte.
+"""
+
+import struct
+
+from .errors import InvalidFrameSize
+
+_SIZE = struct.Struct(">i")
+
+
+class FrameBuffer:
+    """Bytes in by `feed`, frames out by `next_frame` until it gives None."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes  # Kafka: socket.request.max.bytes
+        self._whole = b""  # what was read in one go and is cut up from _offset on
+        self._offset = 0
+        self._torn = bytearray()  # the start of a frame whose rest has not come
+        self._needed = 0  # how many bytes _torn must have before it is worth a look
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What is kept at the moment: 0 between frames."""
+        return len(self._whole) - self._offset + len(self._torn)
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read; between two calls `next_frame` is called until it gives None."""
+        if self._torn or self._offset < len(self._whole):
+            self._torn += self._whole[self._offset :]
+            self._torn += data
+            self._whole, self._offset = b"", 0
+        else:
+            self._whole, self._offset = data, 0
+
+    def next_frame(self) -> bytes | None:
+        """The next whole frame without its size, or None until more is fed.
+
+        Raises:
+            InvalidFrameSize: the size is not in 1..max_bytes; nothing sensible can come on this stream any more.
+        """
+        if self._torn:
+            if len(self._torn) < self._needed:
+                return None
+            self._whole, self._offset = bytes(self._torn), 0
+            self._torn.clear()
+        left = len(self._whole) - self._offset
+        if left >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._whole, self._offset)
+            if not 0 < size <= self._max_bytes:
+                raise InvalidFrameSize(f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed")
+            start = self._offset + _SIZE.size
+            if left >= _SIZE.size + size:
+                self._offset = start + size
+                return self._whole[start : self._offset]
+            self._tear(_SIZE.size + size)
+        elif left:
+            self._tear(_SIZE.size)
+        return None
+
+    def _tear(self, needed: int) -> None:
+        self._torn += self._whole[self._offset :]
+        self._whole, self._offset = b"", 0
+        self._needed = needed

@@ -1,0 +1,114 @@
+"""The rare turns of the wire format, called by generated code: long varints, tagged fields, what to say when bytes do not fit.
+
+Rule: every function here takes time and memory linear in the bytes it consumes, and raises nothing but `ProtocolError` and, where the
+bytes end too early, `IndexError`, which the generated code turns into `MalformedMessage`.
+"""
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from .errors import MalformedMessage, UnencodableMessage
+
+SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
+MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a length is negative, which means null
+
+
+def uvarint(value: int) -> bytes:
+    """Seven bits a byte, least significant first; the top bit tells that more follow."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# Nearly every length is short: 4,096 entries take 0.15 MB and spare a call.
+SHORT_UVARINTS = tuple(uvarint(value) for value in range(4096))
+
+
+def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
+    """The unsigned 32-bit varint at `start`, and the position of its last byte."""
+    value = 0
+    for index in range(5):
+        byte = data[start + index]
+        value |= (byte & 127) << 7 * index
+        if byte < 128:
+            return value & 0xFFFFFFFF, start + index
+    raise MalformedMessage("a varint of more than five bytes")
+
+
+def read_length(data: bytes, start: int) -> tuple[int, int]:
+    """A compact length plus one where null is not allowed, and the position of its last byte."""
+    value, last = read_uvarint(data, start)
+    if value == 0 or value > MAX_UINT31:
+        raise MalformedMessage("null where a value is required")
+    return value, last
+
+
+def read_nullable_length(data: bytes, start: int) -> tuple[int, int]:
+    """A compact length plus one, zero for null, and the position of its last byte."""
+    value, last = read_uvarint(data, start)
+    return (0 if value > MAX_UINT31 else value), last
+
+
+def too_many(count: int, left: int) -> MalformedMessage:
+    return MalformedMessage(f"an array announces {count} elements, {max(left, 0)} bytes are left")
+
+
+def null_array() -> MalformedMessage:
+    return MalformedMessage("null where a value is required")
+
+
+def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
+    """The tagged fields whose count stands at `offset`, and the position behind them. Of a tag that is there twice the last one counts."""
+    count, last = read_uvarint(data, offset)
+    offset = last + 1
+    if count * 2 > len(data) - offset:
+        raise too_many(count, len(data) - offset)
+    tags = {}
+    for _ in range(count):
+        tag, last = read_uvarint(data, offset)
+        size, last = read_uvarint(data, last + 1)
+        offset = last + 1 + size
+        if offset > len(data):
+            raise MalformedMessage(f"the tagged field {tag} announces {size} bytes, {len(data) - last - 1} are left")
+        tags[tag] = data[last + 1 : offset]
+    return tags, offset
+
+
+def write_tags(tags: dict[int, bytes]) -> bytes:
+    """The tagged fields as they stand behind a struct, in ascending order."""
+    out = [uvarint(len(tags))]
+    for tag in sorted(tags):
+        value = tags[tag]
+        out += (uvarint(tag), uvarint(len(value)), value)
+    return b"".join(out)
+
+
+def tag_not_used_up(tag: int) -> MalformedMessage:
+    return MalformedMessage(f"the tagged field {tag} is longer or shorter than its value")
+
+
+def not_in_version(struct_name: str, field: str) -> UnencodableMessage:
+    return UnencodableMessage(f"{struct_name}.{field} has a value that this version cannot carry")
+
+
+def check_uuid(value: bytes) -> bytes:
+    if len(value) != 16:
+        raise UnencodableMessage(f"a UUID has 16 bytes, not {len(value)}")
+    return value
+
+
+@cache
+def packers(code: str, prefix: str) -> tuple[Callable[..., bytes], ...]:
+    """For short arrays of numbers: the packer of n elements behind their count is the nth."""
+    return tuple(struct.Struct(f">{prefix}{count}{code}").pack for count in range(SHORT_ARRAY))
+
+
+@cache
+def unpackers(code: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
+    """For short arrays of numbers: the unpacker of n elements is the nth."""
+    return tuple(struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT_ARRAY))
