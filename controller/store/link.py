@@ -76,6 +76,8 @@ class Link:
         self._doorbell = doorbell
         self._received = b""
         self._at = 0
+        self._readable = False
+        """The last poll said so: no need to ask again before the next receive."""
         self._corked: list[bytes] = []
         self._corked_bytes = 0
         self._poll = select.poll()
@@ -92,12 +94,13 @@ class Link:
         self._socket.setblocking(bool(flag))
 
     def pending(self) -> int:
-        """Bytes that can be read without waiting (kazoo asks before it selects)."""
-        return len(self._received) - self._at
+        """Bytes that can be read without waiting, at least (kazoo asks before it selects)."""
+        return len(self._received) - self._at or self._readable
 
     def recv(self, size: int) -> bytes:
         at = self._at
         if at == len(self._received):
+            self._readable = False
             if size >= RECEIVE_BYTES:
                 return self._socket.recv(size)
             self._received = self._socket.recv(RECEIVE_BYTES)
@@ -128,14 +131,15 @@ class Link:
     def select(self, timeout: float | None, *, with_doorbell: bool) -> tuple[bool, bool]:
         """Whether an answer can be read, and whether the doorbell has rung; waits for one of them."""
         if with_doorbell and self._doorbell.rings:
-            return self.pending() > 0, True
+            return bool(self.pending()), True
         if self.pending():
             return True, False
         self.flush()
         milliseconds = None if timeout is None else math.ceil(timeout * 1000)
         ready = (self._poll_both if with_doorbell else self._poll).poll(milliseconds)
         bell = self._doorbell.fileno()
-        return any(fd != bell for fd, _ in ready), any(fd == bell for fd, _ in ready)
+        self._readable = any(fd != bell for fd, _ in ready)
+        return self._readable, len(ready) > self._readable
 
     def cut(self) -> None:
         """From another thread: make whoever waits here see the end of the connection."""
