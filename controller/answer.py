@@ -174,9 +174,7 @@ def _speak_older(route: Route, correlation_id: int) -> bytes:
 
 def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
     """Who asks; and whether somebody who may not do so claims to ask for another."""
-    tagged = (
-        header.principal_name is not None or header.client_host is not None or header.client_api_version is not None
-    )
+    tagged = header.principal_name is not None or header.client_host is not None or header.client_api_version >= 0
     forwarded = tagged and caller.from_peer
     ctx = RequestContext(
         api_key=header.api_key,
@@ -206,5 +204,5 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
         raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
     if header.client_host is not None:
         ctx.client_host = header.client_host
-    if header.client_api_version is not None:
+    if header.client_api_version >= 0:
         ctx.client_api_version = header.client_api_version

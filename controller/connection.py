@@ -61,10 +61,7 @@ class Connection:
         self._slots: deque[Slot] = deque()
         self._held_bytes = 0
         """Of answers that are ready and wait for their turn in the order."""
-        self._max_request_bytes = max_request_bytes
-        self._frames = FrameBuffer(
-            max_request_bytes if caller.authenticated else min(max_request_bytes, MAX_UNAUTHENTICATED_BYTES)
-        )
+        self._frames = FrameBuffer(max_request_bytes)
         self._failed_authentication_delay = failed_authentication_delay
         self._room = trio.lowlevel.ParkingLot()
         self._draining = False
@@ -130,6 +127,8 @@ class Connection:
             if budget <= 0 or self._is_full():
                 budget = FRAMES_A_TURN
                 await self._make_room()
+        if not self.caller.authenticated and self._frames.buffered_bytes > MAX_UNAUTHENTICATED_BYTES:
+            raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
         await self._flush()
 
     def _take(self, frame: bytes) -> None:
@@ -221,5 +220,3 @@ class Connection:
             await self._flush()
             self._life.cancel()
             await trio.lowlevel.checkpoint()
-        if self.caller.authenticated:
-            self._frames.max_bytes = self._max_request_bytes

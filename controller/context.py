@@ -2,6 +2,7 @@
 
 import msgspec
 
+from ..protocol import registry
 from .security.caller import Caller
 
 
@@ -28,5 +29,13 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """trio's clock, seconds."""
     software: str = ""
     """KIP-511, `name/version`; empty if the client never said."""
+    on_behalf_of: int = -1
+    """The API that the client used, where this request is made for him by a node: Metadata or FindCoordinator of a topic that is
+    created automatically. -1 for what he asked himself."""
     caller: Caller
     """The connection on which the request came: for the APIs that are about the connection itself (SASL, ApiVersions, Envelope)."""
+
+    @property
+    def policy_api(self) -> str:
+        """Kafka's name of the API that the client used, as policies are told it."""
+        return registry.api(self.api_key if self.on_behalf_of < 0 else self.on_behalf_of).name

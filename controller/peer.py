@@ -188,7 +188,9 @@ class PeerConnection:
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                     link = await self._open()
             except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
-                raise PeerUnavailable(f"cannot reach {self}: {error or 'no answer'}", in_doubt=False) from error
+                raise PeerUnavailable(
+                    f"cannot reach {self}: {str(error) or 'no answer in time'}", in_doubt=False
+                ) from error
             self._link = link
             self._nursery.start_soon(self._read, link)
             return link

@@ -25,7 +25,7 @@ def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> A
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:
             ctx.caller.software = f"{name}/{version}"
-    return advertised(ctx.caller.line.routes)
+    return advertised(ctx.caller.routes)
 
 
 @lru_cache(maxsize=16)

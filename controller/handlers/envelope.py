@@ -67,7 +67,7 @@ def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host
 
 
 def _route(ctx: RequestContext) -> Route:
-    route = ctx.caller.line.routes.get(ctx.api_key)
+    route = ctx.caller.routes.get(ctx.api_key)
     if route is None or ctx.api_key not in CONTROLLER_APIS:
         raise Refusal(ErrorCode.INVALID_REQUEST)
     return route

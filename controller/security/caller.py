@@ -14,6 +14,7 @@ from .sasl import Mechanism, SaslSession, State
 
 if TYPE_CHECKING:
     from ..answer import AnswerLine
+    from ..route import Routes
 
 NO_MECHANISMS: Mapping[str, Mechanism] = {}
 
@@ -73,6 +74,11 @@ class Caller:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} at {self.listener.name}"
+
+    @property
+    def routes(self) -> "Routes":
+        """What is handled for him."""
+        return self.line.routes
 
     @property
     def authenticated(self) -> bool:
