@@ -6,7 +6,9 @@ Rule: a node is a bag of parts, each of which knows its own business; nothing he
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .cluster.auto_creation import AutoCreation
 from .cluster.metadata_cache import MetadataCache
+from .cluster.metadata_fragments import MetadataFragments
 from .config.node_config import NodeConfig
 from .store.base import Store
 
@@ -26,6 +28,8 @@ class Node:
     dynamic_configs: "DynamicConfigs"
     """What `/config/brokers` says of this node and of all nodes, kept up to date."""
     cache: MetadataCache = field(default_factory=MetadataCache)
+    metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
+    auto_creation: AutoCreation = field(default_factory=AutoCreation)
     controller: "ActiveController | None" = None
     """Set while this node is the elected controller and has loaded its state."""
     forwarder: "Forwarder | None" = None

@@ -1,0 +1,43 @@
+"""Who coordinates a group or a transaction: the leader of the partition to which its name hashes.
+
+Rule: the arithmetic is Java's, since real brokers and their clients do it too.
+"""
+
+from enum import IntEnum
+
+from .image import NO_LEADER, Topic
+
+
+class CoordinatorType(IntEnum):
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+COORDINATED_BY = {
+    CoordinatorType.GROUP: "__consumer_offsets",
+    CoordinatorType.TRANSACTION: "__transaction_state",
+}
+"""The topic whose leaders coordinate. Clusters in ZooKeeper mode have no share groups."""
+
+
+def partition_for(key: str, num_partitions: int) -> int:
+    """Kafka's `abs(hash) % partitions`, where the absolute value of the smallest integer, which has none, is 0."""
+    value = java_hash(key)
+    return 0 if value == -(2**31) else abs(value) % num_partitions
+
+
+def java_hash(text: str) -> int:
+    """`String.hashCode`: over UTF-16 units, wrapped to 32 bits with a sign."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - 2**32 if value >= 2**31 else value
+
+
+def coordinator_of(key: str, topic: Topic | None) -> int:
+    """The broker id of the leader, or NO_LEADER."""
+    if topic is None or not topic.partitions:
+        return NO_LEADER
+    return topic.partitions[partition_for(key, len(topic.partitions))].leader

@@ -1,0 +1,47 @@
+"""DescribeCluster (60): the brokers that a client can reach, the controller among them, and the cluster's id (K4-X1)."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from ..cluster.operations import cluster_operations
+from ..cluster.partition_view import endpoints_at
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+BROKERS, CONTROLLERS = 1, 2
+"""Whom the client wants to hear of. Nodes of a cluster in ZooKeeper mode listen as brokers only."""
+
+
+def handle(node: "Node", context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    _check_endpoint_type(request.endpoint_type)
+    image = node.cache.image
+    reachable = endpoints_at(image.brokers, context.listener)
+    return DescribeClusterResponse(
+        cluster_id=node.cluster_id,
+        # Never one that is not in the list: clients would look for it.
+        controller_id=image.controller_id if image.controller_id in reachable else -1,
+        brokers=[
+            DescribeClusterBroker(broker_id=broker_id, host=at.host, port=at.port, rack=image.brokers[broker_id].rack)
+            for broker_id, at in reachable.items()
+        ],
+        cluster_authorized_operations=cluster_operations(asked=request.include_cluster_authorized_operations),
+    )
+
+
+def _check_endpoint_type(kind: int) -> None:
+    """v0 lacks the field, so its default is always served."""
+    if kind == CONTROLLERS:
+        raise Refusal(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "An endpoint of type CONTROLLER was asked for, and this is one of type BROKER.",
+        )
+    if kind != BROKERS:
+        raise Refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}")

@@ -1,0 +1,110 @@
+"""DescribeTopicPartitions (75): topics in the order of their names, page by page.
+
+A page ends at the limit of partitions; its cursor names the topic and the partition with which the next one begins.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from ..cluster.image import INTERNAL_TOPICS, Image, Topic
+from ..cluster.operations import TOPIC_OPERATIONS
+from ..cluster.partition_view import endpoints_at, known_partitions, view
+from ..cluster.topic_names import is_valid_topic_name
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+START = Cursor()
+"""Before every topic: no name is empty."""
+
+
+def handle(
+    node: "Node", context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    image, cursor = node.cache.image, request.cursor or START
+    names = _names(image, request)
+    left = min(max(request.response_partition_limit, 1), node.config.integer("max.request.partition.size.limit"))
+    reachable = endpoints_at(image.brokers, context.listener)
+    response = DescribeTopicPartitionsResponse(topics=[])
+    for name in names:
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = image.topics.get(name)
+        if topic is None:
+            if request.topics:
+                response.topics.append(_missing(name))
+            continue
+        start = cursor.partition_index if name == cursor.topic_name else 0
+        described, following = _describe(image, topic, reachable, start, left)
+        response.topics.append(described)
+        if following is not None:
+            response.next_cursor = Cursor(topic_name=name, partition_index=following)
+            break
+        left -= len(described.partitions)
+    return response
+
+
+def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
+    """What is to be described, in order, from the cursor on. Raises INVALID_REQUEST."""
+    asked = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    if cursor is None:
+        return sorted(asked or image.topics)
+    if cursor.partition_index < 0:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"The cursor's partition is negative: {cursor.partition_index}")
+    if asked and cursor.topic_name not in asked:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST, f"The cursor's topic {cursor.topic_name!r} is not among those asked for."
+        )
+    return sorted(name for name in asked or image.topics if name >= cursor.topic_name)
+
+
+def _describe(
+    image: Image, topic: Topic, reachable: dict[int, object], start: int, limit: int
+) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+    """The topic with at most `limit` of its partitions, and the partition that comes next if there are more."""
+    described = DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+    for index, partition in known_partitions(topic, start):
+        if len(described.partitions) == limit:
+            return described, index
+        seen = view(partition, reachable, image.brokers)
+        described.partitions.append(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=seen.error_code,
+                partition_index=index,
+                leader_id=seen.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=seen.replicas,
+                isr_nodes=seen.isr,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+                offline_replicas=list(partition.offline_replicas),
+            )
+        )
+    return described, None
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    legal = is_valid_topic_name(name)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )

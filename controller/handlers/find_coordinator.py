@@ -1,0 +1,94 @@
+"""FindCoordinator (10): the node that leads the partition to which the key hashes.
+
+Where the coordinators' topic is missing the node has the controller make it, and waits for it for a while (K590-7). That needs no
+permission of the client and no `auto.create.topics.enable`: groups and transactions would not work without.
+"""
+
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ..cluster.image import Image, Topic
+from ..cluster.partition_view import endpoints_at
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+log = logging.getLogger("minicontroller.coordinators")
+
+PATIENCE_SECONDS = 5.0
+"""For the topic to be made and led: well below what clients give a request, since they may come again."""
+
+MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
+NONE_TEXT = "NONE"
+"""What v1 to v3 carry as message where there is nothing to say; v4 and later carry an empty one, and no text for refusals."""
+
+
+def handle(
+    node: "Node", context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    keys = request.coordinator_keys if context.api_version >= MANY_KEYS_SINCE else [request.key]
+    if request.key_type == CoordinatorType.SHARE and context.api_version >= MANY_KEYS_SINCE:
+        return _no_share_groups(context, keys)
+    if request.key_type not in COORDINATED_BY:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {request.key_type} here.")
+    topic = COORDINATED_BY[CoordinatorType(request.key_type)]
+    if keys and topic not in node.cache.image.topics:
+        return _after_creation(node, context, topic, keys)
+    return _answer(node, context, topic, keys)
+
+
+async def _after_creation(
+    node: "Node", context: RequestContext, topic: str, keys: Sequence[str]
+) -> FindCoordinatorResponse:
+    def is_led(image: Image) -> bool:
+        return topic in image.topics and image.topics[topic].is_complete
+
+    with trio.move_on_after(PATIENCE_SECONDS):
+        code = (await node.auto_creation.create(node, context, [topic]))[topic]
+        if code == ErrorCode.LEADER_NOT_AVAILABLE:
+            await node.cache.wait_topic(topic, is_led)
+        else:
+            log.warning("no coordinator for %r: the creation of %s was answered with %s", keys[0], topic, code.name)
+    return _answer(node, context, topic, keys)
+
+
+def _answer(node: "Node", context: RequestContext, topic_name: str, keys: Sequence[str]) -> FindCoordinatorResponse:
+    image = node.cache.image
+    found = [_coordinator(image, context, image.topics.get(topic_name), key) for key in keys]
+    if context.api_version >= MANY_KEYS_SINCE:
+        return FindCoordinatorResponse(coordinators=found)
+    (only,) = found
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message="The coordinator is not available." if only.error_code else NONE_TEXT,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _coordinator(image: Image, context: RequestContext, topic: Topic | None, key: str) -> Coordinator:
+    leader = coordinator_of(key, topic)
+    endpoint = endpoints_at(image.brokers, context.listener).get(leader)
+    if endpoint is None:
+        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+
+
+def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:
+    """Clusters in ZooKeeper mode have none: not available where the version knows of them, an invalid request before."""
+    knows = context.api_version >= SHARE_SINCE
+    code = ErrorCode.COORDINATOR_NOT_AVAILABLE if knows else ErrorCode.INVALID_REQUEST
+    return FindCoordinatorResponse(coordinators=[_nobody(key, code) for key in keys])
+
+
+def _nobody(key: str, code: ErrorCode) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)

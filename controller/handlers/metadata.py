@@ -1,0 +1,132 @@
+"""Metadata (3): the brokers, the controller, and where partitions live, from this node's image.
+
+A read answers at once, from encoded fragments. Only a request that makes a topic has to wait: for the controller, who asks the
+policy; never for the topic itself, for which the client is told to come again (LEADER_NOT_AVAILABLE).
+"""
+
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
+from ..cluster.image import INTERNAL_TOPICS, NO_TOPIC_ID, Image
+from ..cluster.metadata_fragments import Dialect, DialectFragments
+from ..cluster.operations import cluster_operations, topic_operations
+from ..cluster.topic_names import is_valid_topic_name
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
+"""v10 and v11 have the fields, and clients must not use them yet."""
+
+Element = MetadataResponseTopic | bytes
+
+
+def handle(
+    node: "Node", context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    version, image, wanted = context.api_version, node.cache.image, request.topics
+    dialect = Dialect(version, context.listener, request.include_topic_authorized_operations)
+    fragments = node.metadata_fragments.of(image, dialect)
+    if wanted is None or (version == 0 and not wanted):
+        return _response(node, fragments, request, fragments.all_topics())
+    if version >= NULL_NAMES_AND_IDS_SINCE:
+        _check_names_and_ids(version, wanted)
+        if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
+            return _response(node, fragments, request, _by_id(image, fragments, wanted))
+
+    found: list[Element] = []
+    missing: list[str] = []
+    for name in dict.fromkeys(cast("str", topic.name) for topic in wanted):
+        known = image.topics.get(name)
+        if known is None:
+            missing.append(name)
+        else:
+            found.append(fragments.topic(known))
+    if not missing:
+        return _response(node, fragments, request, found)
+    creatable = [name for name in missing if is_valid_topic_name(name)]
+    if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
+        return _after_creation(node, context, request, wanted, creatable)
+    codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return _response(node, fragments, request, [*found, *_missing(request, missing, codes)])
+
+
+async def _after_creation(
+    node: "Node",
+    context: RequestContext,
+    request: MetadataRequest,
+    wanted: Sequence[MetadataRequestTopic],
+    creatable: Sequence[str],
+) -> MetadataResponse:
+    """The answer when the controller has been asked for the topics that are missing."""
+    codes = await node.auto_creation.create(node, context, creatable)
+    # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the client comes again.
+    dialect = Dialect(context.api_version, context.listener, request.include_topic_authorized_operations)
+    fragments = node.metadata_fragments.of(node.cache.image, dialect)
+    names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
+    topics = node.cache.image.topics
+    found: list[Element] = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
+    missing = [name for name in names if name in codes or name not in topics]
+    return _response(node, fragments, request, [*found, *_missing(request, missing, codes)])
+
+
+def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
+    """Raises INVALID_REQUEST, or in v12 what Kafka's own stumble over a topic without name and id looks like."""
+    if version < ASKED_BY_ID_SINCE:
+        if any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in wanted):
+            raise Refusal(ErrorCode.INVALID_REQUEST)
+    elif any(topic.name is None for topic in wanted) and all(topic.topic_id == NO_TOPIC_ID for topic in wanted):
+        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _by_id(image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]) -> list[Element]:
+    """One id makes it a request by ids: names, and topics without an id, are not looked at. Unknown ids come first, as in Kafka."""
+    unknown: list[Element] = []
+    found: list[Element] = []
+    for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
+        topic = image.topic_by_id(topic_id)
+        if topic is None:
+            unknown.append(MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id))
+        else:
+            found.append(fragments.topic(topic))
+    return unknown + found
+
+
+def _missing(
+    request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
+) -> list[MetadataResponseTopic]:
+    """Topics that are not there, for the reason given in `codes`, or else because they have no legal name."""
+    operations = topic_operations(asked=request.include_topic_authorized_operations)
+    return [
+        MetadataResponseTopic(
+            error_code=codes.get(name, ErrorCode.INVALID_TOPIC_EXCEPTION),
+            name=name,
+            is_internal=name in INTERNAL_TOPICS,
+            topic_authorized_operations=operations,
+        )
+        for name in names
+    ]
+
+
+def _response(
+    node: "Node", fragments: DialectFragments, request: MetadataRequest, topics: Sequence[Element]
+) -> MetadataResponse:
+    controller_id = node.cache.image.controller_id
+    return MetadataResponse(
+        brokers=cast("list[MetadataResponseBroker]", fragments.brokers),
+        cluster_id=node.cluster_id,
+        # A client that is told of a controller it cannot find in the list waits for it in vain.
+        controller_id=controller_id if controller_id in fragments.reachable else -1,
+        topics=cast("list[MetadataResponseTopic]", topics),
+        cluster_authorized_operations=cluster_operations(asked=request.include_cluster_authorized_operations),
+    )
