@@ -114,7 +114,7 @@ class _Decoder:
         """Text or bytes behind their length."""
         out = self.out
         if compact:
-            self.compact_length(nullable=nullable)
+            self.compact_length("text_length" if decode else "length", nullable=nullable)
             read = [f"{target} = d[o + 1 : e]{decode}"]
         else:
             self.pending.append((code, size, "n"))
@@ -135,15 +135,15 @@ class _Decoder:
             if compact:
                 out.line("o += 1")
 
-    def compact_length(self, *, nullable: bool) -> None:
+    def compact_length(self, reader: str, *, nullable: bool) -> None:
         """The length plus one into n; `o` stays on the last byte of the varint."""
         self.peek("n")
         if nullable:
             with self.out.block("if n > 127"):
-                self.out.line("n, o = read_nullable_length(d, o)")
+                self.out.line(f"n, o = read_nullable_{reader}(d, o)")
         else:
             with self.out.block("if n > 127 or not n"):
-                self.out.line("n, o = read_length(d, o)")
+                self.out.line(f"n, o = read_{reader}(d, o)")
 
     def refuse_null(self) -> None:
         with self.out.block("if n < 0"):
@@ -152,7 +152,7 @@ class _Decoder:
     def array(self, element: Fixed | Text | Blob | Nested, target: str, depth: int, *, nullable: bool) -> None:
         out = self.out
         if self.compact:
-            self.compact_length(nullable=nullable)
+            self.compact_length("length", nullable=nullable)
             out.line("n -= 1")
             out.line("o += 1")
         else:

@@ -78,6 +78,7 @@ class _Encoder:
     def sized(self, value: str, code: str, encode: str, *, compact: bool, nullable: bool) -> None:
         """Text or bytes behind their length."""
         out = self.out
+        long = "text_uvarint" if encode else "uvarint"
         if not compact:
             if nullable:
                 out.line(f"v = {value}")
@@ -95,26 +96,26 @@ class _Encoder:
             with out.block("if v is None"):
                 out.line(r'w(b"\0")')
             with out.block("else"):
-                self.compact_bytes(f"v{encode}")
+                self.compact_bytes(f"v{encode}", long)
         else:
-            self.compact_bytes(f"{value}{encode}")
+            self.compact_bytes(f"{value}{encode}", long)
 
-    def compact_bytes(self, value: str) -> None:
+    def compact_bytes(self, value: str, long: str) -> None:
         self.out.line(f"b = {value}")
         self.out.line("n = len(b) + 1")
-        self.compact_length()
+        self.compact_length(long)
         self.out.line("w(b)")
 
-    def compact_length(self) -> None:
-        """The varint n, in one piece with the fixed-size values before it."""
+    def compact_length(self, long: str = "uvarint") -> None:
+        """The varint n, in one piece with the fixed-size values before it; `long` writes one that is not short."""
         if not self.pending:
-            self.out.line("w(SHORT_UVARINTS[n] if n < 4096 else uvarint(n))")
+            self.out.line(f"w(SHORT_UVARINTS[n] if n < 4096 else {long}(n))")
             return
         short = self.out.packer("".join(code for code, _ in self.pending) + "B")
-        long = self.out.packer("".join(code for code, _ in self.pending))
+        plain = self.out.packer("".join(code for code, _ in self.pending))
         values = ", ".join(value for _, value in self.pending)
         self.pending.clear()
-        self.out.line(f"w({short}({values}, n) if n < 128 else {long}({values}) + uvarint(n))")
+        self.out.line(f"w({short}({values}, n) if n < 128 else {plain}({values}) + {long}(n))")
 
     def array(self, element: Fixed | Text | Blob | Nested, value: str, depth: int, *, nullable: bool) -> None:
         out = self.out

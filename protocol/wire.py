@@ -12,6 +12,7 @@ from typing import Any
 from .errors import MalformedMessage, UnencodableMessage
 
 SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
+MAX_TEXT_BYTES = 32767  # Kafka keeps the limit of the classic form in the compact one
 MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a length is negative, which means null
 
 
@@ -52,6 +53,31 @@ def read_nullable_length(data: bytes, start: int) -> tuple[int, int]:
     """A compact length plus one, zero for null, and the position of its last byte."""
     value, last = read_uvarint(data, start)
     return (0 if value > MAX_UINT31 else value), last
+
+
+def read_text_length(data: bytes, start: int) -> tuple[int, int]:
+    """As `read_length`, within what Kafka allows a string in any form."""
+    value, last = read_length(data, start)
+    return _within_text(value), last
+
+
+def read_nullable_text_length(data: bytes, start: int) -> tuple[int, int]:
+    """As `read_nullable_length`, within what Kafka allows a string in any form."""
+    value, last = read_nullable_length(data, start)
+    return _within_text(value), last
+
+
+def _within_text(value: int) -> int:
+    if value > MAX_TEXT_BYTES + 1:
+        raise MalformedMessage(f"a string of {value - 1} bytes, {MAX_TEXT_BYTES} are allowed")
+    return value
+
+
+def text_uvarint(value: int) -> bytes:
+    """The length plus one of a string that is not short."""
+    if value > MAX_TEXT_BYTES + 1:
+        raise UnencodableMessage(f"a string of {value - 1} bytes, {MAX_TEXT_BYTES} are allowed")
+    return uvarint(value)
 
 
 def too_many(count: int, left: int) -> MalformedMessage:
