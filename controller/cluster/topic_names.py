@@ -61,7 +61,7 @@ class NameIndex(msgspec.Struct, frozen=True):
         return tuple(known for known in self.names.get(_folded(name), _NO_NAMES) if known != name)
 
     def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> "NameIndex":
-        """This index without some names and with others."""
+        """The index without some names and with others."""
         names = self.names.mutate()
         for name in filter(_can_collide, removed):
             left = tuple(known for known in names.get(_folded(name), _NO_NAMES) if known != name)

@@ -1,0 +1,150 @@
+"""Changes of configs: what AlterConfigs and IncrementalAlterConfigs make of what is there.
+
+Rule: pure, and in Kafka's order: what is wrong with the request itself first (`check_*`, before anybody is authorized), then
+each operation upon the overrides that are there, then the judgement of the whole result. A new mapping comes back; what was
+there stays as it is.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from .broker_changes import validate_broker_configs
+from .keys import Key, key_named
+from .topic_configs import TOPIC_KEYS, validate_topic_configs
+from .values import KeyType, parse_value
+
+if TYPE_CHECKING:
+    from .node_config import NodeConfig
+
+Configs = Mapping[str, str]
+
+
+class AlterOperation(IntEnum):
+    """Numbers are those of IncrementalAlterConfigs."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(msgspec.Struct, frozen=True):
+    """One entry of IncrementalAlterConfigs."""
+
+    name: str
+    operation: int
+    """An AlterOperation, or whatever number a client sent."""
+    value: str | None = None
+
+
+def check_incremental(changes: Sequence[ConfigChange]) -> None:
+    """Raises Refusal(INVALID_REQUEST) for a key named twice or a value that is missing."""
+    _check_request(
+        [change.name for change in changes],
+        [change.name for change in changes if change.value is None and change.operation != AlterOperation.DELETE],
+    )
+
+
+def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
+    """The same for AlterConfigs."""
+    _check_request([name for name, _ in entries], [name for name, value in entries if value is None])
+
+
+def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
+    missing = ", ".join(nulls)
+    if missing:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {missing}")
+    if len(set(names)) != len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+
+
+def alter_topic(topic: str, overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig") -> dict[str, str]:
+    """The overrides of a topic after IncrementalAlterConfigs. Raises Refusal."""
+    altered = apply_incremental(overrides, changes, _topic_key)
+    validate_topic_configs(altered, node, altered_topic=topic)
+    return altered
+
+
+def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "NodeConfig") -> dict[str, str]:
+    """The overrides of a topic after AlterConfigs: what is not named is gone. Raises Refusal."""
+    check_replacement(entries)
+    replaced = {name: value for name, value in entries if value is not None}
+    validate_topic_configs(replaced, node, altered_topic=topic)
+    return replaced
+
+
+def alter_broker(
+    overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig", *, per_broker: bool
+) -> dict[str, str]:
+    """What `/config/brokers/<id>`, or `<default>` where not `per_broker`, says afterwards. Raises Refusal."""
+    altered = apply_incremental(overrides, changes, _broker_key)
+    validate_broker_configs(altered, node, per_broker=per_broker)
+    return altered
+
+
+def replace_broker(
+    entries: Sequence[tuple[str, str | None]], node: "NodeConfig", *, per_broker: bool
+) -> dict[str, str]:
+    """The same after AlterConfigs. Raises Refusal."""
+    check_replacement(entries)
+    replaced = {name: value for name, value in entries if value is not None}
+    validate_broker_configs(replaced, node, per_broker=per_broker)
+    return replaced
+
+
+def apply_incremental(
+    overrides: Configs, changes: Sequence[ConfigChange], key_of: Callable[[str], Key | None]
+) -> dict[str, str]:
+    """The overrides after the changes, not yet judged. Raises Refusal."""
+    check_incremental(changes)
+    altered = dict(overrides)
+    for change in changes:
+        match change.operation:
+            case AlterOperation.SET:
+                altered[change.name] = change.value or ""
+            case AlterOperation.DELETE:
+                altered.pop(change.name, None)
+            case AlterOperation.APPEND | AlterOperation.SUBTRACT:
+                altered[change.name] = _edited_list(altered, change, key_of(change.name))
+            case _:
+                # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a broker.
+                text = f"Unknown operation type {change.operation} for config key: {change.name}"
+                raise Refusal(ErrorCode.INVALID_REQUEST, text)
+    return altered
+
+
+def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> str:
+    """Upon the override, else upon Kafka's own default: what a file says of the node does not count here."""
+    verb = AlterOperation(change.operation).name.lower()
+    if key is None:
+        # Kafka fails with -1; an unknown key is refused as SET refuses it.
+        text = f"Config value {verb} is not allowed for unknown config key: {change.name}"
+        raise Refusal(ErrorCode.INVALID_CONFIG, text)
+    if key.type is not KeyType.LIST:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {change.name}")
+    elements = list(_elements(change.name, overrides.get(change.name, key.default)))
+    named = _elements(change.name, change.value)
+    if change.operation == AlterOperation.APPEND:
+        elements += [element for element in dict.fromkeys(named) if element not in elements]
+    else:
+        elements = [element for element in elements if element not in named]
+    return ",".join(elements)
+
+
+def _elements(name: str, text: str | None) -> tuple[str, ...]:
+    value = parse_value(name, KeyType.LIST, text or "")
+    assert isinstance(value, tuple)
+    return value
+
+
+def _topic_key(name: str) -> Key | None:
+    return TOPIC_KEYS[name].key if name in TOPIC_KEYS else None
+
+
+def _broker_key(name: str) -> Key | None:
+    return key_named(name)

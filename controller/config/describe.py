@@ -1,0 +1,139 @@
+"""DescribeConfigs: each config with its value, where it comes from and what else it could have been.
+
+Rule: pure, and Kafka's rules to the letter. A config's synonyms are all places that name it, the one that holds first: a
+topic's override, then the node's dynamic configs, those of all nodes, the file, the default. Within one place the synonyms
+stand in their own order, and what comes before the first that has the key's own name is left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import dropwhile
+
+import msgspec
+
+from .keys import KEYS, UpdateMode, key_named, synonyms_of
+from .node_config import ConfigSource, NodeConfig
+from .topic_configs import TOPIC_KEYS, topic_defaults
+from .values import KeyType, render_value
+
+
+class ConfigSynonym(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(msgspec.Struct, frozen=True, gc=False):
+    """One config as DescribeConfigs, and CreateTopics since v5, tells it."""
+
+    name: str
+    value: str | None
+    """None for no value, and for one that nobody is told."""
+    source: ConfigSource
+    type: KeyType
+    documentation: str
+    read_only: bool = False
+    is_sensitive: bool = False
+    synonyms: tuple[ConfigSynonym, ...] = ()
+
+
+def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[ConfigEntry, ...]:
+    """Every config of a topic, by name. Costs next to nothing for a topic without overrides."""
+    default = _default_topic_entries(node)
+    if not overrides:
+        return default
+    return tuple(_overridden(entry, overrides[entry.name]) if entry.name in overrides else entry for entry in default)
+
+
+effective_topic_entries = topic_entries
+"""What CreateTopics answers: the same entries, of which it leaves the synonyms out."""
+
+
+def broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+    """Every config of a node, by name."""
+    written = {name for _, level in node.levels() for name in level}
+    names = sorted(written | {name for name, key in KEYS.items() if key.listed})
+    return tuple(_broker_entry(name, node, _broker_synonyms(name, node)) for name in names)
+
+
+def default_broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+    """What was set for all nodes, by name."""
+    level = NodeConfig({}, dynamic_default=node.dynamic_default)
+    return tuple(_broker_entry(name, level, _written_synonyms(name, level)) for name in sorted(node.dynamic_default))
+
+
+def _overridden(entry: ConfigEntry, text: str) -> ConfigEntry:
+    value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
+    override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC)
+    return ConfigEntry(
+        name=entry.name,
+        value=value,
+        source=ConfigSource.TOPIC,
+        type=entry.type,
+        documentation=entry.documentation,
+        synonyms=(override, *entry.synonyms),
+    )
+
+
+@lru_cache(maxsize=64)
+def _default_topic_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+    return tuple(_default_topic_entry(name, node) for name in sorted(TOPIC_KEYS))
+
+
+def _default_topic_entry(name: str, node: NodeConfig) -> ConfigEntry:
+    topic_key = TOPIC_KEYS[name]
+    synonyms = _broker_synonyms(topic_key.synonyms[0].name, node) if topic_key.synonyms else ()
+    return ConfigEntry(
+        name=name,
+        value=render_value(topic_defaults(node)[name]),
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        type=topic_key.key.type,
+        documentation=topic_key.key.documentation,
+        synonyms=synonyms,
+    )
+
+
+def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    kind = _type_of(name, node)
+    sensitive = kind in {KeyType.PASSWORD, KeyType.UNKNOWN}
+    key = key_named(name)
+    return ConfigEntry(
+        name=name,
+        value=None if sensitive else render_value(node.value(name)),
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        type=kind,
+        documentation="" if key is None else key.documentation,
+        read_only=key is None or key.update_mode in {UpdateMode.READ_ONLY, UpdateMode.THROTTLE},
+        is_sensitive=sensitive,
+        synonyms=synonyms,
+    )
+
+
+def _type_of(name: str, node: NodeConfig) -> KeyType:
+    key = key_named(name)
+    return KeyType.UNKNOWN if key is None or node.described_as_unknown(name) else key.type
+
+
+def _broker_synonyms(name: str, node: NodeConfig) -> tuple[ConfigSynonym, ...]:
+    all_of_them = [*_in_levels(name, node), *_in_defaults(name)]
+    return tuple(dropwhile(lambda synonym: synonym.name != name, all_of_them))
+
+
+def _written_synonyms(name: str, node: NodeConfig) -> tuple[ConfigSynonym, ...]:
+    return tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
+
+
+def _in_levels(name: str, node: NodeConfig) -> Iterator[ConfigSynonym]:
+    sensitive = _type_of(name, node) in {KeyType.PASSWORD, KeyType.UNKNOWN}
+    for source, level in node.levels():
+        for synonym in synonyms_of(name):
+            if synonym in level:
+                yield ConfigSynonym(synonym, None if sensitive else level[synonym], source)
+
+
+def _in_defaults(name: str) -> Iterator[ConfigSynonym]:
+    for synonym in synonyms_of(name):
+        key = KEYS.get(synonym)
+        if key is not None and key.default is not None and key.update_mode is not UpdateMode.THROTTLE:
+            value = None if key.is_sensitive else render_value(key.default_value)
+            yield ConfigSynonym(synonym, value, ConfigSource.DEFAULT)

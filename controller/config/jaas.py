@@ -1,0 +1,107 @@
+"""JAAS, as it stands in `sasl.jaas.config`: who this node is among its peers, and whom it knows.
+
+    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..." user_alice="...";
+
+Rule: nothing this module raises, and no repr of what it returns, holds a value: any of them may be a secret.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+PLAIN_LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+_FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+_TOKEN = re.compile(
+    r"""(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)
+      | (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)
+      | (?P<sign>[=;])
+      | (?P<word>(?:(?!//|/\*)[^\s=;"'])+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b", "a": "\a", "v": "\v"}
+_USER = "user_"
+
+
+class JaasError(ValueError):
+    """One sentence without a value."""
+
+
+class JaasConfig(msgspec.Struct, frozen=True):
+    """One login module and its options."""
+
+    login_module: str
+    options: Mapping[str, str]
+
+    @property
+    def username(self) -> str | None:
+        """Who this node is when it calls its peers."""
+        return self.options.get("username")
+
+    @property
+    def password(self) -> str | None:
+        return self.options.get("password")
+
+    @property
+    def users(self) -> dict[str, str]:
+        """Passwords by name: who may come in (PlainLoginModule's `user_<name>`)."""
+        return {name.removeprefix(_USER): value for name, value in self.options.items() if name.startswith(_USER)}
+
+    def __repr__(self) -> str:
+        return f"JaasConfig({self.login_module!r}, options {', '.join(map(repr, self.options))})"
+
+
+class _Token(msgspec.Struct, frozen=True):
+    text: str
+    is_sign: bool = False
+
+    def is_a(self, sign: str) -> bool:
+        return self.is_sign and self.text == sign
+
+
+def parse_jaas(text: str) -> JaasConfig:
+    """Raises JaasError."""
+    tokens = list(_tokens(text))
+    ends = [index for index, token in enumerate(tokens) if token.is_a(";")]
+    if not ends or ends[-1] != len(tokens) - 1:
+        raise JaasError("a login module and its options end with a semicolon, and here is none at the end")
+    if len(ends) != 1:
+        raise JaasError(f"exactly one login module belongs here, and there are {len(ends)}")
+    if len(tokens) < 3 or tokens[0].is_sign or tokens[1].is_sign:
+        raise JaasError("it begins with the class of a login module and a control flag (required)")
+    if tokens[1].text.lower() not in _FLAGS:
+        raise JaasError(f"after the class of the login module one of {', '.join(sorted(_FLAGS))} must follow")
+    return JaasConfig(tokens[0].text, _options(tokens[2:-1]))
+
+
+def _options(tokens: list[_Token]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for number in range(0, len(tokens), 3):
+        match tokens[number : number + 3]:
+            case [_Token(is_sign=False) as name, _Token("=", True), _Token(is_sign=False) as value]:
+                options[name.text] = value.text
+            case _:
+                raise JaasError(f"option {number // 3 + 1} is not of the form name=value")
+    return options
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise JaasError(f"what begins at character {position + 1} is neither a word nor a quoted text that ends")
+        position = match.end()
+        if match["sign"]:
+            yield _Token(match["sign"], is_sign=True)
+        elif match["word"]:
+            yield _Token(match["word"])
+        elif match["quote"]:
+            yield _Token(_ESCAPE.sub(_unescaped, match["quoted"]))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    return chr(int(escape, 8)) if escape[0] in "01234567" else _ESCAPED.get(escape, escape)

@@ -1,0 +1,219 @@
+"""The declared configuration keys: what a name means, what it takes, and what it may have been meant to be.
+
+Rule: one line of a table is all there is to a key; nothing else in the program knows a type, a default or a limit.
+Kafka's keys are in `broker_keys.py`, ours here. A name may carry a listener's prefix, and a listener's mechanism's.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+
+import msgspec
+
+from .broker_keys import TABLE as BROKER_TABLE
+from .validators import Validator, validator_of
+from .values import KeyType, Value, parse_value
+
+OWN_TABLE = """
+topic.management.policy.class.name | string | - | - | - | The policy that judges what is done with topics: module:Class, or path/to/file.py:Class.
+policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may think about one element; then the request is refused.
+metadata.completion | string | local | local|cluster | - | When a change is complete: once this node knows it (local), or once every node does (cluster).
+controller.forwarding.enable | boolean | true | - | - | Whether a node sends requests that only the controller can serve on to it.
+controller.watchdog.timeout.ms | long | 10000 | >=0 | - | After how long without a turn of its event loop a controller gives its session up; 0 for never.
+super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
+allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.
+"""
+DIALECTS = "kafka|kip"
+
+PLUGIN_PREFIXES = (
+    "authorizer.",
+    "confluent.",
+    "metrics.context.",
+    "rlmm.config.",
+    "rsm.config.",
+    "topic.management.policy.config.",
+)
+"""Whatever follows is for somebody else to judge: an authorizer, tiered storage, Confluent's additions, a policy."""
+
+LISTENER_MECHANISM_KEYS = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+"""Keys that stand behind `listener.name.<listener>.<mechanism>.`."""
+
+SECURITY_KEYS_OF_A_LISTENER = frozenset(
+    f"ssl.{name}"
+    for name in (
+        "key.password",
+        "keystore.certificate.chain",
+        "keystore.key",
+        "keystore.location",
+        "keystore.password",
+        "keystore.type",
+        "truststore.certificates",
+        "truststore.location",
+        "truststore.password",
+        "truststore.type",
+    )
+)
+"""While a node runs these change only behind a listener's prefix."""
+
+LISTENER_KEYS_OF_THE_CLUSTER = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
+"""With a listener's prefix these may be set for all nodes at once."""
+
+SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: names
+        for names in (
+            ("log.roll.ms", "log.roll.hours"),
+            ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+            ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+        )
+        for name in names
+    }
+    | {"log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")}
+)
+"""Keys that stand for the same thing: the first that has a value holds."""
+
+MAX_LONG = 2**63 - 1
+_LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*\.(?P<base>.+)", re.DOTALL)
+_DIALECT = re.compile(r"listener\.dialect\.[^.]+")
+
+
+class UpdateMode(Enum):
+    """How a key changes while a node runs."""
+
+    READ_ONLY = "-"
+    PER_BROKER = "broker"
+    CLUSTER_WIDE = "cluster"
+    THROTTLE = "throttle"
+    """For one node or all, and never in a file; Kafka shows it as read-only all the same."""
+
+
+class Key(msgspec.Struct, frozen=True):
+    name: str
+    type: KeyType
+    default: str | None
+    """As text; None for no value at all."""
+    validator: Validator | None
+    update_mode: UpdateMode
+    documentation: str
+    listed: bool = True
+    """Shown by DescribeConfigs even where it is not set."""
+
+    @property
+    def is_sensitive(self) -> bool:
+        return self.type in {KeyType.PASSWORD, KeyType.UNKNOWN}
+
+    def parse(self, text: str) -> Value:
+        """Raises InvalidValueError, which shows the text unless it is a secret."""
+        value = parse_value(self.name, self.type, text)
+        if self.validator is not None:
+            self.validator(self.name, value)
+        return value
+
+    @property
+    def default_value(self) -> Value:
+        return None if self.default is None else parse_value(self.name, self.type, self.default)
+
+
+def read_table(table: str) -> Iterator[list[str]]:
+    """The columns of each line that is neither empty nor a heading."""
+    for line in table.splitlines():
+        if line and not line.startswith("#"):
+            columns = line.split(" | ")
+            assert len(columns) == 6, line
+            yield columns
+
+
+def read_default(text: str) -> str | None:
+    return {"-": None, '""': "", "max": str(MAX_LONG)}.get(text, text)
+
+
+def read_notation(text: str) -> Validator | None:
+    return validator_of("" if text == "-" else text)
+
+
+def _declared(table: str) -> Iterator[Key]:
+    for name, kind, default, valid, mode, documentation in read_table(table):
+        yield Key(
+            name,
+            # What Kafka's own table does not know it hides, and so do we: a plugin's keys may be secrets.
+            KeyType[kind.upper()],
+            read_default(default),
+            read_notation(valid),
+            UpdateMode.READ_ONLY if mode in {"internal", "plugin"} else UpdateMode(mode),
+            documentation,
+            listed=mode not in {"internal", "plugin", "throttle"},
+        )
+
+
+KEYS: Mapping[str, Key] = MappingProxyType(
+    {key.name: key for table in (BROKER_TABLE, OWN_TABLE) for key in _declared(table)}
+)
+PLUGIN_KEYS = frozenset(columns[0] for columns in read_table(OWN_TABLE) if columns[4] == "plugin")
+_BY_LOWER_CASE = {name.lower(): name for name in KEYS}
+
+
+@lru_cache(maxsize=4096)
+def key_named(name: str) -> Key | None:
+    """The key that `name` means, a listener's or a mechanism's among them; None if it means nothing."""
+    if name in KEYS:
+        return KEYS[name]
+    if _DIALECT.fullmatch(name):
+        return _variant(
+            name, KeyType.STRING, "kafka", "Which edition of the proposals a listener speaks: kafka or kip."
+        )
+    if name.startswith(PLUGIN_PREFIXES):
+        return _variant(name, KeyType.UNKNOWN, None, "A setting of a plugin.")
+    base = KEYS.get(base_name(name))
+    if base is None or base.name == name:
+        return None
+    return Key(name, base.type, None, base.validator, UpdateMode.READ_ONLY, base.documentation, listed=False)
+
+
+def base_name(name: str) -> str:
+    """`name` without a listener's prefix, and without the mechanism of those keys that have one."""
+    prefixed = _LISTENER_PREFIX.fullmatch(name)
+    if prefixed is None:
+        return name
+    base = prefixed["base"]
+    return next((key for key in LISTENER_MECHANISM_KEYS if base == key or base.endswith(f".{key}")), base)
+
+
+def has_listener_prefix(name: str) -> bool:
+    return _LISTENER_PREFIX.fullmatch(name) is not None
+
+
+def synonyms_of(name: str) -> tuple[str, ...]:
+    """The names under which the value of `name` may stand, `name` among them."""
+    if name in SYNONYMS:
+        return SYNONYMS[name]
+    base = base_name(name)
+    return (name,) if base == name else (name, base)
+
+
+def nearest_key(name: str) -> str | None:
+    """The valid key that `name` may have been meant to be."""
+    prefixed = _LISTENER_PREFIX.fullmatch(name)
+    if prefixed is not None:
+        near = difflib.get_close_matches(prefixed["base"], KEYS, 1, 0.6)
+        return name.removesuffix(prefixed["base"]) + near[0] if near else None
+    near = difflib.get_close_matches(name.lower(), _BY_LOWER_CASE, 1, 0.6)
+    return _BY_LOWER_CASE[near[0]] if near else None
+
+
+def in_declared_case(name: str) -> str:
+    """`name` as it is declared: environment variables have lost the difference (zookeeper.clientCnxnSocket)."""
+    return _BY_LOWER_CASE.get(name, name)
+
+
+def _variant(name: str, kind: KeyType, default: str | None, documentation: str) -> Key:
+    validator = validator_of(DIALECTS) if kind is KeyType.STRING else None
+    return Key(name, kind, default, validator, UpdateMode.READ_ONLY, documentation, listed=False)

@@ -1,0 +1,168 @@
+"""Where a node listens, what it tells others to connect to, and what it speaks there.
+
+Rule: what Kafka refuses at its start is refused here, each fault with the key that has to be mended; and so is a port that
+no socket can have, which Kafka finds out only when it binds.
+"""
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import msgspec
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - to refuse it
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MAX_PORT = 65535
+
+_ENDPOINT = re.compile(r"(?P<name>[^:/\s]+)://(?P<host>\[[0-9a-zA-Z\-%._:]*\]|[0-9a-zA-Z\-%._:]*):(?P<port>-?[0-9]+)")
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """One listener of this node."""
+
+    name: str
+    host: str
+    """Empty for every interface; an IPv6 address stands without brackets."""
+    port: int
+    """0 for any free one."""
+    security_protocol: str
+    advertised_host: str | None
+    """What others are told. Empty for this machine's own name, None where the listener is not advertised at all."""
+    advertised_port: int | None
+
+    @property
+    def needs_sasl(self) -> bool:
+        return self.security_protocol.startswith("SASL_")
+
+    @property
+    def needs_tls(self) -> bool:
+        return self.security_protocol.endswith("SSL")
+
+
+class ListenerFault(ValueError):  # noqa: N818 - one of several that make a ConfigurationError
+    """A sentence, and the key that has to be mended."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    name: str
+    host: str
+    port: int
+
+
+def parse_endpoints(key: str, text: str) -> tuple[Endpoint, ...]:
+    """Of `NAME://host:port,...`. Raises ListenerFault."""
+    return tuple(_endpoint(key, part) for part in _parts(text))
+
+
+def parse_protocol_map(text: str) -> dict[str, str]:
+    """Security protocol by listener name, both in upper case. Raises ListenerFault."""
+    key, protocols = "listener.security.protocol.map", {}
+    for part in _parts(text):
+        name, colon, protocol = part.rpartition(":")
+        if not colon or not name.strip():
+            raise ListenerFault(key, f"'{part}' is not of the form NAME:PROTOCOL")
+        if protocol.strip().upper() not in SECURITY_PROTOCOLS:
+            raise ListenerFault(key, f"'{protocol.strip()}' is none of {', '.join(SECURITY_PROTOCOLS)}")
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    return protocols
+
+
+def parse_counts(key: str, text: str) -> dict[str, int]:
+    """Of `address:count,...`, where an address may hold colons. Raises ListenerFault."""
+    counts = {}
+    for part in _parts(text):
+        address, colon, count = part.rpartition(":")
+        if not colon or not address.strip() or not re.fullmatch(r"[0-9]{1,10}", count.strip()):
+            raise ListenerFault(key, f"'{part}' is not of the form address:count")
+        counts[address.strip().strip("[]")] = int(count)
+    return counts
+
+
+def make_listeners(listeners: str, advertised: str | None, protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+    """The listeners in the order of `listeners`. Raises ListenerFault."""
+    bound = parse_endpoints("listeners", listeners)
+    if not bound:
+        raise ListenerFault("listeners", "there must be at least one listener")
+    _check_distinct(bound)
+    told = bound if not advertised else parse_endpoints("advertised.listeners", advertised)
+    _check_advertised(bound, told, "advertised.listeners" if advertised else "listeners")
+    by_name = {endpoint.name: endpoint for endpoint in told}
+    return tuple(_listener(endpoint, by_name.get(endpoint.name), protocols) for endpoint in bound)
+
+
+def _listener(bound: Endpoint, told: Endpoint | None, protocols: Mapping[str, str]) -> Listener:
+    protocol = protocols.get(bound.name)
+    if protocol is None:
+        known = ", ".join(protocols)
+        reason = (
+            f"no security protocol is defined for listener {bound.name}: listener.security.protocol.map has {known}"
+        )
+        raise ListenerFault("listeners", reason)
+    return Listener(
+        name=bound.name,
+        host=bound.host,
+        port=bound.port,
+        security_protocol=protocol,
+        advertised_host=None if told is None else told.host,
+        advertised_port=None if told is None else told.port,
+    )
+
+
+def _endpoint(key: str, text: str) -> Endpoint:
+    match = _ENDPOINT.fullmatch(text)
+    if match is None:
+        raise ListenerFault(key, f"'{text}' is not of the form NAME://host:port")
+    port = int(match["port"]) if len(match["port"]) <= 6 else -1
+    if not 0 <= port <= MAX_PORT:
+        raise ListenerFault(key, f"the port of '{text}' is not within 0 to {MAX_PORT}")
+    return Endpoint(match["name"].upper(), match["host"].strip("[]"), port)
+
+
+def _check_distinct(endpoints: tuple[Endpoint, ...]) -> None:
+    names = [endpoint.name for endpoint in endpoints]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ListenerFault("listeners", f"each listener must have a different name, and {twice} stands there twice")
+    ports: dict[int, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        ports.setdefault(endpoint.port, []).append(endpoint)
+    for port, sharing in ports.items():
+        if port and len(sharing) > 1 and not _are_both_families(sharing):
+            shared = " and ".join(endpoint.name for endpoint in sharing)
+            reason = f"each listener must have a different port, and {shared} have {port} (only an IPv4 and an IPv6 address may share one)"
+            raise ListenerFault("listeners", reason)
+
+
+def _are_both_families(endpoints: list[Endpoint]) -> bool:
+    families = [type(_address(endpoint.host)) for endpoint in endpoints]
+    return len(families) == 2 and set(families) == {IPv4Address, IPv6Address}
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _check_advertised(bound: tuple[Endpoint, ...], told: tuple[Endpoint, ...], key: str) -> None:
+    names, told_names = {endpoint.name for endpoint in bound}, [endpoint.name for endpoint in told]
+    for endpoint in told:
+        if endpoint.host == ANY_ADDRESS:
+            reason = (
+                f"{ANY_ADDRESS} is every interface and cannot be connected to: advertise an address that clients reach"
+            )
+            raise ListenerFault(key, reason)
+        if endpoint.name not in names:
+            valid = ", ".join(sorted(names))
+            raise ListenerFault(key, f"listener {endpoint.name} is advertised, but listeners has only {valid}")
+        if told_names.count(endpoint.name) > 1:
+            raise ListenerFault(key, f"listener {endpoint.name} stands there twice")
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in (part.strip() for part in text.split(",")) if part]

@@ -1,0 +1,224 @@
+"""The configuration of one node: every key's value, where it comes from, and what it makes of the listeners.
+
+Rule: it never changes and is never half valid. Whoever holds a `NodeConfig` may ask for any declared key; asking for one
+that is not declared, or for a number where there is a text, is our bug and raises. A mistake in what people wrote is a
+`ConfigurationError` that tells every mistake of the file at once. Values changed while the node runs make a new one.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+
+from ..errors import ConfigurationError
+from .broker_changes import acceptable_broker_configs
+from .jaas import JaasConfig, parse_jaas
+from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
+from .listeners import Listener, make_listeners, parse_counts, parse_protocol_map
+from .node_rules import faults_of
+from .settings import Setting, collect_settings
+from .values import Value
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class ConfigSource(IntEnum):
+    """Numbers are those of DescribeConfigs v1."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class NodeConfig:
+    """See the module. Compared by identity, so that what is computed from one can be kept beside it."""
+
+    def __init__(
+        self,
+        static: Mapping[str, str],
+        *,
+        dynamic_broker: Mapping[str, str] = NOTHING,
+        dynamic_default: Mapping[str, str] = NOTHING,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        """For this package; others use `load` and `from_mapping`, which check what they are given."""
+        self.static = MappingProxyType({**static, **_node_id(static)})
+        """What the file, the environment and the overrides say, as text."""
+        self.dynamic_broker = dynamic_broker
+        """What was changed for this node while it runs."""
+        self.dynamic_default = dynamic_default
+        """What was changed for all nodes."""
+        self.warnings = tuple(warnings)
+        """Sentences for the log: nothing wrong, but worth a look."""
+        self._values: dict[str, Value] = {}
+
+    @classmethod
+    def load(
+        cls,
+        file_text: str,
+        file_name: str,
+        overrides: Sequence[str] | Mapping[str, str] = (),
+        environ: Mapping[str, str] = NOTHING,
+    ) -> "NodeConfig":
+        """Of a properties file, environment variables that go before it, and overrides (`key=value`) that go before both."""
+        collected = collect_settings(file_text, file_name, overrides, environ)
+        return _checked(collected.settings, collected.faults, collected.warnings)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, str]) -> "NodeConfig":
+        collected = collect_settings("", "configuration", values, NOTHING)
+        return _checked(collected.settings, collected.faults, collected.warnings)
+
+    def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":
+        """The same with what `/config/brokers` says of this node and of all nodes.
+
+        What is there and could not have been put there through a node is left out, as Kafka does: a bad value in ZooKeeper must
+        not stop a running node.
+        """
+        return NodeConfig(
+            self.static,
+            dynamic_broker=MappingProxyType(acceptable_broker_configs(broker, per_broker=True)),
+            dynamic_default=MappingProxyType(acceptable_broker_configs(default, per_broker=False)),
+            warnings=self.warnings,
+        )
+
+    def boolean(self, key: str) -> bool:
+        value = self.value(key)
+        assert isinstance(value, bool), key
+        return value
+
+    def integer(self, key: str) -> int:
+        value = self.value(key)
+        assert isinstance(value, int), key
+        return value
+
+    def optional_integer(self, key: str) -> int | None:
+        return None if self.value(key) is None else self.integer(key)
+
+    def decimal(self, key: str) -> float:
+        value = self.value(key)
+        assert isinstance(value, float), key
+        return value
+
+    def string(self, key: str) -> str:
+        """Empty for no value."""
+        value = self.value(key)
+        assert value is None or isinstance(value, str), key
+        return value or ""
+
+    def optional_string(self, key: str) -> str | None:
+        return None if self.value(key) is None else self.string(key)
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        value = self.value(key)
+        assert isinstance(value, tuple), key
+        return value
+
+    def value(self, key: str) -> Value:
+        """The value that holds: this node's, else all nodes', else the file's, else the default. Raises KeyError."""
+        if key not in self._values:
+            declared = self.key(key)
+            text = next((level[key] for _, level in self.levels() if key in level), None)
+            self._values[key] = declared.default_value if text is None else declared.parse(text)
+        return self._values[key]
+
+    def text(self, key: str) -> str | None:
+        """What was written, or the default's text; None for no value."""
+        written = next((level[key] for _, level in self.levels() if key in level), None)
+        return self.key(key).default if written is None else written
+
+    def source(self, key: str) -> ConfigSource:
+        return next((source for source, level in self.levels() if key in level), ConfigSource.DEFAULT)
+
+    def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+        """What was written where, the one that holds first."""
+        return (
+            (ConfigSource.DYNAMIC_BROKER, self.dynamic_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER, self.static),
+        )
+
+    def first_integer(self, key: str) -> int | None:
+        """The value of the first of a key's synonyms that has one (log.retention.ms, .minutes, .hours), in its own unit."""
+        values = (self.optional_integer(name) for name in synonyms_of(key))
+        return next((value for value in values if value is not None), None)
+
+    @staticmethod
+    def key(name: str) -> Key:
+        key = key_named(name)
+        if key is None:
+            raise KeyError(name)
+        return key
+
+    def of_listener(self, listener: str, key: str, mechanism: str = "") -> str:
+        """The name under which `key` holds for a listener: with its prefix if that was set, else without."""
+        prefix = f"listener.name.{listener.lower()}."
+        candidates = (f"{prefix}{mechanism.lower()}.{key}" if mechanism else f"{prefix}{key}", f"{prefix}{key}")
+        return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT), key)
+
+    def jaas(self, listener: str, mechanism: str) -> JaasConfig | None:
+        """The login module of a listener's mechanism; None where there is none."""
+        text = self.optional_string(self.of_listener(listener, "sasl.jaas.config", mechanism))
+        return None if text is None else parse_jaas(text)
+
+    def dialect(self, listener: str) -> str:
+        """`kafka` or `kip`."""
+        name = f"listener.dialect.{listener}"
+        return self.string(name if name in self.static else name.lower())
+
+    @cached_property
+    def listeners(self) -> tuple[Listener, ...]:
+        """As they were when the node started: nothing changes them while it runs."""
+        listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
+        return make_listeners(
+            listeners or "", self._at_start("advertised.listeners"), parse_protocol_map(protocols or "")
+        )
+
+    def _at_start(self, key: str) -> str | None:
+        return self.static.get(key, self.key(key).default)
+
+    @cached_property
+    def inter_broker_listener(self) -> Listener:
+        """The one on which the nodes talk to each other."""
+        named = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
+        return self._listener(named)
+
+    @cached_property
+    def control_plane_listener(self) -> Listener:
+        """Where the controller talks to this node: the inter-broker listener, unless another one is named."""
+        named = self.optional_string("control.plane.listener.name")
+        return self.inter_broker_listener if named is None else self._listener(named)
+
+    @cached_property
+    def max_connections_per_ip_overrides(self) -> Mapping[str, int]:
+        key = "max.connections.per.ip.overrides"
+        return MappingProxyType(parse_counts(key, self.string(key)))
+
+    def _listener(self, name: str) -> Listener:
+        return next(listener for listener in self.listeners if listener.name == name.upper())
+
+    def described_as_unknown(self, name: str) -> bool:
+        """Whether Kafka's table has no such key, so that it hides the value."""
+        return name in PLUGIN_KEYS or key_named(name) is None
+
+    def __repr__(self) -> str:
+        return f"<NodeConfig of {len(self.static)} settings>"
+
+
+def _node_id(static: Mapping[str, str]) -> dict[str, str]:
+    """broker.id and node.id are one thing: whichever is set sets the other."""
+    number = static.get("broker.id", static.get("node.id"))
+    return {} if number is None else {"broker.id": number, "node.id": number}
+
+
+def _checked(settings: Mapping[str, Setting], faults: Sequence[str], warnings: Sequence[str]) -> NodeConfig:
+    config = NodeConfig({key: setting.text for key, setting in settings.items()}, warnings=warnings)
+    found = faults or [
+        f"{settings[key].place}: {reason}" if key in settings else reason for key, reason in faults_of(config)
+    ]
+    if found:
+        raise ConfigurationError("\n".join(found))
+    return config

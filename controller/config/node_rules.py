@@ -1,0 +1,144 @@
+"""What a node's keys must not say together.
+
+Rule: each rule gives (key, sentence) for what has to be mended, and knows nothing of files; Kafka checks the same at its
+start, and one rule is KIP-201's: a TopicManagementPolicy excludes both older policies.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .jaas import JaasError, parse_jaas
+from .keys import KEYS, LISTENER_MECHANISM_KEYS
+from .listeners import ListenerFault, parse_protocol_map
+
+if TYPE_CHECKING:
+    from .node_config import NodeConfig
+
+Fault = tuple[str, str]
+JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
+POLICY_KEY = "topic.management.policy.class.name"
+OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.class.name")
+
+
+def faults_of(config: "NodeConfig") -> list[Fault]:
+    return [
+        *_policies(config),
+        *_identity(config),
+        *_durations(config),
+        *_jaas(config),
+        *_connections(config),
+        *_listeners(config),
+    ]
+
+
+def _policies(config: "NodeConfig") -> Iterator[Fault]:
+    if config.string(POLICY_KEY):
+        for key in OLDER_POLICY_KEYS:
+            if config.string(key):
+                yield key, f"{key} and {POLICY_KEY} exclude each other: the second judges all that the first does."
+
+
+def _identity(config: "NodeConfig") -> Iterator[Fault]:
+    number, reserved = config.integer("broker.id"), config.integer("reserved.broker.max.id")
+    if config.boolean("broker.id.generation.enable"):
+        if not -1 <= number <= reserved:
+            yield "broker.id", f"broker.id must be within -1 and reserved.broker.max.id, {reserved}."
+    elif number < 0:
+        yield "broker.id", "broker.id must be at least 0 where broker.id.generation.enable is false."
+
+
+def _durations(config: "NodeConfig") -> Iterator[Fault]:
+    for key in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        if config.optional_integer(key) == 0:
+            yield key, f"{key} must be -1, for ever, or at least 1."
+    for key, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
+        value = config.optional_integer(key)
+        if value is not None and value < least:
+            yield key, f"{key} must be at least {least}."
+
+
+def _jaas(config: "NodeConfig") -> Iterator[Fault]:
+    for key in config.static:
+        if key == JAAS_KEY or key.endswith(f".{JAAS_KEY}"):
+            try:
+                parse_jaas(config.string(key))
+            except JaasError as error:
+                yield key, f"{key}: {error}."
+
+
+def _connections(config: "NodeConfig") -> Iterator[Fault]:
+    try:
+        overrides = config.max_connections_per_ip_overrides
+    except ListenerFault as fault:
+        yield fault.key, f"{fault.key}: {fault}."
+        return
+    if config.integer("max.connections.per.ip") == 0 and not overrides:
+        yield (
+            "max.connections.per.ip",
+            "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set.",
+        )
+
+
+def _listeners(config: "NodeConfig") -> Iterator[Fault]:
+    try:
+        protocols = parse_protocol_map(config.string("listener.security.protocol.map"))
+        advertised = [listener for listener in config.listeners if listener.advertised_host is not None]
+    except ListenerFault as fault:
+        yield fault.key, f"{fault.key}: {fault}."
+        return
+    valid = {listener.name for listener in advertised}
+    faults = [*_inter_broker(config, valid, set(protocols)), *_control_plane(config, valid)]
+    yield from faults
+    if not faults:
+        yield from _inter_broker_sasl(config)
+
+
+def _inter_broker(config: "NodeConfig", valid: set[str], mapped: set[str]) -> Iterator[Fault]:
+    by_name, by_protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
+    named = config.optional_string(by_name)
+    if named is not None and by_protocol in config.static:
+        yield by_protocol, f"only one of {by_name} and {by_protocol} may be set."
+    elif named is not None and named.upper() not in mapped:
+        yield by_name, f"{by_name} names {named}, which listener.security.protocol.map does not know."
+    elif (named or config.string(by_protocol)).upper() not in valid:
+        key = by_name if named is not None or by_protocol not in config.static else by_protocol
+        yield (
+            key,
+            (
+                f"{by_name} must name one of the advertised listeners, {_words(valid)}; it is "
+                f"{(named or config.string(by_protocol)).upper()}{'' if named else f', by {by_protocol}'}."
+            ),
+        )
+
+
+def _control_plane(config: "NodeConfig", valid: set[str]) -> Iterator[Fault]:
+    key = "control.plane.listener.name"
+    named = config.optional_string(key)
+    if named is None:
+        return
+    inter_broker = config.string("inter.broker.listener.name") or config.string("security.inter.broker.protocol")
+    if named.upper() not in valid:
+        yield key, f"{key} must name one of the advertised listeners, {_words(valid)}; it is {named.upper()}."
+    elif named.upper() == inter_broker.upper():
+        yield key, f"{key} must name another listener than inter.broker.listener.name does."
+
+
+def _inter_broker_sasl(config: "NodeConfig") -> Iterator[Fault]:
+    key = "sasl.mechanism.inter.broker.protocol"
+    listener = config.inter_broker_listener
+    offered = config.strings(config.of_listener(listener.name, "sasl.enabled.mechanisms"))
+    if listener.needs_sasl and config.string(key) not in offered:
+        yield (
+            key,
+            (
+                f"{key} is {config.string(key)}, which listener {listener.name} of the nodes does not offer: "
+                f"its sasl.enabled.mechanisms has {', '.join(offered) or 'none'}."
+            ),
+        )
+
+
+def _words(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "of which there are none"
+
+
+assert {POLICY_KEY, *OLDER_POLICY_KEYS} <= KEYS.keys()

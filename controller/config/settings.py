@@ -1,0 +1,66 @@
+"""What people wrote, from the three places they may write it: the file, the environment, the command line.
+
+Rule: each setting knows its place, and every mistake is a sentence that begins with it; a secret is in none of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from ..errors import ConfigurationError
+from .environment import doubts_about, settings_of
+from .keys import key_named, nearest_key
+from .properties import parse_properties
+from .values import InvalidValueError, KeyType
+
+
+class Setting(msgspec.Struct, frozen=True):
+    text: str
+    place: str
+    """`server.properties, line 12`."""
+
+
+class Collected(msgspec.Struct):
+    settings: dict[str, Setting]
+    faults: list[str]
+    warnings: list[str]
+
+
+def collect_settings(
+    file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
+) -> Collected:
+    """Later places go before earlier ones; each key's text is checked by itself. Raises ConfigurationError."""
+    properties = parse_properties(file_text, file_name)
+    collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)])
+    for entry in properties.entries.values():
+        _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}"))
+    for variable, key, value in settings_of(environ):
+        _add(collected, key, Setting(value, f"environment variable {variable}"))
+    pairs = overrides.items() if isinstance(overrides, Mapping) else _pairs(overrides)
+    for key, value in pairs:
+        place = f"{file_name}, {key}" if isinstance(overrides, Mapping) else f"--set {key}"
+        _add(collected, key, Setting(value, place))
+    return collected
+
+
+def _add(collected: Collected, name: str, setting: Setting) -> None:
+    key = key_named(name)
+    if key is None:
+        near = nearest_key(name)
+        hint = f"; did you mean {near}?" if near else "."
+        collected.faults.append(f"{setting.place}: there is no key {name or '(empty)'}{hint}")
+        return
+    try:
+        key.parse(setting.text)
+    except InvalidValueError as error:
+        secret = key.type is KeyType.PASSWORD
+        collected.faults.append(f"{setting.place}: {f'{name} cannot be read' if secret else error}.")
+    collected.settings[name] = setting
+
+
+def _pairs(overrides: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not equals:
+            raise ConfigurationError(f"--set {override}: write it as key=value.")
+        yield key.strip(), value

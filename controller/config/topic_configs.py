@@ -1,0 +1,163 @@
+"""The configs of topics: what is valid, and what holds where a topic says nothing.
+
+Rule: pure. A topic's effective configs are its overrides upon what its node's configuration makes of Kafka's defaults, and
+they are judged together: an override that contradicts a default of the node is refused like one that contradicts another
+override. Codes and words are Kafka's.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from .keys import Key, UpdateMode, read_default, read_notation, read_table
+from .topic_keys import TABLE
+from .values import InvalidValueError, KeyType, Value, render_value
+
+if TYPE_CHECKING:
+    from .node_config import NodeConfig
+
+NO_LIMIT = -1
+AS_RETENTION = -2
+"""local.retention.*: as much as retention.* says."""
+
+
+class Synonym(msgspec.Struct, frozen=True):
+    """A key of the node from which a topic's key takes its default."""
+
+    name: str
+    factor: int = 1
+    """Of the node's unit to the topic's."""
+
+
+class TopicKey(msgspec.Struct, frozen=True):
+    key: Key
+    synonyms: tuple[Synonym, ...]
+
+    def default_of(self, node: "NodeConfig") -> Value:
+        """What holds for topics that say nothing: the first synonym that has a value, else Kafka's default."""
+        for synonym in self.synonyms:
+            value = node.value(synonym.name)
+            if value is not None:
+                return _converted(self.key.name, value, synonym.factor)
+        return self.key.default_value
+
+
+def _converted(name: str, value: Value, factor: int) -> Value:
+    if name == "retention.ms":
+        assert isinstance(value, int)
+        return max(NO_LIMIT, value * factor)
+    return value * factor if factor != 1 and isinstance(value, int) else value
+
+
+def _synonym(text: str) -> Synonym:
+    name, _, factor = text.partition("*")
+    return Synonym(name, int(factor or 1))
+
+
+def _declared() -> dict[str, TopicKey]:
+    keys = {}
+    for name, kind, default, valid, synonyms, documentation in read_table(TABLE):
+        key = Key(
+            name,
+            KeyType[kind.upper()],
+            read_default(default),
+            read_notation(valid),
+            UpdateMode.CLUSTER_WIDE,
+            documentation,
+        )
+        keys[name] = TopicKey(key, tuple(map(_synonym, [] if synonyms == "-" else synonyms.split())))
+    return keys
+
+
+TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
+
+
+@lru_cache(maxsize=64)
+def topic_defaults(node: "NodeConfig") -> Mapping[str, Value]:
+    """What holds for topics that say nothing."""
+    return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
+
+
+def effective_topic_value(name: str, overrides: Mapping[str, str], node: "NodeConfig") -> Value:
+    """What holds for a topic; `name` is one of TOPIC_KEYS."""
+    text = overrides.get(name)
+    return topic_defaults(node)[name] if text is None else TOPIC_KEYS[name].key.parse(text)
+
+
+def effective_topic_configs(overrides: Mapping[str, str], node: "NodeConfig") -> dict[str, str]:
+    """Every config of a topic as text."""
+    return {name: render_value(effective_topic_value(name, overrides, node)) or "" for name in TOPIC_KEYS}
+
+
+def validate_topic_configs(
+    configs: Mapping[str, str | None], node: "NodeConfig", *, altered_topic: str | None = None
+) -> None:
+    """Raises Refusal(INVALID_CONFIG). `altered_topic` names a topic that exists: Kafka words its refusals then otherwise."""
+    nulls = [name for name, value in configs.items() if value is None]
+    if nulls:
+        raise _refused(f"Null value not supported for topic configs: {','.join(nulls)}")
+    unknown = next((name for name in configs if name not in TOPIC_KEYS), None)
+    if unknown is not None:
+        raise _refused(f"Unknown topic config name: {unknown}")
+    try:
+        parsed = {name: TOPIC_KEYS[name].key.parse(value) for name, value in configs.items() if value is not None}
+        _check_together({**topic_defaults(node), **parsed}, node)
+    except InvalidValueError as error:
+        resource = f"ConfigResource(type=TOPIC, name='{altered_topic}')"
+        prefix = "" if altered_topic is None else f"Invalid config value for resource {resource}: "
+        raise _refused(f"{prefix}{error}") from None
+
+
+def _check_together(values: Mapping[str, Value], node: "NodeConfig") -> None:
+    least, most = _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms")
+    if least > most:
+        text = f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
+        raise _refused(text)
+    if values["remote.log.delete.on.disable"] or values["remote.log.copy.disable"]:
+        raise _refused(
+            "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode."
+        )
+    if values["remote.storage.enable"]:
+        _check_remote_storage(values, node)
+
+
+def _check_remote_storage(values: Mapping[str, Value], node: "NodeConfig") -> None:
+    if not node.boolean("remote.log.storage.system.enable"):
+        raise _PlainFaultError(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+        )
+    policy = values["cleanup.policy"]
+    assert isinstance(policy, tuple)
+    if "compact" in policy:
+        raise _PlainFaultError("Remote log storage is unsupported for the compacted topics")
+    for name in ("retention.bytes", "retention.ms"):
+        local, total = _number(values, f"local.{name}"), _number(values, name)
+        if local == NO_LIMIT and total >= 0:
+            raise InvalidValueError(
+                f"local.{name}", str(local), f"Value must not be -1 as {name} value is set as {total}."
+            )
+        if local != AS_RETENTION and 0 <= total < local:
+            reason = f"Value must not be more than {name} property value: {total}"
+            raise InvalidValueError(f"local.{name}", str(local), reason)
+
+
+def _number(values: Mapping[str, Value], name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int)
+    return value
+
+
+class _PlainFaultError(InvalidValueError):
+    """A fault of several values together: no single one is shown."""
+
+    def __init__(self, reason: str) -> None:
+        ValueError.__init__(self, reason)
+
+
+def _refused(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_CONFIG, text)

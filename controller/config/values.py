@@ -1,0 +1,127 @@
+"""The types of configuration values: text to value and back, as Kafka's ConfigDef takes and shows them.
+
+Rule: what Kafka accepts is accepted and what it refuses is refused, in its words, since clients show them to people. One
+exception: NaN is no number here (Kafka takes it for a ratio, and every later comparison with it is false).
+"""
+
+import math
+import re
+from enum import IntEnum
+
+Value = bool | int | float | str | tuple[str, ...] | None
+"""A list is a tuple; a password is a str: whoever shows a value asks its type first."""
+
+
+class KeyType(IntEnum):
+    """Numbers are those of DescribeConfigs v3."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class InvalidValueError(ValueError):
+    """A value that its key does not take; reads as Kafka's ConfigException does."""
+
+    def __init__(self, name: str, shown: str, reason: str) -> None:
+        super().__init__(f"Invalid value {shown} for configuration {name}: {reason}")
+
+
+_JAVA_SPACE = "".join(map(chr, range(0x21)))
+_BETWEEN_ELEMENTS = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_INTEGER = re.compile(r"[+-]?\d+")
+_BITS = {KeyType.INT: 32, KeyType.SHORT: 16, KeyType.LONG: 64}
+_DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+_INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def parse_value(name: str, kind: KeyType, text: str) -> Value:
+    """Raises InvalidValueError; the text of a password is never in it."""
+    trimmed = text.strip(_JAVA_SPACE)
+    match kind:
+        case KeyType.BOOLEAN:
+            if trimmed.lower() not in {"true", "false"}:
+                raise InvalidValueError(name, text, "Expected value to be either true or false")
+            return trimmed.lower() == "true"
+        case KeyType.INT | KeyType.SHORT | KeyType.LONG:
+            number = _integer(trimmed, _BITS[kind])
+            if number is None:
+                raise InvalidValueError(name, text, f"Not a number of type {kind.name}")
+            return number
+        case KeyType.DOUBLE:
+            real = _double(trimmed)
+            if real is None:
+                raise InvalidValueError(name, text, "Not a number of type DOUBLE")
+            return real
+        case KeyType.LIST:
+            return tuple(_BETWEEN_ELEMENTS.split(trimmed)) if trimmed else ()
+        case _:
+            return trimmed
+
+
+def render_value(value: Value) -> str | None:
+    """As Kafka writes it in DescribeConfigs."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return java_double(value)
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def show_value(value: Value) -> str:
+    """As Kafka writes it in an error: a list in brackets."""
+    return f"[{', '.join(value)}]" if isinstance(value, tuple) else render_value(value) or ""
+
+
+def java_double(value: float) -> str:
+    """Double.toString: 0.25, 1.0E-5, 1.7976931348623157E308."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = repr(value)
+        return text if "e" not in text else f"{value:f}"
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        mantissa, _, exponent = _scientific(value).partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+
+
+def _scientific(value: float) -> str:
+    """The shortest digits that give `value` back, with an exponent."""
+    return next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
+
+
+def _integer(text: str, bits: int) -> int | None:
+    if len(text) > 64 or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+def _double(text: str) -> float | None:
+    if text in _INFINITE:
+        return _INFINITE[text]
+    decimal = _DECIMAL.fullmatch(text)
+    if decimal:
+        return float(decimal[1])
+    hexadecimal = _HEXADECIMAL.fullmatch(text)
+    if hexadecimal:
+        try:
+            return float.fromhex(hexadecimal[1])
+        except OverflowError:
+            return -math.inf if text.startswith("-") else math.inf
+    return None
