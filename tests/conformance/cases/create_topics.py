@@ -43,6 +43,7 @@ BAD_CONFIGS = [
     ("preallocate", ""),
     ("min.cleanable.dirty.ratio", "1.1"),
     ("min.cleanable.dirty.ratio", "x"),
+    ("min.cleanable.dirty.ratio", "NaN"),
     ("message.timestamp.type", "Never"),
     ("message.format.version", "99.9"),
     ("follower.replication.throttled.replicas", "0:1,x"),

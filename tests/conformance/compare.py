@@ -1,0 +1,69 @@
+"""Holds an outcome against the recorded one, and says what differs; differences on purpose are listed in `differences.py`.
+
+Texts are compared by what a reader needs from them: null is null, empty is empty, and what the text of Kafka names, ours names too.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.conformance.case import Case
+from tests.conformance.differences import on_purpose
+from tests.conformance.normal import Normaliser
+from tests.conformance.recording import Recording
+from tests.conformance.scenario import Outcome
+
+NAMED = re.compile(r"'([^']*)'|((?:[a-z_]+\.)+[a-z]+)|(-?\d+)")
+"""What a text names: something quoted, a key of a config, a number."""
+
+
+class Comparison:
+    """One scenario on one cluster against its recording."""
+
+    def __init__(self, recording: Recording, ours: Normaliser, *, to_the_letter: bool = False) -> None:
+        self._recording = recording
+        self._to_the_letter = to_the_letter
+        self._theirs = Normaliser(recording.addresses, recording.topic_ids)
+        self._ours = ours
+
+    def expected(self, case: Case) -> Any:
+        """What ours should be: as recorded, unless we differ on purpose."""
+        recorded = self._recording.outcomes[case.key]
+        answer = recorded.answer(case)
+        normal = recorded.ended if answer is None else self._theirs.normal(case, answer)
+        return normal if self._to_the_letter else on_purpose(case, normal)
+
+    def actual(self, outcome: Outcome) -> Any:
+        answer = outcome.answer
+        return outcome.ended if answer is None else self._ours.normal(outcome.case, answer)
+
+    def agrees(self, outcome: Outcome) -> bool:
+        return not list(self.differences(outcome))
+
+    def differences(self, outcome: Outcome) -> Iterator[str]:
+        """Where they differ, by path."""
+        yield from differing(self.expected(outcome.case), self.actual(outcome))
+
+
+def differing(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
+    if callable(expected):
+        if not expected(actual):
+            yield f"{path}: {actual!r} is not {expected.__doc__}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key in expected.keys() | actual.keys():
+            yield from differing(expected.get(key, "no such field"), actual.get(key, "no such field"), f"{path}.{key}")
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            yield from differing(one, other, f"{path}[{index}]")
+    elif path.endswith("error_message") and isinstance(expected, str) and isinstance(actual, str):
+        if not says_as_much(expected, actual):
+            yield f"{path}: says {actual!r}, Kafka says {expected!r}"
+    elif expected != actual:
+        yield f"{path}: {actual!r}, Kafka: {expected!r}"
+
+
+def says_as_much(theirs: str, ours: str) -> bool:
+    """Whether our text names all that theirs names."""
+    if bool(theirs) != bool(ours):
+        return False
+    return all(name in ours for groups in NAMED.findall(theirs) for name in groups if name)

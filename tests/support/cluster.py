@@ -1,0 +1,142 @@
+"""The installed command as its users run it: `minicontroller up` in a process of its own, and what its tests need to know of it.
+
+Stopping it is a test too: Ctrl-C must end it with code 0 and without a traceback.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from tests.support.kafka import KafkaCluster, running_kafka
+from tests.support.wire import Wire
+
+COMMAND = Path(sys.executable).with_name("minicontroller")
+READY = "ready: bootstrap.servers="
+READY_TIMEOUT_SECONDS = 60.0
+STOP_TIMEOUT_SECONDS = 30.0
+
+SAME_AS_KAFKA = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}
+"""What `KafkaCluster` sets, so that one expectation fits both."""
+
+ON_KAFKA = os.environ.get("MINICONTROLLER_TESTS_ON") == "kafka"
+"""Whether the tests of clients run on a real Kafka 3.9.1 instead: so that what they expect is proved first."""
+
+
+class Cluster(Protocol):
+    """What tests of clients know of the cluster under test."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    @property
+    def addresses(self) -> Mapping[int, str]: ...
+
+
+class MiniCluster:
+    """One `minicontroller up`."""
+
+    def __init__(self, *, brokers: int = 3, store: str = "memory", settings: Mapping[str, str] | None = None) -> None:
+        self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store]
+        for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
+            self._arguments += ["--set", f"{key}={value}"]
+        self._lines: list[str] = []
+        self._ready = threading.Event()
+        self.bootstrap = ""
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [COMMAND, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._ready.wait(READY_TIMEOUT_SECONDS)
+        if not self.bootstrap:
+            self._process.kill()
+            self._process.wait()
+            raise AssertionError(f"`minicontroller {' '.join(self._arguments)}` is not ready; it said:\n{self.output}")
+
+    @cached_property
+    def addresses(self) -> dict[int, str]:
+        """By node id, as the nodes themselves tell it."""
+        with Wire(self.bootstrap.split(",")[0]) as wire:
+            brokers = wire.ask("Metadata", 1, {"topics": []})["brokers"]
+        return {broker["node_id"]: f"{broker['host']}:{broker['port']}" for broker in brokers}
+
+    @property
+    def output(self) -> str:
+        return "".join(self._lines)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ctrl-C, and what must be true afterwards."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            code = self._process.wait(STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise AssertionError(f"Ctrl-C did not end it; it said:\n{self.output}") from None
+        finally:
+            self._reader.join(STOP_TIMEOUT_SECONDS)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+        assert code == 0, f"Ctrl-C ended it with code {code}; it said:\n{self.output}"
+        assert "Traceback" not in self.output, f"It ended, but it said:\n{self.output}"
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.append(line)
+            if line.startswith(READY):
+                self.bootstrap = line.removeprefix(READY).strip()
+                self._ready.set()
+        self._ready.set()  # it ended: whoever waits for it learns so
+
+
+@contextmanager
+def running_cluster(
+    *, brokers: int = 3, store: str = "memory", settings: Mapping[str, str] | None = None
+) -> Iterator[MiniCluster]:
+    """A fresh cluster for the length of the block."""
+    cluster = MiniCluster(brokers=brokers, store=store, settings=settings)
+    cluster.start()
+    try:
+        yield cluster
+    except BaseException:
+        cluster.stop()
+        raise
+    cluster.stop()
+
+
+@contextmanager
+def running_any(store: str, settings: Mapping[str, str] | None = None) -> Iterator[MiniCluster | KafkaCluster]:
+    """The program under test on that store, or the real Kafka if that is what is asked for."""
+    if ON_KAFKA:
+        with running_kafka(settings=settings) as kafka:
+            yield kafka
+    else:
+        with running_cluster(store=store, settings=settings) as cluster:
+            yield cluster
+
+
+def controller_id(cluster: Cluster) -> int:
+    """Who the controller is, by the word of the first node."""
+    with Wire(next(iter(cluster.addresses.values()))) as wire:
+        number: int = wire.ask("Metadata", 1, {"topics": []})["controller_id"]
+    return number
+
+
+def other_ids(cluster: Cluster) -> list[int]:
+    """Every node but the controller."""
+    controller = controller_id(cluster)
+    return [number for number in cluster.addresses if number != controller]

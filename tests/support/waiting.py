@@ -1,0 +1,20 @@
+"""The one place where tests wait for another process: by asking it again, against a deadline, never for a fixed time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Seen = TypeVar("Seen")
+
+PAUSE_SECONDS = 0.02  # between two questions
+PATIENCE_SECONDS = 20.0
+
+
+def until(look: Callable[[], Seen], *, right: Callable[[Seen], bool] = bool, within: float = PATIENCE_SECONDS) -> Seen:
+    """What `look` returns as soon as it is right; at the deadline an error that shows what it was instead."""
+    deadline = time.monotonic() + within
+    while not right(seen := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {within} s it is still {seen!r}")
+        time.sleep(PAUSE_SECONDS)
+    return seen
