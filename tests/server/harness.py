@@ -1,0 +1,191 @@
+"""A real server on free ports of 127.0.0.1, with handlers small enough to be read beside the test, and clients that see bytes."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
+
+import trio
+from minicontroller.controller.answer import AnswerLine
+from minicontroller.controller.connection_quotas import ConnectionLimits
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.forwarding import Forwarder
+from minicontroller.controller.handlers import HANDLERS, Handler
+from minicontroller.controller.security.caller import Listener
+from minicontroller.controller.security.sasl import PlainExchange
+from minicontroller.controller.server import Server
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from minicontroller.protocol.schema import WireStruct
+
+R = TypeVar("R", bound=WireStruct)
+
+USERS = {"alice": "alice-secret", "node": "node-secret"}
+PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
+CLIENTS = Listener(name="CLIENTS", host="127.0.0.1")
+SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN)
+NODES = Listener(name="NODES", host="127.0.0.1", sasl=True, mechanisms=PLAIN, inter_broker=True, peer_user="node")
+
+
+class TinyNode:
+    """As much of a node as the network side asks for."""
+
+    def __init__(self, *, controller: object | None = None) -> None:
+        self.controller = controller
+        self.forwarder: Forwarder | None = None
+        self.seen: list[RequestContext] = []
+        self.gate = trio.Event()
+        """Opened by the test: what `when_open` answers wait for."""
+        self.waiting = 0
+        self.cancelled = 0
+
+
+def metadata_of_names(node: TinyNode, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    """At once: the names that were asked for come back (all topics: one, `all`)."""
+    node.seen.append(ctx)
+    names = ["all"] if request.topics is None else [topic.name for topic in request.topics]
+    return MetadataResponse(topics=[MetadataResponseTopic(name=name) for name in names], cluster_id="cluster")
+
+
+async def created_when_open(node: TinyNode, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Later: when the test opens the gate."""
+    node.seen.append(ctx)
+    node.waiting += 1
+    try:
+        await node.gate.wait()
+    except trio.Cancelled:
+        node.cancelled += 1
+        raise
+    finally:
+        node.waiting -= 1
+    return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
+
+
+TINY_HANDLERS: Mapping[ApiKey, Handler] = {
+    **HANDLERS,
+    ApiKey.METADATA: metadata_of_names,
+    ApiKey.CREATE_TOPICS: created_when_open,
+}
+
+
+class Client:
+    """One connection that writes and reads frames. Nothing waits for longer than five seconds of whatever clock runs."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self._buffer = b""
+        self._correlation_id = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await trio.aclose_forcefully(self.stream)
+
+    async def send(self, data: bytes) -> None:
+        await self.stream.send_all(data)
+
+    def encode(self, version: int, message: WireStruct, **header: Any) -> bytes:
+        key = next(api.key for api in registry.APIS.values() if api.request is type(message))
+        self._correlation_id += 1
+        full = {"correlation_id": self._correlation_id, "client_id": "test", **header}
+        return registry.encode_request(RequestHeader(api_key=key, api_version=version, **full), message)
+
+    async def frame(self) -> bytes:
+        """The next frame, without its size."""
+        size = int.from_bytes(await self._exactly(4))
+        return await self._exactly(size)
+
+    async def answer(self, response: type[R], version: int) -> tuple[int, R]:
+        """Correlation id and message of the next frame."""
+        key = next(api.key for api in registry.APIS.values() if api.response is response)
+        correlation_id, message = registry.decode_response(key, version, await self.frame())
+        assert isinstance(message, response)
+        return correlation_id, message
+
+    async def ask(self, version: int, message: WireStruct, response: type[R], **header: Any) -> R:
+        await self.send(self.encode(version, message, **header))
+        correlation_id, answer = await self.answer(response, version)
+        assert correlation_id == header.get("correlation_id", self._correlation_id)
+        return answer
+
+    async def ended(self) -> bool:
+        """The server closes without another byte."""
+        with trio.fail_after(5):
+            try:
+                return self._buffer == b"" and await self.stream.receive_some(4096) == b""
+            except trio.BrokenResourceError:
+                return True
+
+    async def silent(self) -> bool:
+        """Nothing comes and nothing ends, as far as everything that can happen without time passing has happened."""
+        await trio.testing.wait_all_tasks_blocked(0.02)
+        with trio.move_on_after(0) as scope:
+            await self.stream.receive_some(1)
+        return scope.cancelled_caught
+
+    async def _exactly(self, size: int) -> bytes:
+        with trio.fail_after(5):
+            while len(self._buffer) < size:
+                data = await self.stream.receive_some(65536)
+                if not data:
+                    raise EOFError
+                self._buffer += data
+        result, self._buffer = self._buffer[:size], self._buffer[size:]
+        return result
+
+
+class Served:
+    """What a test holds of a running server."""
+
+    def __init__(self, server: Server, line: AnswerLine, node: TinyNode) -> None:
+        self.server = server
+        self.line = line
+        self.node = node
+
+    async def connect(self, listener: Listener = CLIENTS) -> Client:
+        return Client(await trio.open_tcp_stream("127.0.0.1", self.server.ports[listener.name]))
+
+    async def alive(self, listener: Listener = CLIENTS) -> bool:
+        """A newcomer is answered."""
+        async with await self.connect(listener) as client:
+            answer = await client.ask(1, MetadataRequest(topics=None), MetadataResponse)
+            return [topic.name for topic in answer.topics] == ["all"]
+
+
+@asynccontextmanager
+async def serving(
+    *,
+    handlers: Mapping[ApiKey, Handler] = TINY_HANDLERS,
+    listeners: Sequence[Listener] = (CLIENTS,),
+    limits: ConnectionLimits | None = None,
+    node: TinyNode | None = None,
+) -> AsyncIterator[Served]:
+    node = node or TinyNode(controller="this one")
+    line = AnswerLine(node, handlers)
+    server = Server(line, limits)
+    await server.open(listeners)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        yield Served(server, line, node)
+        nursery.cancel_scope.cancel()
+
+
+async def until(reached: Callable[[], bool], *, what: str = "the condition") -> None:
+    """Let the server go on until `reached()` holds; fails when nothing moves any more."""
+    for _ in range(200):
+        if reached():
+            return
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.lowlevel.checkpoint()
+    raise AssertionError(f"{what} never came")

@@ -1,0 +1,226 @@
+"""How many connections, for how long, and how a server ends. Time is trio's mock clock."""
+
+import errno
+import os
+import socket
+
+import pytest
+import trio
+from minicontroller.controller.connection_quotas import ConnectionLimits
+from minicontroller.controller.security.caller import Listener
+from minicontroller.controller.server import Server
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from trio.testing import MockClock
+
+from tests.server.harness import CLIENTS, Client, serving, until
+
+CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
+ALL = MetadataRequest(topics=None)
+INTERNAL = Listener(name="INTERNAL", host="127.0.0.1", inter_broker=True)
+
+
+async def test_port_0_is_a_free_port_and_reported() -> None:
+    """Each listener tells where it really listens."""
+    async with serving(listeners=[CLIENTS, INTERNAL]) as served:
+        assert len({served.server.ports["CLIENTS"], served.server.ports["INTERNAL"], 0}) == 3
+        assert await served.alive(INTERNAL)
+
+
+async def test_a_port_that_is_taken_is_an_error_at_once() -> None:
+    """A node that cannot have its port does not start half."""
+    async with serving() as served:
+        other = Server(served.line)
+        with pytest.raises(OSError, match="in use") as caught:
+            await other.open([Listener(name="CLIENTS", host="127.0.0.1", port=served.server.ports["CLIENTS"])])
+        assert caught.value.errno == errno.EADDRINUSE
+
+
+# ------------------------------------------------------------------ how many
+
+
+async def test_an_address_with_too_many_connections_is_refused() -> None:
+    """`max.connections.per.ip`: one more is closed at once, and has its place when another goes."""
+    async with serving(limits=ConnectionLimits(max_connections_per_ip=1)) as served:
+        async with await served.connect() as first:
+            await first.ask(1, ALL, MetadataResponse)
+            async with await served.connect() as second:
+                assert await second.ended()
+        await until(lambda: not served.server.connections)
+        assert await served.alive()
+
+
+async def test_an_address_may_have_a_limit_of_its_own() -> None:
+    """`max.connections.per.ip.overrides` wins, in both directions."""
+    generous = ConnectionLimits(max_connections_per_ip=0, per_ip_overrides={"127.0.0.1": 2})
+    async with serving(limits=generous) as served, await served.connect() as first, await served.connect() as second:
+        await first.ask(1, ALL, MetadataResponse)
+        await second.ask(1, ALL, MetadataResponse)
+        async with await served.connect() as third:
+            assert await third.ended()
+    async with serving(limits=ConnectionLimits(per_ip_overrides={"127.0.0.1": 0})) as served:
+        async with await served.connect() as client:
+            assert await client.ended()
+
+
+async def test_a_full_node_keeps_newcomers_waiting() -> None:
+    """`max.connections`: the next one is not refused, it is answered when there is room."""
+    async with serving(limits=ConnectionLimits(max_connections=1)) as served, await served.connect() as second:
+        await until(lambda: len(served.server.connections) == 1)
+        async with await served.connect() as third:
+            await third.send(third.encode(1, ALL))
+            assert await third.silent()
+            await second.stream.aclose()
+            await third.answer(MetadataResponse, 1)
+
+
+async def test_a_node_finds_room_in_a_full_house() -> None:
+    """The inter-broker listener is exempt from `max.connections`: the client that was quiet the longest makes room."""
+    limits = ConnectionLimits(max_connections=2)
+    async with (
+        serving(listeners=[CLIENTS, INTERNAL], limits=limits) as served,
+        await served.connect() as quiet,
+        await served.connect() as busy,
+    ):
+        await quiet.ask(1, ALL, MetadataResponse)
+        await busy.ask(1, ALL, MetadataResponse)
+        async with await served.connect(INTERNAL) as node:
+            await node.ask(1, ALL, MetadataResponse)
+            assert await quiet.ended()
+            await busy.ask(1, ALL, MetadataResponse)
+
+
+async def test_a_listener_may_have_a_limit_of_its_own() -> None:
+    """`listener.name.<name>.max.connections` holds newcomers of that listener back, and of no other."""
+    small = Listener(name="SMALL", host="127.0.0.1", max_connections=1)
+    async with serving(listeners=[CLIENTS, small]) as served, await served.connect(small) as first:
+        await first.ask(1, ALL, MetadataResponse)
+        async with await served.connect(small) as second:
+            await second.send(second.encode(1, ALL))
+            assert await second.silent()
+            assert await served.alive()
+
+
+class OutOfFiles:
+    """A listener whose first accepts fail as the kernel fails them."""
+
+    def __init__(self, listener: trio.SocketListener, failures: list[int]) -> None:
+        self._listener = listener
+        self._failures = failures
+
+    async def accept(self) -> trio.SocketStream:
+        if self._failures:
+            code = self._failures.pop(0)
+            raise OSError(code, os.strerror(code))
+        return await self._listener.accept()
+
+    async def __aenter__(self) -> "OutOfFiles":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._listener.aclose()
+
+
+async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    """EMFILE and its like end neither the listener nor the connections: accepting goes on after a tenth of a second."""
+    async with serving(listeners=[]) as idle:
+        server = Server(idle.line)
+        await server.open([CLIENTS])
+        ((listener, opened),) = server._sockets
+        failing = OutOfFiles(opened, [errno.EMFILE, errno.ENFILE, errno.ENOBUFS])
+        server._sockets = [(listener, failing)]  # type: ignore[list-item]
+        started = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.run)
+            async with Client(await trio.open_tcp_stream("127.0.0.1", server.ports["CLIENTS"])) as client:
+                await client.ask(1, ALL, MetadataResponse)
+            assert trio.current_time() - started == pytest.approx(0.3)
+            nursery.cancel_scope.cancel()
+    assert caplog.text.count("cannot accept a connection") == 3
+
+
+# ------------------------------------------------------------------ for how long
+
+
+async def test_an_idle_connection_is_closed(autojump_clock: MockClock) -> None:
+    """`connections.max.idle.ms` after its last request, and not much later; a truncated frame is idle too."""
+    async with serving(limits=ConnectionLimits(max_idle_seconds=600)) as served:
+        async with await served.connect() as quiet, await served.connect() as busy, await served.connect() as torn:
+            await torn.send(b"\0\0")
+            for _ in range(7):
+                await trio.sleep(90)
+                await busy.ask(1, ALL, MetadataResponse)
+            with trio.fail_after(60):
+                assert await quiet.stream.receive_some() == b""
+                assert await torn.stream.receive_some() == b""
+            await busy.ask(1, ALL, MetadataResponse)
+
+
+async def test_a_request_that_runs_keeps_its_connection(autojump_clock: MockClock) -> None:
+    """Who waits for an answer of ours is not idle, however long it takes."""
+    async with serving(limits=ConnectionLimits(max_idle_seconds=10)) as served, await served.connect() as client:
+        await client.send(client.encode(7, CREATE))
+        await trio.sleep(100)
+        served.node.gate.set()
+        await client.answer(CreateTopicsResponse, 7)
+
+
+# ------------------------------------------------------------------ how it ends
+
+
+async def test_shutdown_ends_idle_connections_at_once(autojump_clock: MockClock) -> None:
+    """Nobody is accepted any more, idle connections end, and the server returns without using its grace."""
+    async with serving() as served:
+        async with await served.connect() as client:
+            await client.ask(1, ALL, MetadataResponse)
+            before = trio.current_time()
+            await served.server.shutdown(grace_seconds=30)
+            assert trio.current_time() == before
+            assert await client.ended()
+        with pytest.raises(OSError, match="connect"):
+            await served.connect()
+
+
+async def test_shutdown_lets_running_requests_be_answered(autojump_clock: MockClock) -> None:
+    """What runs is answered within the grace; what comes later is not read."""
+    async with serving() as served, await served.connect() as client, trio.open_nursery() as nursery:
+        await client.send(client.encode(7, CREATE) + client.encode(7, CREATE))
+        await until(lambda: served.node.waiting == 2)
+        nursery.start_soon(served.server.shutdown, 30)
+        await trio.testing.wait_all_tasks_blocked()
+        await client.send(client.encode(7, CREATE))
+        await trio.sleep(20)
+        served.node.gate.set()
+        assert [(await client.answer(CreateTopicsResponse, 7))[0] for _ in range(2)] == [1, 2]
+        assert await client.ended()
+        assert len(served.node.seen) == 2
+
+
+async def test_shutdown_cuts_off_what_outlives_the_grace(autojump_clock: MockClock) -> None:
+    """A request that still runs after the grace is cancelled, and the server returns."""
+    async with serving() as served, await served.connect() as client:
+        await client.send(client.encode(7, CREATE))
+        await until(lambda: served.node.waiting == 1)
+        before = trio.current_time()
+        await served.server.shutdown(grace_seconds=30)
+        assert trio.current_time() - before == 30
+        assert served.node.cancelled == 1
+        assert await client.ended()
+
+
+async def test_a_connection_that_is_reset_is_no_accident(caplog: pytest.LogCaptureFixture) -> None:
+    """A client that vanishes without a farewell leaves nothing behind, and nothing in the log."""
+    async with serving() as served:
+        client = await served.connect()
+        await client.send(client.encode(7, CREATE))
+        await until(lambda: served.node.waiting == 1)
+        client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        await client.stream.aclose()
+        await until(lambda: not served.server.connections)
+        assert served.node.cancelled == 1
+        assert await served.alive()
+    assert caplog.text == ""
