@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from immutables import Map
 
+from .topic_names import NameIndex
+
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 """In UpdateMetadata: forget this partition (Kafka: LeaderAndIsr.LEADER_DURING_DELETE)."""
@@ -44,6 +46,10 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return self.partition_epoch >= 0
 
 
+UNKNOWN_PARTITION = Partition(replicas=())
+"""In a node's image: the controller has not told of it (it never had a leader), so nobody is told of it."""
+
+
 class Topic(msgspec.Struct, frozen=True, gc=False):
     """One topic. Partition i is `partitions[i]`; ids are consecutive from 0."""
 
@@ -63,6 +69,15 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     def replication_factor(self) -> int:
         """Replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
+
+    def with_partitions(self, changed: Mapping[int, Partition]) -> "Topic":
+        """This topic with some partitions changed or added. Ids below a new one that are unknown are there without a state."""
+        partitions = list(self.partitions)
+        for index, partition in changed.items():
+            if index >= len(partitions):
+                partitions += [UNKNOWN_PARTITION] * (index + 1 - len(partitions))
+            partitions[index] = partition
+        return msgspec.structs.replace(self, partitions=tuple(partitions))
 
     @property
     def is_complete(self) -> bool:
@@ -101,6 +116,8 @@ class Image(msgspec.Struct, frozen=True):
     topics: Map[str, Topic] = Map()
     topic_names: Map[bytes, str] = Map()
     """By topic id."""
+    name_index: NameIndex = NameIndex()
+    """Which names collide with a new one."""
     brokers: Map[int, Broker] = Map()
     controller_id: int = -1
     controller_epoch: int = 0
@@ -116,6 +133,10 @@ class Image(msgspec.Struct, frozen=True):
         """Those that can be elected, in the order of their ids."""
         return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
 
+    def live_ids(self) -> frozenset[int]:
+        """Of the brokers that can be elected."""
+        return frozenset(broker_id for broker_id, broker in self.brokers.items() if not broker.shutting_down)
+
     def is_live(self, broker_id: int) -> bool:
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.shutting_down
@@ -123,20 +144,26 @@ class Image(msgspec.Struct, frozen=True):
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
         """This image with some topics put in the place of what was there and others left out."""
         topics, names = self.topics.mutate(), self.topic_names.mutate()
+        born, gone_names = [], []
         for name in removed:
             gone = topics.pop(name, None)
             if gone is not None:
                 names.pop(gone.topic_id, None)
+                gone_names.append(name)
         for topic in changed:
             before = topics.get(topic.name)
+            if before is None:
+                born.append(topic.name)
             if before is None or before.topic_id != topic.topic_id:
                 if before is not None:
                     names.pop(before.topic_id, None)
                 if topic.topic_id != NO_TOPIC_ID:
                     names[topic.topic_id] = topic.name
             topics[topic.name] = topic
-        return msgspec.structs.replace(self, topics=topics.finish(), topic_names=names.finish())
+        index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
+        return msgspec.structs.replace(self, topics=topics.finish(), topic_names=names.finish(), name_index=index)
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
         """This image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
+

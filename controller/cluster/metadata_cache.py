@@ -4,7 +4,7 @@ Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by 
 answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
@@ -18,10 +18,10 @@ class MetadataCache:
     def __init__(self) -> None:
         self.image = Image()
         self.waiters = Waiters()
-        self._listeners: list[Callable[[Image, Image], None]] = []
+        self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
 
-    def on_change(self, listener: Callable[[Image, Image], None]) -> None:
-        """Call `listener(before, after)` after each change, in the event loop's thread."""
+    def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
+        """Call `listener(before, after, changed_topics)` after each change, in the event loop's thread."""
         self._listeners.append(listener)
 
     def apply(
@@ -47,7 +47,7 @@ class MetadataCache:
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
         for listener in self._listeners:
-            listener(before, image)
+            listener(before, image, changed)
 
     async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
         """Return once `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""

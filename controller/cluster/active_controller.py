@@ -1,0 +1,233 @@
+"""The elected controller: from winning `/controller` to losing it.
+
+Rule: it begins by reading everything, and whenever it is in doubt it begins again. So there is one way to learn the state of the
+cluster, whether a predecessor died, a connection broke or the cluster is new; and what a predecessor left unfinished (topics without
+states, deletions, leaders that died) is finished by the same steps that handle the event when it happens.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+import trio
+
+from ..store import layout
+from ..store.base import Check, SessionExpired, StoreError, StoreUnavailable, VersionConflict
+from ..store.sessions import wait_connected
+from . import elections
+from .deletion import Deletions
+from .image import Broker, Image, Topic
+from .loading import load
+from .propagation import LinkFactory, Propagation
+from .store_watches import StoreWatches
+from .writer import ControllerMoved, Draft, Element, InDoubt, Writer
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+T = TypeVar("T")
+log = logging.getLogger("minicontroller.controller")
+
+
+class ActiveController:
+    """The controller of one epoch. `image` is what the store holds; `write` is the only way to change it."""
+
+    def __init__(self, node: "Node", epoch: int, fence: Check, link: LinkFactory) -> None:
+        self.node = node
+        self.epoch = epoch
+        self.fence = fence
+        self._resign = trio.Event()
+        self._propagation = Propagation(
+            own_id=node.broker_id,
+            inter_broker_listener=node.config.inter_broker_listener.name,
+            image=lambda: self.image,
+            link=link,
+            on_replicas_deleted=lambda broker_id, topics: self.deletions.replicas_deleted(broker_id, topics),
+            on_stale_epoch=self.resign,
+        )
+        self.writer = Writer(node.store, fence, Image(controller_id=node.broker_id, controller_epoch=epoch), self._committed)
+        self.deletions = Deletions(self, self._propagation)
+        self._watches = StoreWatches(self)
+
+    @property
+    def image(self) -> Image:
+        return self.writer.image
+
+    @property
+    def propagation(self) -> Propagation:
+        return self._propagation
+
+    async def write(self, plan: Callable[[Draft], T | Awaitable[T]], *, urgent: bool = False) -> T:
+        """See `Writer.write`. Raises ControllerMoved if another controller is elected before the change is safe."""
+        return await self.writer.write(plan, urgent=urgent)
+
+    def resign(self) -> None:
+        """Stop at once: another controller rules, or may."""
+        self._resign.set()
+
+    # ------------------------------------------------------------------ its life
+
+    async def run(self) -> None:
+        """Rule until the place is lost; returns then, with nothing of it running any more."""
+        reason = "it stepped down"
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
+                try:
+                    await self._rule(nursery)
+                except (ControllerMoved, SessionExpired) as error:
+                    reason = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
+                nursery.cancel_scope.cancel()
+        finally:
+            self.node.controller = None
+            self.writer.close(ControllerMoved())
+            log.info("broker %d is no longer the controller of epoch %d: %s", self.node.broker_id, self.epoch, reason)
+
+    async def _end_when_resigned(self, scope: trio.CancelScope) -> None:
+        await self._resign.wait()
+        scope.cancel()
+
+    async def _rule(self, nursery: trio.Nursery) -> None:
+        await nursery.start(self._propagation.run)
+        nursery.start_soon(self.deletions.run)
+        while True:
+            await wait_connected(self.node.store)
+            try:
+                await self._begin()
+            except StoreUnavailable:
+                continue  # the connection broke again; the session's end arrives as SessionExpired
+            try:
+                async with trio.open_nursery() as reign:
+                    reign.start_soon(self._watches.run)
+                    reign.start_soon(self._settle_everything)
+                    await self._write_until_in_doubt(reign.cancel_scope)
+            finally:
+                self.node.controller = None
+
+    async def _write_until_in_doubt(self, reign: trio.CancelScope) -> None:
+        try:
+            await self.writer.run()
+        except InDoubt as error:
+            log.warning("the store's connection broke during a write (%s): reading the state anew", error.__cause__)
+        except (ControllerMoved, SessionExpired):
+            self.resign()
+            raise
+        finally:
+            reign.cancel()
+
+    async def _begin(self) -> None:
+        """Read the state, tell everyone, and start to serve."""
+        state = await load(self.node.store, self._watches)
+        image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
+        self.writer.reset(image)
+        gone = self.node.cache.image.topics.keys() - image.topics.keys()
+        self._feed_own_cache(image, changed=image.topics.values(), removed=gone, brokers=image.brokers.values())
+        self._propagation.restart(image)
+        self.node.controller = self
+        log.info(
+            "broker %d is the controller of epoch %d: %d topics, %d brokers",
+            self.node.broker_id, self.epoch, len(image.topics), len(image.brokers),
+        )  # fmt: skip
+
+    async def _settle_everything(self) -> None:
+        """What a predecessor, or a time without a controller, left undone."""
+        await self.write(lambda draft: elections.settle(draft, self.epoch, self.unclean_leader_election), urgent=True)
+        self.deletions.resume(self.image)
+
+    # ------------------------------------------------------------------ what happens to the cluster
+
+    async def brokers_changed(self, brokers: Iterable[Broker]) -> None:
+        """The registrations are these now: tell everyone, and elect where it matters."""
+        before = self.image.brokers
+        shutting_down = {broker_id for broker_id, broker in before.items() if broker.shutting_down}
+        registered = [
+            msgspec.structs.replace(broker, shutting_down=True)
+            if broker.broker_id in shutting_down and broker.epoch == before[broker.broker_id].epoch
+            else broker
+            for broker in brokers
+        ]
+        self.writer.adopt(self.image.with_brokers(registered))
+        self._feed_own_cache(self.image, brokers=self.image.brokers.values())
+        self._propagation.brokers_changed(self.image)
+        now = self.image.brokers
+        changed = {
+            broker_id
+            for broker_id in before.keys() | now.keys()
+            if broker_id not in now or broker_id not in before or before[broker_id].epoch != now[broker_id].epoch
+        }
+        for broker_id in sorted(changed):
+            log.info("broker %d %s", broker_id, "registered" if broker_id in now else "is gone")
+        if changed:
+            bounced = frozenset(changed & before.keys() & now.keys())
+            await self.write(
+                lambda draft: elections.settle(draft, self.epoch, self.unclean_leader_election, changed, bounced), urgent=True
+            )
+            self.deletions.resume(self.image)
+
+    def topics_found(self, topics: Iterable[Topic], removed: Iterable[str] = ()) -> None:
+        """Others than this controller wrote to the topics: these are so now."""
+        topics, removed = list(topics), list(removed)
+        before = self.image
+        self.writer.adopt(before.with_topics(topics, removed))
+        self._tell(before, [topic.name for topic in topics] + removed)
+
+    def begin_shutdown(self, broker_id: int) -> None:
+        """The broker stays in the metadata, but is not electable any more (controlled shutdown)."""
+        broker = self.image.brokers[broker_id]
+        brokers = {**self.image.brokers, broker_id: msgspec.structs.replace(broker, shutting_down=True)}
+        self.writer.adopt(self.image.with_brokers(brokers.values()))
+
+    def unclean_leader_election(self, topic: Topic) -> bool:
+        override = topic.configs.get("unclean.leader.election.enable")
+        if override is not None:
+            return override.strip().lower() == "true"
+        return self.node.dynamic_configs.boolean("unclean.leader.election.enable")
+
+    # ------------------------------------------------------------------ telling
+
+    def _committed(self, before: Image, _after: Image, elements: list[Element]) -> None:
+        self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
+
+    def _tell(self, before: Image, names: Iterable[str]) -> None:
+        changed, forgotten = [], []
+        for name in names:
+            topic, old = self.image.topics.get(name), before.topics.get(name)
+            if topic is old:
+                continue
+            if topic is None or topic.marked_for_deletion:
+                if topic is not None and not (old is not None and old.marked_for_deletion):
+                    forgotten.append(topic)
+                    self._propagation.topic_forgotten(topic)
+            else:
+                changed.append(topic)
+                self._propagation.topic_changed(old, topic)
+        self._feed_own_cache(self.image, changed=changed, removed=[topic.name for topic in forgotten])
+        for topic in forgotten:
+            self.deletions.start(topic)
+
+    def _feed_own_cache(
+        self,
+        image: Image,
+        *,
+        changed: Iterable[Topic] = (),
+        removed: Iterable[str] = (),
+        brokers: Iterable[Broker] | None = None,
+    ) -> None:
+        """What UpdateMetadata does for the other nodes, without the wire: topics that were never led are not told of."""
+        visible = [topic for topic in changed if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)]
+        self.node.cache.apply(
+            controller_id=image.controller_id,
+            controller_epoch=image.controller_epoch,
+            brokers=brokers,
+            changed=visible,
+            removed=removed,
+        )
+
+    def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
+        """The broker follows these no more (controlled shutdown)."""
+        for name, indexes in partitions.items():
+            topic = self.image.topics.get(name)
+            for index in indexes if topic is not None else ():
+                assert topic is not None
+                self._propagation.stop_replica(topic, index, broker_id)

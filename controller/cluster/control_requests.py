@@ -1,0 +1,213 @@
+"""The three requests of the controller, made from an image. Pure.
+
+Versions are fixed, as a real controller fixes them: every broker from 3.4 on takes them, and no ApiVersions is asked first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ...protocol import registry
+from ...protocol.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from ...protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
+from ...protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from .image import LEADER_DURING_DELETE, Broker, Image, Partition, Topic
+
+ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+VERSIONS: dict[type[ControlRequest], int] = {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}
+EPOCH_DURING_DELETE = -2
+"""Leader epoch in StopReplica of a topic that is being deleted (Kafka: LeaderAndIsr.EPOCH_DURING_DELETE)."""
+
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def leader_and_isr(
+    image: Image, target: Broker, wanted: Mapping[str, Mapping[int, bool]], inter_broker_listener: str
+) -> LeaderAndIsrRequest:
+    """`wanted` names partitions by topic, and whether their replica on the target is a new one."""
+    states: list[LeaderAndIsrTopicState] = []
+    leaders: set[int] = set()
+    for name, partitions in wanted.items():
+        topic = image.topics.get(name)
+        if topic is None or topic.marked_for_deletion:
+            continue
+        here = [
+            (index, topic.partitions[index], is_new)
+            for index, is_new in sorted(partitions.items())
+            if index < len(topic.partitions) and topic.partitions[index].has_state
+        ]
+        if here:
+            leaders.update(partition.leader for _, partition, _ in here)
+            states.append(
+                LeaderAndIsrTopicState(
+                    topic_name=name,
+                    topic_id=topic.topic_id,
+                    partition_states=[_leader_and_isr_state(index, partition, is_new) for index, partition, is_new in here],
+                )
+            )
+    return LeaderAndIsrRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=states,
+        live_leaders=_live_leaders(image, leaders, inter_broker_listener),
+    )
+
+
+def _leader_and_isr_state(index: int, partition: Partition, is_new: bool) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        partition_index=index,
+        controller_epoch=partition.controller_epoch,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        isr=list(partition.isr),
+        partition_epoch=partition.partition_epoch,
+        replicas=list(partition.replicas),
+        adding_replicas=list(partition.adding_replicas),
+        removing_replicas=list(partition.removing_replicas),
+        is_new=is_new,
+        leader_recovery_state=partition.leader_recovery_state,
+    )
+
+
+def _live_leaders(image: Image, leaders: Iterable[int], listener: str) -> list[LeaderAndIsrLiveLeader]:
+    live = []
+    for leader in sorted(leaders):
+        broker = image.brokers.get(leader)
+        endpoint = broker.endpoint(listener) if broker is not None else None
+        if endpoint is not None:
+            live.append(LeaderAndIsrLiveLeader(broker_id=leader, host_name=endpoint.host, port=endpoint.port))
+    return live
+
+
+def update_metadata(
+    image: Image,
+    target: Broker,
+    changed: Mapping[str, set[int] | None],
+    forgotten: Mapping[str, Topic],
+    encoded_topic: Callable[[Topic], bytes],
+) -> UpdateMetadataRequest:
+    """All brokers, always (the list replaces what the target knows); topics that are forgotten; partitions that changed.
+
+    `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a topic of the same name may be new.
+    """
+    states: list[UpdateMetadataTopicState | bytes] = [_forgotten_state(topic) for topic in forgotten.values()]
+    for name, partitions in changed.items():
+        topic = image.topics.get(name)
+        if topic is None or topic.marked_for_deletion:
+            continue
+        if partitions is None or len(partitions) == len(topic.partitions):
+            states.append(encoded_topic(topic))
+        else:
+            states.append(_topic_state(topic, sorted(partitions)))
+    return UpdateMetadataRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=states,  # type: ignore[arg-type] # elements may be encoded already
+        live_brokers=[_live_broker(broker) for _, broker in sorted(image.brokers.items())],
+    )
+
+
+def encode_topic_state(topic: Topic) -> bytes:
+    """A whole topic as it stands in UpdateMetadata."""
+    encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
+    return encode(_topic_state(topic, range(len(topic.partitions))))
+
+
+def _topic_state(topic: Topic, partitions: Iterable[int]) -> UpdateMetadataTopicState:
+    return UpdateMetadataTopicState(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partition_states=[
+            UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=partition.controller_epoch,
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=list(partition.isr),
+                zk_version=partition.partition_epoch,
+                replicas=list(partition.replicas),
+                offline_replicas=list(partition.offline_replicas),
+            )
+            for index in partitions
+            if (partition := topic.partitions[index]).has_state
+        ],
+    )
+
+
+def _forgotten_state(topic: Topic) -> UpdateMetadataTopicState:
+    return UpdateMetadataTopicState(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partition_states=[
+            UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=partition.controller_epoch,
+                leader=LEADER_DURING_DELETE,
+                leader_epoch=EPOCH_DURING_DELETE,
+                zk_version=partition.partition_epoch,
+                replicas=list(partition.replicas),
+            )
+            for index, partition in enumerate(topic.partitions)
+        ],
+    )
+
+
+def _live_broker(broker: Broker) -> UpdateMetadataBroker:
+    return UpdateMetadataBroker(
+        id=broker.broker_id,
+        endpoints=[
+            UpdateMetadataEndpoint(
+                port=endpoint.port,
+                host=endpoint.host,
+                listener=endpoint.listener,
+                security_protocol=SECURITY_PROTOCOLS[endpoint.security_protocol],
+            )
+            for endpoint in broker.endpoints
+        ],
+        rack=broker.rack,
+    )
+
+
+def replicas_on(broker_id: int, topics: Mapping[str, Topic]) -> dict[str, tuple[Topic, set[int]]]:
+    """The partitions of these topics that have a replica on the broker."""
+    return {
+        name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
+        for name, topic in topics.items()
+    }
+
+
+def stop_replica(
+    image: Image, target: Broker, replicas: Mapping[str, tuple[Topic, set[int]]], *, delete: bool
+) -> StopReplicaRequest:
+    """Stop these replicas; delete their data too if `delete`."""
+    return StopReplicaRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=[
+            StopReplicaTopicState(
+                topic_name=name,
+                partition_states=[
+                    StopReplicaPartitionState(
+                        partition_index=index,
+                        leader_epoch=EPOCH_DURING_DELETE if topic.marked_for_deletion else topic.partitions[index].leader_epoch,
+                        delete_partition=delete,
+                    )
+                    for index in sorted(partitions)
+                ],
+            )
+            for name, (topic, partitions) in replicas.items()
+        ],
+    )

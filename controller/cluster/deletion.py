@@ -1,0 +1,132 @@
+"""Topics on their way out: after the marker, the replicas; after the replicas, the znodes.
+
+Rule: a topic is gone for clients when it is marked (every node is told so at once); what follows is asynchronous, needs every replica,
+and is resumed from the marker by whichever controller finds it. A replica on a broker that is not there waits for its return.
+"""
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from ..store import layout
+from ..store.base import Delete, Operation
+from .image import Image, Topic
+from .propagation import Propagation
+from .writer import Draft, Element
+
+if TYPE_CHECKING:
+    from .active_controller import ActiveController
+
+
+class Deletions:
+    """Which replicas of which marked topics are still to be deleted."""
+
+    def __init__(self, controller: "ActiveController", propagation: Propagation) -> None:
+        self._controller = controller
+        self._propagation = propagation
+        self._replicas_left: dict[str, set[int]] = {}
+        self._without_replicas: list[Topic] = []
+        self._wake = trio.Event()
+
+    def start(self, topic: Topic) -> None:
+        """The topic has been marked: delete its replicas."""
+        brokers = {replica for partition in topic.partitions for replica in partition.replicas}
+        brokers.discard(self._controller.node.broker_id)  # our own node hosts no logs
+        self._replicas_left[topic.name] = brokers
+        for broker_id in brokers & self._controller.image.brokers.keys():
+            self._propagation.delete_replicas(topic, broker_id)
+        self._finish_if_empty(topic)
+
+    def resume(self, image: Image) -> None:
+        """Begin, or go on with, every topic that is marked: a controller was elected, or a broker came back."""
+        self._replicas_left = {name: left for name, left in self._replicas_left.items() if name in image.topics}
+        for topic in image.topics.values():
+            if topic.marked_for_deletion:
+                self.start(topic)
+
+    def replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
+        """The broker has deleted its replicas of these topics."""
+        for topic in topics:
+            left = self._replicas_left.get(topic.name)
+            if left is not None:
+                left.discard(broker_id)
+                self._finish_if_empty(topic)
+
+    def _finish_if_empty(self, topic: Topic) -> None:
+        if not self._replicas_left[topic.name]:
+            self._without_replicas.append(topic)
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Delete the znodes of topics without replicas, many in one commit."""
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            topics, self._without_replicas = self._without_replicas, []
+            await self._delete_znodes(topics)
+
+    async def _delete_znodes(self, topics: list[Topic]) -> None:
+        refused = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
+        if refused():
+            await self._controller.write(lambda draft: self._plan(draft, refused(), self._existing_znodes))
+        for topic in topics:
+            self._replicas_left.pop(topic.name, None)
+
+    async def _plan(
+        self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
+    ) -> Callable[[], list[Topic]]:
+        """Stage the end of these topics; the result tells, after the commit, for which of them the store refused it."""
+        staged: list[tuple[Topic, Element]] = []
+        for topic in topics:
+            current = draft.image.topics.get(topic.name)
+            if current is not None and current.marked_for_deletion and current.topic_id == topic.topic_id:
+                gone = functools.partial(_is_gone, topic.name)
+                staged.append((current, draft.stage(topic.name, await znodes(current), evolve=_no_topic, holds=gone)))
+        return lambda: [topic for topic, element in staged if element.refusal is not None]
+
+    async def _existing_znodes(self, topic: Topic) -> list[Operation]:
+        """A topic that was never whole, or whose deletion was begun by a predecessor: look what is there."""
+        store = self._controller.node.store
+        partitions_path = layout.partitions_path(topic.name)
+        (partitions,) = await store.children_many([partitions_path])
+        operations: list[Operation] = []
+        for partition in partitions or ():
+            path = f"{partitions_path}/{partition}"
+            (children,) = await store.children_many([path])
+            operations += [Delete(f"{path}/{child}") for child in children or ()]
+            operations.append(Delete(path))
+        rest = [
+            *([partitions_path] if partitions is not None else []),
+            layout.topic_path(topic.name),
+            layout.topic_config_path(topic.name),
+            layout.delete_topic_path(topic.name),
+        ]
+        existing = await store.get_many(rest)
+        return operations + [Delete(path) for path, entry in zip(rest, existing, strict=True) if entry is not None]
+
+
+async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
+    """In the order of deletion: children first, the marker last, so that a successor finds what is left."""
+    operations: list[Operation] = []
+    for index in range(len(topic.partitions)):
+        operations += [
+            Delete(layout.partition_state_path(topic.name, index)),
+            Delete(layout.partition_path(topic.name, index)),
+        ]
+    operations += [
+        Delete(layout.partitions_path(topic.name)),
+        Delete(layout.topic_path(topic.name)),
+        Delete(layout.topic_config_path(topic.name)),
+        Delete(layout.delete_topic_path(topic.name)),
+    ]
+    return operations
+
+
+def _no_topic(_topic: Topic | None) -> None:
+    return None
+
+
+def _is_gone(name: str, image: Image) -> bool:
+    return name not in image.topics

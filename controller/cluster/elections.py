@@ -1,0 +1,132 @@
+"""Changes of partition states, as jobs of the writer: what `leadership` decides, written down and told.
+
+Rule: a state is written on the condition that it is the one that was judged (the znode's version), so an election never overwrites
+what a leader wrote meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from ..store import layout
+from ..store.base import Create, Operation, SetData, Store
+from . import leadership
+from .image import Image, Partition, Topic
+from .writer import Draft, Element
+
+Unclean = Callable[[Topic], bool]
+
+
+async def settle(
+    draft: Draft,
+    store: Store,
+    epoch: int,
+    unclean: Unclean,
+    *,
+    brokers: Collection[int] | None = None,
+    bounced: Collection[int] = (),
+) -> None:
+    """Give every partition with a replica on one of these brokers (None: every partition) the leader and the ISR it should have.
+
+    Bounced brokers, which came back under the same id, are taken for dead first: they lost what only their memory held.
+    """
+    for topic in list(draft.image.topics.values()):
+        if not topic.marked_for_deletion and (brokers is None or _has_replica_on(topic, brokers)):
+            if bounced:
+                live = frozenset(draft.image.live_ids()) - frozenset(bounced)
+                await _settle_topic(draft, store, topic.name, live, epoch, unclean=unclean(topic))
+            await _settle_topic(draft, store, topic.name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+
+
+async def settle_topics(draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]) -> None:
+    """The same for these topics."""
+    for name in names:
+        topic = draft.image.topics.get(name)
+        if topic is not None and not topic.marked_for_deletion:
+            await _settle_topic(draft, store, name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+
+
+async def _settle_topic(
+    draft: Draft, store: Store, name: str, live: Collection[int], epoch: int, *, unclean: bool
+) -> None:
+    topic = draft.image.topics[name]
+    changed = {
+        index: state
+        for index, partition in enumerate(topic.partitions)
+        if (state := leadership.settle(partition, live, unclean=unclean)) is not None
+    }
+    if not changed:
+        return
+    parents: list[Operation] = []
+    if any(not topic.partitions[index].has_state for index in changed):
+        parents = await missing_parents(store, topic, changed)
+    stage_states(draft, topic, changed, epoch, parents)
+
+
+async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
+    """The znodes above the states of these partitions that do not exist: others than us create topics without them."""
+    (existing,) = await store.children_many([layout.partitions_path(topic.name)])
+    creates: list[Operation] = [] if existing is not None else [Create(layout.partitions_path(topic.name))]
+    known = set(existing or ())
+    return creates + [Create(layout.partition_path(topic.name, index)) for index in partitions if str(index) not in known]
+
+
+def stage_states(
+    draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
+) -> Element:
+    """Write the states of some partitions of a topic."""
+    written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
+    operations: list[Operation] = list(parents)
+    for index, state in written.items():
+        path, data = layout.partition_state_path(topic.name, index), layout.encode_partition_state(state)
+        before = topic.partitions[index]
+        operations.append(SetData(path, data, before.partition_epoch) if before.has_state else Create(path, data))
+
+    def evolve(current: Topic | None) -> Topic | None:
+        return current and current.with_partitions(written)
+
+    def holds(image: Image) -> bool:
+        current = image.topics.get(topic.name)
+        return current is not None and all(
+            index < len(current.partitions) and current.partitions[index].partition_epoch >= state.partition_epoch
+            for index, state in written.items()
+        )
+
+    return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+
+
+def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:
+    """Controlled shutdown: take the broker out of the ISR everywhere, moving leadership first.
+
+    Returns the partitions that it follows no more, by topic: it may stop them.
+    """
+    stopped: dict[str, list[int]] = {}
+    live = draft.image.live_ids()
+    for topic in list(draft.image.topics.values()):
+        if topic.marked_for_deletion:
+            continue
+        changed = {
+            index: state
+            for index, partition in enumerate(topic.partitions)
+            if (state := leadership.release(partition, broker_id, live)) is not None
+        }
+        if changed:
+            followed = [index for index in changed if topic.partitions[index].leader != broker_id]
+            if followed:
+                stopped[topic.name] = followed
+            stage_states(draft, topic, changed, epoch)
+    return stopped
+
+
+def still_led(image: Image, broker_id: int) -> list[tuple[str, int]]:
+    """Partitions with other replicas that a broker in controlled shutdown could not hand over."""
+    return [
+        (name, index)
+        for name, topic in image.topics.items()
+        for index, partition in enumerate(topic.partitions)
+        if partition.leader == broker_id and len(partition.replicas) > 1 and not topic.marked_for_deletion
+    ]
+
+
+def _has_replica_on(topic: Topic, brokers: Collection[int]) -> bool:
+    return any(replica in brokers for partition in topic.partitions for replica in partition.replicas)

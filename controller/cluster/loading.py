@@ -1,0 +1,69 @@
+"""Reading the whole state of the cluster from the store: in a few rounds of pipelined reads, however many topics there are."""
+
+import logging
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from ..store import layout
+from ..store.base import NodeMissing, Store, Watch
+from .image import Broker, Image, Partition, Topic
+
+log = logging.getLogger("minicontroller.controller")
+
+
+async def load(store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch) -> Image:
+    """The image of what the store holds, with watches on the lists it was read from."""
+    await store.sync()
+    brokers = await load_brokers(store, on_brokers)
+    names = await store.children(layout.TOPICS, on_topics)
+    marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
+    topics = await load_topics(store, names, marked)
+    return Image().with_brokers(brokers).with_topics(topics)
+
+
+async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
+    """The registered brokers. A registration that cannot be read is left out, and said to be."""
+    ids = await store.children(layout.BROKER_IDS, watch)
+    entries = await store.get_many([layout.broker_path(int(broker_id)) for broker_id in ids])
+    brokers = []
+    for broker_id, entry in zip(ids, entries, strict=True):
+        if entry is None or entry.data is None:
+            continue
+        try:
+            brokers.append(layout.decode_broker(int(broker_id), entry.data, entry.stat.czxid))
+        except layout.LayoutError as error:
+            log.warning("the registration of broker %s is unreadable and ignored: %s", broker_id, error)
+    return brokers
+
+
+async def load_topics(store: Store, names: Sequence[str], marked: Collection[str]) -> list[Topic]:
+    """These topics with their partitions' states and configs. An unreadable one is left out, and said to be."""
+    entries = await store.get_many([layout.topic_path(name) for name in names])
+    topics: list[Topic] = []
+    for name, entry in zip(names, entries, strict=True):
+        if entry is None or entry.data is None:
+            continue
+        try:
+            topics.append(layout.decode_topic(name, entry.data))
+        except layout.LayoutError as error:
+            log.warning("topic %s is unreadable and ignored: %s", name, error)
+    configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])
+    paths = [layout.partition_state_path(topic.name, i) for topic in topics for i in range(len(topic.partitions))]
+    states = iter(await store.get_many(paths))
+    loaded = []
+    for topic, config in zip(topics, configs, strict=True):
+        partitions = [_with_state(topic.name, partition, next(states)) for partition in topic.partitions]
+        loaded.append(
+            msgspec.structs.replace(
+                topic,
+                partitions=tuple(partitions),
+                configs=layout.decode_config(config.data) if config is not None and config.data else {},
+                marked_for_deletion=topic.name in marked,
+            )
+        )
+    return loaded
+
+
+def _with_state(topic: str, partition: Partition, entry: object) -> Partition:
+    raise NotImplementedError((topic, partition, entry))

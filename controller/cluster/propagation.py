@@ -1,0 +1,322 @@
+"""The controller tells every registered node: LeaderAndIsr, UpdateMetadata, StopReplica, and knows who has acknowledged what.
+
+Rule: what a node still has to be told is kept as names of topics and partitions, never as requests; a request is made from the
+newest image when the node is ready for it. So a slow node costs a bounded amount of memory, a burst of changes becomes one
+request, and a node that comes back is told the present and not the past.
+
+Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata, StopReplica. A node that has just
+registered gets UpdateMetadata first: a follower whose leader it has not heard of would not start, silently.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from ...protocol.messages.stop_replica import StopReplicaResponse
+from ...protocol.messages.update_metadata import UpdateMetadataResponse
+from . import control_requests
+from .image import Broker, Image, Partition, Topic
+
+log = logging.getLogger("minicontroller.propagation")
+
+RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
+MIN_INTERVAL_SECONDS = 0.005
+"""Between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
+
+
+class Unreachable(Exception):  # noqa: N818
+    """The node could not be reached, or did not answer."""
+
+
+class ControlLink(Protocol):
+    """The way to one node: a request, and its answer. One at a time. Raises Unreachable."""
+
+    async def request(self, message: control_requests.ControlRequest) -> object: ...
+
+    async def aclose(self) -> None: ...
+
+
+LinkFactory = Callable[[Broker], ControlLink]
+
+
+class Channel:
+    """What one registered node must still be told, and the task that tells it."""
+
+    def __init__(self, broker: Broker, link: ControlLink, owner: "Propagation") -> None:
+        self.broker = broker
+        self.acknowledged = -1
+        """The newest change that the node has in its metadata."""
+        self.scope = trio.CancelScope()
+        self._link = link
+        self._owner = owner
+        self._fresh = True
+        self._sequence = -1
+        self._brokers_changed = False
+        self._metadata: dict[str, set[int] | None] = {}
+        self._forgotten: dict[str, Topic] = {}
+        self._leaders: dict[str, dict[int, bool]] = {}
+        self._stops: dict[str, tuple[Topic, set[int]]] = {}
+        self._deletions: dict[str, Topic] = {}
+        self._wake = trio.Event()
+        self._urgent = trio.Event()
+
+    # ------------------------------------------------------------------ what is to be told
+
+    def brokers_changed(self, sequence: int) -> None:
+        self._brokers_changed = True
+        self.hurry(sequence)
+
+    def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None) -> None:
+        """These partitions of a topic changed (None: all of them)."""
+        known = self._metadata.get(topic, set())
+        self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
+        self._stir(sequence)
+
+    def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
+        """LeaderAndIsr for a partition with a replica here."""
+        partitions = self._leaders.setdefault(topic, {})
+        partitions[partition] = partitions.get(partition, False) or is_new
+
+    def forget(self, sequence: int, topic: Topic) -> None:
+        """The topic is being deleted: no metadata of it any more."""
+        self._metadata.pop(topic.name, None)
+        self._leaders.pop(topic.name, None)
+        self._forgotten[topic.name] = topic
+        self._stir(sequence)
+
+    def stop(self, topic: Topic, partition: int) -> None:
+        """Stop following, keep the data (controlled shutdown)."""
+        self._stops.setdefault(topic.name, (topic, set()))[1].add(partition)
+        self._stir(self._sequence)
+
+    def delete(self, topic: Topic) -> None:
+        """Stop the replicas of a topic that is being deleted, then delete them."""
+        self._deletions[topic.name] = topic
+        self.hurry(self._sequence)
+
+    def hurry(self, sequence: int) -> None:
+        """Somebody waits for this change: do not linger."""
+        self._stir(sequence)
+        self._urgent.set()
+
+    def _stir(self, sequence: int) -> None:
+        self._sequence = max(sequence, self._sequence)
+        self._wake.set()
+
+    # ------------------------------------------------------------------ telling it
+
+    async def run(self) -> None:
+        with self.scope:
+            try:
+                while True:
+                    await self._wake.wait()
+                    self._wake = trio.Event()
+                    await self._round()
+                    with trio.move_on_after(MIN_INTERVAL_SECONDS):
+                        await self._urgent.wait()
+            finally:
+                with trio.move_on_after(0.5, shield=True):
+                    await self._link.aclose()
+
+    async def _round(self) -> None:
+        self._urgent = trio.Event()
+        image, sequence, fresh = self._owner.image(), self._sequence, self._fresh
+        leaders, self._leaders = self._leaders, {}
+        metadata, self._metadata = self._metadata, {}
+        forgotten, self._forgotten = self._forgotten, {}
+        stops, self._stops = self._stops, {}
+        deletions, self._deletions = self._deletions, {}
+        brokers_changed, self._brokers_changed = self._brokers_changed, False
+
+        if fresh:
+            await self._update_metadata(image, metadata, forgotten)
+            self._fresh = False
+        if leaders:
+            await self._leader_and_isr(image, leaders)
+        if not fresh and (metadata or forgotten or brokers_changed):
+            await self._update_metadata(image, metadata, forgotten)
+        self.acknowledged = max(self.acknowledged, sequence)
+        self._owner.acknowledged()
+        if stops:
+            await self._send(control_requests.stop_replica(image, self.broker, stops, delete=False))
+        if deletions:
+            await self._delete_replicas(image, deletions)
+
+    async def _leader_and_isr(self, image: Image, leaders: dict[str, dict[int, bool]]) -> None:
+        message = control_requests.leader_and_isr(image, self.broker, leaders, self._owner.inter_broker_listener)
+        if message.topic_states:
+            answer = await self._send(message)
+            assert isinstance(answer, LeaderAndIsrResponse)
+            self._owner.leader_and_isr_answered(self.broker, answer)
+
+    async def _update_metadata(
+        self, image: Image, metadata: dict[str, set[int] | None], forgotten: dict[str, Topic]
+    ) -> None:
+        await self._send(
+            control_requests.update_metadata(image, self.broker, metadata, forgotten, self._owner.encoded_topic)
+        )
+
+    async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
+        here = control_requests.replicas_on(self.broker.broker_id, topics)
+        await self._send(control_requests.stop_replica(image, self.broker, here, delete=False))
+        answer = await self._send(control_requests.stop_replica(image, self.broker, here, delete=True))
+        assert isinstance(answer, StopReplicaResponse)
+        failed = {error.topic_name for error in answer.partition_errors if error.error_code != ErrorCode.NONE}
+        self._owner.replicas_deleted(self.broker, [topic for name, topic in topics.items() if name not in failed])
+
+    async def _send(self, message: control_requests.ControlRequest) -> object:
+        """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
+        while True:
+            try:
+                answer = await self._link.request(message)
+                break
+            except Unreachable as error:
+                log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
+                await trio.sleep(RETRY_SECONDS)
+        assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
+        if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._owner.stale_epoch(self.broker)
+        elif answer.error_code != ErrorCode.NONE:
+            log.info("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code)
+        return answer
+
+
+class Propagation:
+    """Channels to all registered nodes but our own, which learns of changes without the wire."""
+
+    def __init__(
+        self,
+        *,
+        own_id: int,
+        inter_broker_listener: str,
+        image: Callable[[], Image],
+        link: LinkFactory,
+        on_replicas_deleted: Callable[[int, list[Topic]], None],
+        on_stale_epoch: Callable[[], None],
+    ) -> None:
+        self.image = image
+        self.inter_broker_listener = inter_broker_listener
+        self._own_id = own_id
+        self._link = link
+        self._on_replicas_deleted = on_replicas_deleted
+        self._on_stale_epoch = on_stale_epoch
+        self._channels: dict[int, Channel] = {}
+        self._sequence = 0
+        self._nursery: trio.Nursery | None = None
+        self._acknowledgements = trio.lowlevel.ParkingLot()
+        self._encoded: dict[str, tuple[Topic, bytes]] = {}
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as self._nursery:
+            task_status.started()
+            await trio.sleep_forever()
+
+    # ------------------------------------------------------------------ brokers
+
+    def brokers_changed(self, image: Image) -> None:
+        """Open channels to new brokers, close those of brokers that are gone or were born again, tell all of them."""
+        assert self._nursery is not None
+        self._sequence += 1
+        for broker_id, channel in list(self._channels.items()):
+            broker = image.brokers.get(broker_id)
+            if broker is None or broker.epoch != channel.broker.epoch or broker.endpoints != channel.broker.endpoints:
+                channel.scope.cancel()
+                del self._channels[broker_id]
+            else:
+                channel.broker = broker
+                channel.brokers_changed(self._sequence)
+        for broker_id, broker in image.brokers.items():
+            if broker_id != self._own_id and broker_id not in self._channels:
+                channel = self._channels[broker_id] = Channel(broker, self._link(broker), self)
+                self._tell_everything(channel, image)
+                self._nursery.start_soon(channel.run)
+        self.acknowledged()
+
+    def _tell_everything(self, channel: Channel, image: Image) -> None:
+        channel.brokers_changed(self._sequence)
+        for name, topic in image.topics.items():
+            if topic.marked_for_deletion:
+                channel.forget(self._sequence, topic)
+                continue
+            channel.metadata(self._sequence, name, None)
+            for index, partition in enumerate(topic.partitions):
+                if partition.has_state and channel.broker.broker_id in partition.replicas:
+                    channel.leaders(name, index, is_new=False)
+
+    # ------------------------------------------------------------------ topics
+
+    def topic_changed(self, before: Topic | None, after: Topic) -> None:
+        """Tell what differs: the partitions that have another state, to everyone, and LeaderAndIsr to their replicas."""
+        self._sequence += 1
+        known: tuple[Partition, ...] = before.partitions if before is not None else ()
+        changed = [
+            index
+            for index, partition in enumerate(after.partitions)
+            if partition.has_state and (index >= len(known) or known[index] is not partition)
+        ]
+        if not changed:
+            return
+        for broker_id, channel in self._channels.items():
+            channel.metadata(self._sequence, after.name, changed)
+            for index in changed:
+                partition = after.partitions[index]
+                if broker_id in partition.replicas:
+                    is_new = index >= len(known) or not known[index].has_state
+                    channel.leaders(after.name, index, is_new=is_new)
+
+    def topic_forgotten(self, topic: Topic) -> None:
+        """The topic is marked for deletion: nobody serves it any more."""
+        self._sequence += 1
+        self._encoded.pop(topic.name, None)
+        for channel in self._channels.values():
+            channel.forget(self._sequence, topic)
+
+    def delete_replicas(self, topic: Topic, broker_id: int) -> None:
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            channel.delete(topic)
+
+    def stop_replica(self, topic: Topic, partition: int, broker_id: int) -> None:
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            channel.stop(topic, partition)
+
+    # ------------------------------------------------------------------ who knows what
+
+    async def wait_acknowledged(self) -> None:
+        """Until every node that is registered now, and stays so, has in its metadata all that has been told before this call."""
+        sequence = self._sequence
+        for channel in self._channels.values():
+            if channel.acknowledged < sequence:
+                channel.hurry(sequence)
+        while any(channel.acknowledged < sequence for channel in self._channels.values()):
+            await self._acknowledgements.park()
+
+    def acknowledged(self) -> None:
+        self._acknowledgements.unpark_all()
+
+    def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None:
+        """A partition's 11 is normal on a take-over (the broker has this leader epoch already); the others are news."""
+        codes = [error.error_code for topic in answer.topics for error in topic.partition_errors]
+        for code in set(codes) - {ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH}:
+            log.warning("broker %d refuses %d partitions with error %d", broker.broker_id, codes.count(code), code)
+
+    def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
+        self._on_replicas_deleted(broker.broker_id, topics)
+
+    def stale_epoch(self, broker: Broker) -> None:
+        log.warning("broker %d knows a newer controller than this one", broker.broker_id)
+        self._on_stale_epoch()
+
+    def encoded_topic(self, topic: Topic) -> bytes:
+        """The whole topic as an element of UpdateMetadata, encoded once for all nodes."""
+        cached = self._encoded.get(topic.name)
+        if cached is None or cached[0] is not topic:
+            if len(self._encoded) >= 1024:
+                self._encoded.clear()
+            cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic))
+        return cached[1]

@@ -1,0 +1,69 @@
+"""The node's own entry in `/brokers/ids`: born and filled in one transaction, and again in every new session."""
+
+import logging
+from collections.abc import Callable
+
+import trio
+
+from ..store import layout
+from ..store.base import Create, Delete, NodeExists, SessionExpired, SetData, Store, StoreUnavailable
+from ..store.sessions import wait_connected, wait_expired
+from .bell import Bell
+from .image import Broker
+
+log = logging.getLogger("minicontroller.node")
+
+
+class Registration:
+    """Keeps `broker` registered; `on_registered` learns the broker epoch (the czxid) of each registration."""
+
+    def __init__(
+        self, store: Store, broker: Broker, clock_ms: Callable[[], int], on_registered: Callable[[int], None]
+    ) -> None:
+        self._store = store
+        self._broker = broker
+        self._clock_ms = clock_ms
+        self._on_registered = on_registered
+        self._own_sessions: set[int] = set()
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Started once the node is registered for the first time."""
+        started = False
+        while True:
+            await wait_connected(self._store)
+            session_id = self._store.session_id
+            self._own_sessions.add(session_id)
+            try:
+                await self._register()
+            except (StoreUnavailable, SessionExpired) as error:
+                log.debug("not registered yet: %s", error)
+                await trio.lowlevel.checkpoint()
+                continue
+            if not started:
+                task_status.started()
+                started = True
+            await wait_expired(self._store, session_id)
+
+    async def _register(self) -> None:
+        path, data = layout.broker_path(self._broker.broker_id), layout.encode_broker(self._broker, self._clock_ms())
+        gone = Bell()
+        while True:
+            try:
+                await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
+            except NodeExists:
+                pass
+            entry = await self._store.get(path, gone.ring)
+            if entry is None:
+                continue
+            if entry.stat.ephemeral_owner == self._store.session_id:
+                self._on_registered(entry.stat.czxid)
+                return
+            if entry.stat.ephemeral_owner in self._own_sessions:
+                await self._store.commit([Delete(path, entry.stat.version)])
+                continue
+            log.warning(
+                "Broker id %d is registered by another process: waiting for it to end. "
+                "Give this node another broker.id if that one is meant to live.",
+                self._broker.broker_id,
+            )
+            await gone.wait()

@@ -1,0 +1,108 @@
+"""AlterPartition (56): the leader of a partition grows or shrinks its ISR. From authenticated brokers only.
+
+The order of the checks is Kafka's (KafkaController.processAlterPartition); an accepted change leaves the leader epoch alone.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionData,
+    PartitionResult,
+    TopicData,
+    TopicResult,
+)
+from ..cluster import elections
+from ..cluster.image import NO_TOPIC_ID, Image, Partition, Topic
+from ..cluster.leadership import RECOVERED, RECOVERING
+from ..cluster.writer import ControllerMoved, Draft
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+async def handle(node: "Node", context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
+    return await alter(node, request, context.api_version)
+
+
+async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+    """The same for the controller's own node, which asks without the wire."""
+    controller = node.controller
+    if controller is None:
+        return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    broker = controller.image.brokers.get(request.broker_id)
+    if broker is None or broker.epoch != request.broker_epoch:
+        return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    by_id, old_version = version >= 2, version < 2
+    try:
+        topics = await controller.write(
+            lambda draft: [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics],
+            urgent=True,
+        )
+    except ControllerMoved:
+        return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    return AlterPartitionResponse(topics=topics)
+
+
+def _alter_topic(draft: Draft, data: TopicData, epoch: int, by_id: bool, old_version: bool) -> TopicResult:
+    topic = draft.image.topic_by_id(data.topic_id) if by_id else draft.image.topic(data.topic_name)
+    results, accepted = [], {}
+    for wanted in data.partitions:
+        try:
+            partition = _judged(draft.image, topic, wanted, by_id, old_version)
+        except Refusal as refusal:
+            results.append(PartitionResult(partition_index=wanted.partition_index, error_code=refusal.code))
+            continue
+        assert topic is not None
+        if partition is not topic.partitions[wanted.partition_index]:
+            accepted[wanted.partition_index] = partition
+        results.append(
+            PartitionResult(
+                partition_index=wanted.partition_index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=list(partition.isr),
+                leader_recovery_state=partition.leader_recovery_state,
+                partition_epoch=partition.partition_epoch,
+            )
+        )
+    if topic is not None and accepted:
+        elections.stage_states(draft, topic, accepted, epoch)
+    return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results)
+
+
+def _judged(
+    image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool
+) -> Partition:
+    """The partition as it will be; the same object where nothing changes. Raises Refusal."""
+    if topic is None or (by_id and topic.topic_id == NO_TOPIC_ID):
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not 0 <= wanted.partition_index < len(topic.partitions) or topic.marked_for_deletion:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    now = topic.partitions[wanted.partition_index]
+    if not now.has_state:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    isr = tuple(state.broker_id for state in wanted.new_isr_with_epochs) or tuple(wanted.new_isr)
+    if wanted.leader_epoch > now.leader_epoch or wanted.partition_epoch > now.partition_epoch:
+        raise Refusal(ErrorCode.NOT_CONTROLLER)  # it knows more than we do: there is a newer controller
+    if wanted.leader_epoch < now.leader_epoch:
+        raise Refusal(ErrorCode.FENCED_LEADER_EPOCH)
+    if (isr, wanted.leader_recovery_state) == (now.isr, now.leader_recovery_state):
+        return now
+    if wanted.partition_epoch < now.partition_epoch:
+        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION)
+    if wanted.leader_recovery_state == RECOVERING and (len(isr) > 1 or now.leader_recovery_state == RECOVERED):
+        raise Refusal(ErrorCode.INVALID_REQUEST)
+    if not isr or any(replica not in now.replicas for replica in isr):
+        raise Refusal(ErrorCode.INVALID_REQUEST)
+    if any(not image.is_live(replica) for replica in isr):
+        raise Refusal(ErrorCode.OPERATION_NOT_ATTEMPTED if old_version else ErrorCode.INELIGIBLE_REPLICA)
+    return msgspec.structs.replace(
+        now, isr=isr, leader_recovery_state=wanted.leader_recovery_state, partition_epoch=now.partition_epoch + 1
+    )

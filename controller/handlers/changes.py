@@ -1,0 +1,121 @@
+"""The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and when it counts as complete.
+
+Rule: an element is answered with success only when its commit is safe and the change is complete where `metadata.completion` asks
+for it; with a timeout of 0 or less everything that was valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from ...policies.interface import PolicyRequest
+from ...protocol.error_codes import ErrorCode
+from ..cluster.active_controller import ActiveController
+from ..cluster.image import Image
+from ..cluster.writer import ControllerMoved, Draft, Element
+from ..cluster.policy_view import view
+from ..context import RequestContext
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+class Change(msgspec.Struct):
+    """One element of a request: what was planned for it, and what became of it."""
+
+    topic: str = ""
+    refusal: Refusal | None = None
+    element: Element | None = None
+    """What it writes; None if it was refused, or only validated."""
+    reached: Callable[[Image], bool] = lambda _image: True
+    """Whether a node's image shows the change complete."""
+
+    @property
+    def code(self) -> ErrorCode:
+        return ErrorCode.NONE if self.refusal is None else self.refusal.code
+
+    @property
+    def message(self) -> str | None:
+        return None if self.refusal is None else self.refusal.message
+
+
+def ruling(node: "Node") -> ActiveController:
+    """The elected controller, which is this node. Raises NOT_CONTROLLER."""
+    if node.controller is None:
+        raise Refusal(ErrorCode.NOT_CONTROLLER)
+    return node.controller
+
+
+def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
+    """What every request to the policy tells of the caller."""
+    return {
+        "topic": topic,
+        "principal": context.principal,
+        "client_id": context.client_id,
+        "client_host": context.client_host,
+        "api": context.policy_api,
+        "validate_only": validate_only,
+    }
+
+
+async def judge(node: "Node", request: PolicyRequest, image: Image) -> None:
+    """Ask the policy, if there is one, about the request against this image. Raises Refusal."""
+    if node.policy is not None:
+        await node.policy.judge(request, view(image, node.topic_states))
+
+
+async def carry_out(
+    node: "Node",
+    context: RequestContext,
+    plan: Callable[[Draft], Awaitable[Sequence[Change]]],
+    *,
+    timeout_ms: int,
+    validate_only: bool = False,
+) -> Sequence[Change]:
+    """Plan and commit the elements of a request, and wait until they are complete or the time is over.
+
+    Raises REQUEST_TIMED_OUT if the time is over before the outcome is known, NOT_CONTROLLER if another controller was elected.
+    """
+    controller = ruling(node)
+    patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
+    changes: Sequence[Change] | None = None
+    completed: set[int] = set()
+    with trio.move_on_at(context.arrived + patience_ms / 1000):
+        try:
+            changes = await controller.write(plan)
+        except ControllerMoved:
+            raise Refusal(ErrorCode.NOT_CONTROLLER) from None
+        _note_refusals_of_the_store(changes)
+        if timeout_ms > 0 and not validate_only:
+            await _wait_until_complete(node, controller, changes, completed)
+    if changes is None:
+        raise Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    for index, change in enumerate(changes):
+        if change.element is not None and change.refusal is None and index not in completed:
+            change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    return changes
+
+
+def _note_refusals_of_the_store(changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.element is not None and change.element.refusal is not None:
+            change.refusal = change.element.refusal
+
+
+async def _wait_until_complete(
+    node: "Node", controller: ActiveController, changes: Sequence[Change], completed: set[int]
+) -> None:
+    waiting = [(index, change) for index, change in enumerate(changes) if change.element is not None and change.refusal is None]
+    everywhere = node.completion_is_cluster_wide
+    for index, change in waiting:
+        if change.reached(node.cache.image):
+            continue
+        await node.cache.wait_topic(change.topic, change.reached)
+        if not everywhere:
+            completed.add(index)
+    if everywhere and waiting:
+        await controller.propagation.wait_acknowledged()
+    completed.update(index for index, _ in waiting)

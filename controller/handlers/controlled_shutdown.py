@@ -1,0 +1,48 @@
+"""ControlledShutdown (7): a broker is about to stop; its leaderships move first. From authenticated brokers only."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from ..cluster import elections
+from ..cluster.writer import ControllerMoved
+from ..context import RequestContext
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+async def handle(
+    node: "Node", _context: RequestContext, request: ControlledShutdownRequest
+) -> ControlledShutdownResponse:
+    return await shut_down(node, request)
+
+
+async def shut_down(node: "Node", request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+    """The same for the controller's own node, which asks without the wire."""
+    controller = node.controller
+    if controller is None:
+        return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+    broker = controller.image.brokers.get(request.broker_id)
+    if broker is None:
+        return ControlledShutdownResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
+    if 0 <= request.broker_epoch < broker.epoch:
+        return ControlledShutdownResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    controller.begin_shutdown(request.broker_id)
+    try:
+        stopped = await controller.write(
+            lambda draft: elections.release_broker(draft, request.broker_id, controller.epoch), urgent=True
+        )
+    except ControllerMoved:
+        return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+    controller.stop_followers(request.broker_id, stopped)
+    return ControlledShutdownResponse(
+        remaining_partitions=[
+            RemainingPartition(topic_name=topic, partition_index=index)
+            for topic, index in elections.still_led(controller.image, request.broker_id)
+        ]
+    )

@@ -1,0 +1,181 @@
+"""CreatePartitions (37): more partitions for a topic, by count or by a manual assignment.
+
+The order of the checks is Kafka's (ZkAdminManager.createPartitions). A count is the new total.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...policies.interface import AlterTopicRequest
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from ..cluster import leadership
+from ..cluster.image import Image, Partition, Topic
+from ..cluster.placement import assign_replicas, start_for_new_partitions
+from ..cluster.policy_view import requested
+from ..cluster.writer import Draft
+from ..context import RequestContext
+from ..errors import Refusal
+from ..store import layout
+from ..store.base import Create, Operation, SetData
+from .changes import Change, asked_by, carry_out, judge
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+Assignment = tuple[tuple[int, ...], ...]
+
+
+async def handle(node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    planner = Planner(node, context, request)
+    changes = await carry_out(
+        node, context, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+    )
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=change.topic, error_code=change.code, error_message=change.message)
+            for change in changes
+        ]
+    )
+
+
+class Planner:
+    """Judges the topics of one request. A topic named twice gets one row, which refuses it."""
+
+    def __init__(self, node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> None:
+        self._node = node
+        self._context = context
+        self._request = request
+        self._occurrences = Counter(topic.name for topic in request.topics)
+
+    async def plan(self, draft: Draft) -> Sequence[Change]:
+        """Those that are carried out first, those that fail the first look after them, as Kafka orders the rows."""
+        once = [topic for topic in self._request.topics if self._occurrences[topic.name] == 1]
+        repeated = [name for name, occurrences in self._occurrences.items() if occurrences > 1]
+        changes = [await self._plan_topic(draft, topic) for topic in once]
+        refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+        return changes + [Change(topic=name, refusal=refusal) for name in repeated]
+
+    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Change:
+        try:
+            before = self._existing(draft.image, wanted.name)
+            added = self._added(draft.image, before, wanted)
+            after = msgspec.structs.replace(before, partitions=before.partitions + self._led(draft.image, added))
+            await judge(
+                self._node,
+                AlterTopicRequest(
+                    **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
+                    requested_state=requested(after, generated_replica_assignments=wanted.assignments is None),
+                ),
+                draft.image,
+            )
+        except Refusal as refusal:
+            return Change(topic=wanted.name, refusal=refusal)
+        if self._request.validate_only:
+            draft.image = draft.image.with_topics((after,))
+            return Change(topic=wanted.name)
+        new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
+        element = draft.stage(
+            wanted.name,
+            growth(after, len(before.partitions)),
+            evolve=lambda now: now and now.with_partitions(new),
+            holds=lambda image: _has_partitions(image, after),
+        )
+        return Change(topic=wanted.name, element=element, reached=lambda image: _is_complete(image, after))
+
+    def _existing(self, image: Image, name: str) -> Topic:
+        topic = image.topic(name)
+        if topic is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        if topic.marked_for_deletion:
+            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+        if any(partition.adding_replicas or partition.removing_replicas for partition in topic.partitions):
+            raise Refusal(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS, f"A partition reassignment is in progress for the topic '{name}'."
+            )
+        return topic
+
+    def _added(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Assignment:
+        current = len(topic.partitions)
+        if wanted.count < current:
+            raise Refusal(
+                ErrorCode.INVALID_PARTITIONS,
+                f"Topic currently has {current} partitions, which is higher than the requested {wanted.count}.",
+            )
+        if wanted.count == current:
+            raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
+        if wanted.assignments is not None:
+            return manual_rows(image, topic, wanted.assignments, wanted.count - current)
+        brokers = [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())]
+        return tuple(
+            assign_replicas(
+                brokers,
+                wanted.count - current,
+                topic.replication_factor,
+                start=start_for_new_partitions(brokers, topic.partitions[0].replicas[0]),
+                first_partition=current,
+                random=self._node.random.randrange,
+            )
+        )
+
+    def _led(self, image: Image, assignment: Assignment) -> tuple[Partition, ...]:
+        live = image.live_ids()
+        stateless = [Partition(replicas=replicas, controller_epoch=image.controller_epoch) for replicas in assignment]
+        return tuple(leadership.settle(partition, live) or partition for partition in stateless)
+
+
+def manual_rows(
+    image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int
+) -> Assignment:
+    """The rows of the request, checked: row i is partition current + i."""
+    unknown = sorted({broker for row in rows for broker in row.broker_ids} - image.brokers.keys())
+    if unknown:
+        raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+    if len(rows) != increment:
+        raise _wrong(f"Increasing the number of partitions by {increment} but {len(rows)} assignments provided.")
+    for index, row in enumerate(rows, start=len(topic.partitions)):
+        if not row.broker_ids:
+            raise _wrong(f"Cannot have replication factor of 0 for partition id {index}.")
+        if len(set(row.broker_ids)) != len(row.broker_ids):
+            raise _wrong(f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, row.broker_ids))} for partition id {index}.")
+        if len(row.broker_ids) != topic.replication_factor:
+            raise _wrong(
+                f"Inconsistent replication factor between partitions, partition 0 has {topic.replication_factor} "
+                f"while partitions [{index}] have replication factors [{len(row.broker_ids)}], respectively."
+            )
+    return tuple(tuple(row.broker_ids) for row in rows)
+
+
+def growth(topic: Topic, first: int) -> list[Operation]:
+    """The znodes of the partitions from `first` on; the topic's own znode is written anew, its id kept."""
+    operations: list[Operation] = [SetData(layout.topic_path(topic.name), layout.encode_topic(topic))]
+    for index in range(first, len(topic.partitions)):
+        partition = topic.partitions[index]
+        if partition.has_state:
+            operations += [
+                Create(layout.partition_path(topic.name, index)),
+                Create(layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)),
+            ]
+    return operations
+
+
+def _wrong(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def _has_partitions(image: Image, topic: Topic) -> bool:
+    seen = image.topics.get(topic.name)
+    return seen is not None and seen.topic_id == topic.topic_id and len(seen.partitions) >= len(topic.partitions)
+
+
+def _is_complete(image: Image, topic: Topic) -> bool:
+    return _has_partitions(image, topic) and image.topics[topic.name].is_complete

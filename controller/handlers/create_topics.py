@@ -1,0 +1,215 @@
+"""CreateTopics (19): plan each topic against the image, commit, wait until the topics are complete.
+
+The order of the checks is Kafka's (ZkAdminManager.createTopics); a client sees it whenever a request is wrong in two ways.
+"""
+
+import base64
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from immutables import Map
+
+from ...policies.interface import CreateTopicRequest
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ..cluster import leadership
+from ..cluster.image import Image, Partition, Topic
+from ..cluster.placement import assign_replicas
+from ..cluster.policy_view import requested
+from ..cluster.topic_names import validate_topic_name
+from ..cluster.writer import Draft
+from ..config.topic_configs import validate_topic_configs
+from ..context import RequestContext
+from ..errors import Refusal
+from ..store import layout
+from ..store.base import Create, Operation
+from .changes import Change, asked_by, carry_out, judge
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+Assignment = tuple[tuple[int, ...], ...]
+"""Row i holds the broker ids of partition i, the preferred leader first."""
+
+
+async def handle(node: "Node", context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    planner = Planner(node, context, request)
+    changes = await carry_out(
+        node, context, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+    )
+    return CreateTopicsResponse(topics=[planner.result(change) for change in changes])
+
+
+class Planner:
+    """Judges the topics of one request, each seeing those before it."""
+
+    def __init__(self, node: "Node", context: RequestContext, request: CreateTopicsRequest) -> None:
+        self._node = node
+        self._context = context
+        self._request = request
+        self._occurrences = Counter(topic.name for topic in request.topics)
+        self._created: dict[str, Topic] = {}
+
+    async def plan(self, draft: Draft) -> Sequence[Change]:
+        return [await self._plan_topic(draft, wanted) for wanted in self._request.topics]
+
+    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Change:
+        try:
+            self._check_entry(wanted)
+            topic, generated = self._resolve(draft.image, wanted)
+            await judge(
+                self._node,
+                CreateTopicRequest(
+                    **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
+                    requested_state=requested(topic, generated_replica_assignments=generated),
+                ),
+                draft.image,
+            )
+        except Refusal as refusal:
+            return Change(topic=wanted.name, refusal=refusal)
+        self._created[topic.name] = topic
+        if self._request.validate_only:
+            draft.image = draft.image.with_topics((topic,))
+            return Change(topic=topic.name)
+        element = draft.stage(
+            topic.name,
+            creation(topic),
+            evolve=lambda _before: topic,
+            holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
+        )
+        return Change(topic=topic.name, element=element, reached=lambda image: _is_complete(image, topic))
+
+    def _check_entry(self, wanted: CreatableTopic) -> None:
+        if wanted.name == "__cluster_metadata":
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.")
+        if self._occurrences[wanted.name] > 1:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+
+    def _resolve(self, image: Image, wanted: CreatableTopic) -> tuple[Topic, bool]:
+        """The topic as it will be, and whether its replicas were chosen here."""
+        existing = image.topics.get(wanted.name)
+        if existing is not None and not existing.marked_for_deletion:
+            raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' already exists.")
+        configs = _configs(wanted)
+        if wanted.assignments and (wanted.num_partitions != -1 or wanted.replication_factor != -1):
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time.",
+            )
+        generated = None if wanted.assignments else tuple(self._place(image, wanted))
+        validate_topic_name(wanted.name)
+        if existing is not None:
+            raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
+        image.name_index.refuse_collision(wanted.name)
+        assignment = generated if generated is not None else manual_assignment(image, wanted)
+        validate_topic_configs(configs, self._node.topic_defaults)
+        return self._topic(image, wanted.name, assignment, configs), generated is not None
+
+    def _place(self, image: Image, wanted: CreatableTopic) -> Sequence[tuple[int, ...]]:
+        config = self._node.config
+        return assign_replicas(
+            [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())],
+            config.integer("num.partitions") if wanted.num_partitions == -1 else wanted.num_partitions,
+            config.integer("default.replication.factor") if wanted.replication_factor == -1 else wanted.replication_factor,
+            random=self._node.random.randrange,
+        )
+
+    def _topic(self, image: Image, name: str, assignment: Assignment, configs: Mapping[str, str]) -> Topic:
+        live = image.live_ids()
+        partitions = []
+        for replicas in assignment:
+            stateless = Partition(replicas=replicas, controller_epoch=image.controller_epoch)
+            partitions.append(leadership.settle(stateless, live) or stateless)
+        return Topic(name=name, topic_id=new_topic_id(), partitions=tuple(partitions), configs=Map(configs))
+
+    def result(self, change: Change) -> CreatableTopicResult:
+        topic = self._created.get(change.topic)
+        if topic is None or change.refusal is not None:
+            return CreatableTopicResult(
+                name=change.topic,
+                topic_id=topic.topic_id if topic is not None and change.element is not None else bytes(16),
+                error_code=change.code,
+                error_message=change.message,
+            )
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=bytes(16) if change.element is None else topic.topic_id,
+            num_partitions=len(topic.partitions),
+            replication_factor=topic.replication_factor,
+            configs=self._node.created_topic_configs(topic.configs, self._context.api_version),
+        )
+
+
+def creation(topic: Topic) -> list[Operation]:
+    """The znodes of a new topic: whole, with its leaders, so that nobody ever sees half of it.
+
+    In an order in which a part of them, of a topic too large for one commit, is something that a successor completes.
+    """
+    operations: list[Operation] = [
+        Create(layout.topic_config_path(topic.name), layout.encode_config(topic.configs)),
+        Create(layout.topic_path(topic.name), layout.encode_topic(topic)),
+        Create(layout.partitions_path(topic.name)),
+    ]
+    for index, partition in enumerate(topic.partitions):
+        if partition.has_state:
+            operations += [
+                Create(layout.partition_path(topic.name, index)),
+                Create(layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)),
+            ]
+    return operations
+
+
+def new_topic_id() -> bytes:
+    """Random; never one whose text starts with a dash, which command lines would take for an option (Kafka: Uuid.randomUuid)."""
+    while True:
+        topic_id = uuid.uuid4().bytes
+        if not base64.urlsafe_b64encode(topic_id).startswith(b"-"):
+            return topic_id
+
+
+def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
+    """The assignment of the request, checked. Kafka accepts unknown brokers and empty lists, and makes a topic that can neither be
+    used nor deleted; KIP-4 (and KRaft) refuse them, and so do we."""
+    rows = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
+    if len(rows) != len(wanted.assignments):
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition is assigned more than once.")
+    for index, replicas in sorted(rows.items()):
+        if not replicas:
+            raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Partition {index} has no replicas.")
+        if len(set(replicas)) != len(replicas):
+            raise Refusal(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Duplicate replica assignment found: partition {index} on {list(replicas)}",
+            )
+    if len({len(replicas) for replicas in rows.values()}) != 1:
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "All partitions should have the same number of replicas")
+    if sorted(rows) != list(range(len(rows))):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
+    unknown = sorted({replica for replicas in rows.values() for replica in replicas} - image.brokers.keys())
+    if unknown:
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Unknown broker(s) in replica assignment: {unknown}.")
+    return tuple(rows[index] for index in range(len(rows)))
+
+
+def _configs(wanted: CreatableTopic) -> dict[str, str]:
+    missing = [config.name for config in wanted.configs if config.value is None]
+    if missing:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}"
+        )
+    return {config.name: config.value for config in wanted.configs if config.value is not None}
+
+
+def _is_complete(image: Image, topic: Topic) -> bool:
+    seen = image.topics.get(topic.name)
+    return seen is not None and seen.topic_id == topic.topic_id and len(seen.partitions) == len(topic.partitions) and seen.is_complete

@@ -1,0 +1,124 @@
+"""DeleteTopics (20): mark the topics; they are gone for clients when every node has forgotten them, their znodes follow.
+
+By name up to version 5, by name or id from version 6. The order of the checks is Kafka's (KafkaApis.handleDeleteTopicsRequest).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...policies.interface import DeleteTopicRequest
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+from ..cluster.image import NO_TOPIC_ID, Image, Topic
+from ..cluster.writer import Draft
+from ..context import RequestContext
+from ..errors import Refusal
+from ..store import layout
+from ..store.base import Create
+from .changes import Change, asked_by, carry_out, judge
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A topic to be deleted, as the request names it."""
+
+    name: str | None
+    topic_id: bytes = NO_TOPIC_ID
+
+
+async def handle(node: "Node", context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    wanted = [Wanted(name) for name in request.topic_names] or [
+        Wanted(topic.name, topic.topic_id) for topic in request.topics
+    ]
+    if not node.config.boolean("delete.topic.enable"):
+        code = ErrorCode.INVALID_REQUEST if context.client_api_version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
+        raise Refusal(code)
+    if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in wanted):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
+    planner = Planner(node, context, wanted)
+    changes = await carry_out(node, context, planner.plan, timeout_ms=request.timeout_ms)
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=planner.names.get(topic, topic.name),
+                topic_id=planner.ids.get(topic, topic.topic_id),
+                error_code=change.code,
+                error_message=change.message,
+            )
+            for topic, change in zip(wanted, changes, strict=True)
+        ]
+    )
+
+
+class Planner:
+    """Judges the topics of one request. A topic named twice is one deletion, whose outcome both rows tell (K4-D1)."""
+
+    def __init__(self, node: "Node", context: RequestContext, wanted: Sequence[Wanted]) -> None:
+        self._node = node
+        self._context = context
+        self._wanted = wanted
+        self.names: dict[Wanted, str] = {}
+        """The names of the topics that were named by their ids."""
+        self.ids: dict[Wanted, bytes] = {}
+
+    async def plan(self, draft: Draft) -> Sequence[Change]:
+        changes: dict[Wanted, Change] = {}
+        for topic in self._wanted:
+            if topic not in changes:
+                changes[topic] = await self._plan_topic(draft, topic)
+        return [changes[topic] for topic in self._wanted]
+
+    async def _plan_topic(self, draft: Draft, wanted: Wanted) -> Change:
+        try:
+            topic = self._resolve(draft.image, wanted)
+            reached = _forgotten(topic)
+            if topic.marked_for_deletion:
+                # Somebody was faster: wait for the same end (K4-D3), unless it has come.
+                if reached(self._node.cache.image):
+                    raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                return Change(topic=topic.name, element=draft.stage(None, ()), reached=reached)
+            asked = DeleteTopicRequest(**asked_by(self._context, topic.name, validate_only=False))
+            await judge(self._node, asked, draft.image)
+        except Refusal as refusal:
+            return Change(topic=wanted.name or "", refusal=refusal)
+        element = draft.stage(
+            topic.name,
+            [Create(layout.delete_topic_path(topic.name))],
+            evolve=lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
+            holds=_marked(topic),
+        )
+        return Change(topic=topic.name, element=element, reached=reached)
+
+    def _resolve(self, image: Image, wanted: Wanted) -> Topic:
+        if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:
+            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if wanted.name is None:
+            topic = image.topic_by_id(wanted.topic_id)
+            if topic is None:
+                raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID)
+            self.names[wanted] = topic.name
+        else:
+            topic = image.topic(wanted.name)
+            if topic is None:
+                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic
+
+
+def _forgotten(topic: Topic) -> Callable[[Image], bool]:
+    def reached(image: Image) -> bool:
+        now = image.topics.get(topic.name)
+        return now is None or now.topic_id != topic.topic_id
+
+    return reached
+
+
+def _marked(topic: Topic) -> Callable[[Image], bool]:
+    def holds(image: Image) -> bool:
+        now = image.topics.get(topic.name)
+        return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
+
+    return holds

@@ -1,0 +1,49 @@
+"""LeaderAndIsr (4): which partitions this node leads and follows. It has no logs, so there is nothing to start: it agrees at once."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from ..context import RequestContext
+from .control import stale
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    refusal = stale(node, request.controller_epoch, request.broker_epoch)
+    if refusal is not ErrorCode.NONE:
+        return LeaderAndIsrResponse(error_code=refusal)
+    if context.api_version >= 5:
+        return LeaderAndIsrResponse(
+            topics=[
+                LeaderAndIsrTopicError(
+                    topic_id=topic.topic_id,
+                    partition_errors=[
+                        LeaderAndIsrPartitionError(partition_index=partition.partition_index, error_code=_agree(node, partition.replicas))
+                        for partition in topic.partition_states
+                    ],
+                )
+                for topic in request.topic_states
+            ]
+        )
+    ungrouped = [(state.topic_name, state) for state in request.ungrouped_partition_states]
+    grouped = [(topic.topic_name, state) for topic in request.topic_states for state in topic.partition_states]
+    return LeaderAndIsrResponse(
+        partition_errors=[
+            LeaderAndIsrPartitionError(
+                topic_name=name, partition_index=state.partition_index, error_code=_agree(node, state.replicas)
+            )
+            for name, state in ungrouped + grouped
+        ]
+    )
+
+
+def _agree(node: "Node", replicas: list[int]) -> ErrorCode:
+    return ErrorCode.NONE if node.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,0 +1,23 @@
+"""StopReplica (5): this node follows some partitions no more. It has no logs, so there is nothing to delete: it agrees at once."""
+
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
+from ..context import RequestContext
+from .control import stale
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
+    refusal = stale(node, request.controller_epoch, request.broker_epoch)
+    if refusal is not ErrorCode.NONE:
+        return StopReplicaResponse(error_code=refusal)
+    named = [(partition.topic_name, partition.partition_index) for partition in request.ungrouped_partitions]
+    named += [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+    named += [(topic.topic_name, state.partition_index) for topic in request.topic_states for state in topic.partition_states]
+    return StopReplicaResponse(
+        partition_errors=[StopReplicaPartitionError(topic_name=name, partition_index=index) for name, index in named]
+    )

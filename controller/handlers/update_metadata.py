@@ -1,0 +1,103 @@
+"""UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated brokers only.
+
+Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition away.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+    UpdateMetadataTopicState,
+)
+from ..cluster.control_requests import SECURITY_PROTOCOLS
+from ..cluster.image import LEADER_DURING_DELETE, NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
+from ..context import RequestContext
+from .control import stale
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
+
+
+def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    refusal = stale(node, request.controller_epoch, request.broker_epoch)
+    if refusal is not ErrorCode.NONE:
+        return UpdateMetadataResponse(error_code=refusal)
+    topics = request.topic_states if context.api_version >= 5 else _grouped(request.ungrouped_partition_states)
+    changed: dict[str, Topic] = {}
+    removed: dict[str, None] = {}
+    for state in topics:
+        _merge(node.cache.image, state, changed, removed)
+    node.cache.apply(
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+        brokers=_changed_brokers(node.cache.image, request.live_brokers),
+        changed=changed.values(),
+        removed=removed,
+    )
+    return UpdateMetadataResponse()
+
+
+def _merge(image: Image, state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
+    name = state.topic_name
+    if state.partition_states and all(p.leader == LEADER_DURING_DELETE for p in state.partition_states):
+        changed.pop(name, None)
+        removed[name] = None
+        return
+    known = changed.get(name) or (None if name in removed else image.topics.get(name))
+    if known is None or (state.topic_id != known.topic_id and NO_TOPIC_ID not in (state.topic_id, known.topic_id)):
+        known = Topic(name=name)  # a topic deleted and made anew while we were not told
+    partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
+    topic = known.with_partitions(partitions)
+    changed[name] = Topic(name=name, topic_id=state.topic_id, partitions=topic.partitions)
+
+
+def _partition(state: UpdateMetadataPartitionState) -> Partition:
+    replicas = tuple(state.replicas)
+    isr = tuple(state.isr)
+    return Partition(
+        replicas=replicas,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=replicas if isr == replicas else isr,  # one object for both: most partitions are whole
+        controller_epoch=state.controller_epoch,
+        partition_epoch=state.zk_version,
+        offline_replicas=tuple(state.offline_replicas),
+    )
+
+
+def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker]) -> list[Broker] | None:
+    """The brokers, or None if they are the same: whoever kept answers by them may keep them."""
+    brokers = [
+        Broker(
+            broker_id=broker.id,
+            endpoints=tuple(
+                Endpoint(
+                    listener=endpoint.listener or PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    security_protocol=PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
+                )
+                for endpoint in broker.endpoints
+            ),
+            rack=broker.rack,
+        )
+        for broker in live
+    ]
+    if {broker.broker_id: broker for broker in brokers} == dict(image.brokers.items()):
+        return None
+    return brokers
+
+
+def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetadataTopicState]:
+    """Versions before 5 name the topic in every partition."""
+    topics: dict[str, UpdateMetadataTopicState] = {}
+    for state in states:
+        topics.setdefault(state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name)).partition_states.append(state)
+    return list(topics.values())

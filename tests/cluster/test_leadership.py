@@ -1,0 +1,98 @@
+"""Who leads and who is in sync, as pure rules."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicontroller.controller.cluster.image import NO_LEADER, Partition
+from minicontroller.controller.cluster.leadership import RECOVERING, release, settle
+
+LED = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=4, isr=(1, 2, 3), partition_epoch=7)
+
+brokers = st.lists(st.integers(1, 6), unique=True, min_size=1, max_size=5)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> Partition:
+    replicas = draw(brokers)
+    isr = draw(st.lists(st.sampled_from(replicas), unique=True, min_size=1))
+    leader = draw(st.sampled_from([*isr, NO_LEADER]))
+    return Partition(replicas=tuple(replicas), leader=leader, isr=tuple(isr), leader_epoch=3, partition_epoch=3)
+
+
+def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
+    """The first live replica in the order of the assignment leads, all live ones are in sync, both epochs are 0."""
+    settled = settle(Partition(replicas=(3, 1, 2)), {1, 2})
+    assert settled is not None
+    assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (1, (1, 2), 0, 0)
+
+
+def test_a_new_partition_without_a_live_replica_stays_without_a_state() -> None:
+    """Nothing is written until one of its brokers appears."""
+    assert settle(Partition(replicas=(3,)), {1, 2}) is None
+
+
+def test_the_next_in_sync_replica_takes_over() -> None:
+    """When the leader dies the first live in-sync replica leads, and the leader epoch rises by one."""
+    settled = settle(LED, {2, 3})
+    assert settled is not None
+    assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (2, (2, 3), 5, 8)
+
+
+def test_a_dead_follower_leaves_the_isr() -> None:
+    """The leader stays, the epoch rises all the same: the controller wrote the state."""
+    settled = settle(LED, {1, 3})
+    assert settled is not None
+    assert (settled.leader, settled.isr, settled.leader_epoch) == (1, (1, 3), 5)
+
+
+def test_the_last_in_sync_replica_is_never_forgotten() -> None:
+    """Nobody leads and the ISR keeps its last member, who alone has all the data."""
+    settled = settle(msgspec.structs.replace(LED, isr=(1, 2)), {3})
+    assert settled is not None
+    assert (settled.leader, settled.isr) == (NO_LEADER, (2,))
+    assert settle(settled, {3}) is None
+
+
+def test_an_unclean_election_only_where_it_is_allowed() -> None:
+    """A live replica out of sync leads only if unclean election is on, and is marked as recovering."""
+    lost = msgspec.structs.replace(LED, isr=(1,))
+    settled = settle(lost, {3}, unclean=True)
+    assert settled is not None
+    assert (settled.leader, settled.isr, settled.leader_recovery_state) == (3, (3,), RECOVERING)
+
+
+@given(partitions(), st.sets(st.integers(1, 6)), st.booleans())
+def test_settling_holds_its_invariants(partition: Partition, live: set[int], unclean: bool) -> None:
+    """A leader is live and in sync, the ISR is never empty and never grows, and settling twice is settling once."""
+    settled = settle(partition, live, unclean=unclean) or partition
+    assert settled.isr
+    if settled.leader != NO_LEADER:
+        assert settled.leader in live
+        assert settled.leader in settled.isr
+    if not unclean:
+        assert set(settled.isr) <= set(partition.isr)
+    assert settle(settled, live, unclean=unclean) is None
+
+
+def test_a_broker_that_shuts_down_hands_its_leadership_over() -> None:
+    """The next live in-sync replica leads and the broker leaves the ISR."""
+    released = release(LED, 1, {2, 3})
+    assert released is not None
+    assert (released.leader, released.isr, released.leader_epoch) == (2, (2, 3), 5)
+
+
+def test_a_broker_that_shuts_down_keeps_what_nobody_can_take() -> None:
+    """The only in-sync replica, and the only replica, stay."""
+    assert release(msgspec.structs.replace(LED, isr=(1,)), 1, {2, 3}) is None
+    assert release(Partition(replicas=(1,), leader=1, isr=(1,), leader_epoch=0, partition_epoch=0), 1, {2}) is None
+
+
+@given(partitions(), st.sets(st.integers(1, 6)))
+def test_release_never_leaves_a_partition_worse_than_led(partition: Partition, live: set[int]) -> None:
+    """Whoever leads after a release is live, in sync and not the broker that leaves."""
+    for broker in partition.replicas:
+        released = release(partition, broker, live - {broker})
+        if released is not None:
+            assert broker not in released.isr
+            assert released.leader in released.isr

@@ -1,0 +1,197 @@
+"""The one writer, on the embedded store with its faults."""
+
+from collections.abc import Callable
+
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.cluster.image import Image, Partition, Topic
+from minicontroller.controller.cluster.writer import ControllerMoved, Draft, Element, InDoubt, Writer
+from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.protocol.error_codes import ErrorCode
+
+FENCE = Check("/controller_epoch", 0)
+
+
+class World:
+    """A writer on a memory tree, with what it told."""
+
+    def __init__(self) -> None:
+        self.tree = MemoryTree()
+        self.store = MemoryStore(self.tree)
+        self.committed: list[list[str | None]] = []
+        self.writer = Writer(self.store, FENCE, Image(), self._committed)
+
+    def _committed(self, _before: Image, _after: Image, elements: list[Element]) -> None:
+        self.committed.append([element.topic for element in elements])
+
+
+@pytest.fixture
+async def world() -> World:
+    world = World()
+    await world.store.commit([Create("/controller_epoch", b"1"), Create("/topics"), Create("/config"), Create("/config/topics")])
+    return world
+
+
+def creation(name: str, draft: Draft, size: int = 1) -> Element:
+    topic = Topic(name=name, topic_id=name.encode().ljust(16, b"\0"), partitions=(Partition(replicas=(1,)),))
+    operations = [Create(f"/topics/{name}")] + [Create(f"/topics/{name}/{i}", b"x" * 1000) for i in range(size)]
+    return draft.stage(name, operations, evolve=lambda _: topic, holds=lambda image: name in image.topics)
+
+
+def creating(*names: str, size: int = 1) -> Callable[[Draft], list[Element]]:
+    return lambda draft: [creation(name, draft, size) for name in names]
+
+
+async def test_a_change_is_in_the_store_and_the_image_when_write_returns(world: World, nursery: trio.Nursery) -> None:
+    """What was planned is committed, and the image has moved on."""
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(creating("a", "b"))
+    assert set(world.writer.image.topics) == {"a", "b"}
+    assert await world.store.children("/topics") == ["a", "b"]
+
+
+async def test_jobs_that_wait_share_a_commit(world: World, nursery: trio.Nursery) -> None:
+    """Group commit: what has gathered before the writer looks is one transaction."""
+    async with trio.open_nursery() as jobs:
+        for name in "abcdef":
+            jobs.start_soon(world.writer.write, creating(name))
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(world.writer.run)
+    assert len(world.committed) == 1
+    assert sorted(str(topic) for topic in world.committed[0]) == list("abcdef")
+
+
+async def test_a_job_sees_what_was_planned_before_it(world: World, nursery: trio.Nursery) -> None:
+    """Also within the same commit: so nothing can be created twice by asking twice at once."""
+    seen: list[list[str]] = []
+
+    def look(draft: Draft) -> None:
+        seen.append(sorted(draft.image.topics))
+
+    async with trio.open_nursery() as jobs:
+        nursery.start_soon(world.writer.run)
+        jobs.start_soon(world.writer.write, creating("a"))
+        await trio.testing.wait_all_tasks_blocked()
+        jobs.start_soon(world.writer.write, look)
+    assert seen == [["a"]]
+
+
+async def test_an_element_that_the_store_refuses_falls_alone(world: World, nursery: trio.Nursery) -> None:
+    """K4-2: its neighbours in the same commit take effect, and it says why."""
+    await world.store.commit([Create("/topics/b")])
+    nursery.start_soon(world.writer.run)
+    elements = await world.writer.write(creating("a", "b", "c"))
+    assert [element.refusal and element.refusal.code for element in elements] == [None, ErrorCode.TOPIC_ALREADY_EXISTS, None]
+    assert set(world.writer.image.topics) == {"a", "c"}
+
+
+async def test_a_leftover_config_is_overwritten(world: World, nursery: trio.Nursery) -> None:
+    """As in Kafka: the configs of a topic that was deleted by half do not stop a new one of its name."""
+    await world.store.commit([Create("/config/topics/a", b"old")])
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(lambda draft: draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a")))
+    entry = await world.store.get("/config/topics/a")
+    assert entry is not None
+    assert entry.data == b"new"
+
+
+async def test_a_plan_that_fails_harms_nobody_else(world: World, nursery: trio.Nursery) -> None:
+    """Its error is its caller's, nothing of it is written, and the writer goes on."""
+
+    def broken(draft: Draft) -> None:
+        creation("half", draft)
+        raise ValueError("a bug")
+
+    nursery.start_soon(world.writer.run)
+    with pytest.raises(ValueError, match="a bug"):
+        await world.writer.write(broken)
+    await world.writer.write(creating("a"))
+    assert await world.store.children("/topics") == ["a"]
+
+
+async def test_a_job_larger_than_a_commit_is_divided_between_topics(world: World, nursery: trio.Nursery) -> None:
+    """No commit exceeds the store's limit, and no topic is divided that fits in one."""
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(creating(*(f"t{i}" for i in range(30)), size=100))
+    assert len(world.writer.image.topics) == 30
+    assert len(world.committed) > 1
+
+
+async def test_a_topic_larger_than_a_commit_takes_several(world: World, nursery: trio.Nursery) -> None:
+    """It counts as done when the last part is committed."""
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(creating("huge", size=2000))
+    assert len(await world.store.children("/topics/huge")) == 2000
+    assert "huge" in world.writer.image.topics
+
+
+async def test_the_fence_stops_everything(world: World, nursery: trio.Nursery) -> None:
+    """K590-2: after another election nothing is written, and whoever asked is told that nothing was."""
+    await world.store.commit([SetData("/controller_epoch", b"2")])
+    ended: list[str] = []
+    nursery.start_soon(expect_moved, world, ended, "in flight")
+    with pytest.raises(ControllerMoved):
+        await world.writer.run()
+    nursery.start_soon(expect_moved, world, ended, "waiting")
+    await trio.testing.wait_all_tasks_blocked()
+    world.writer.close(ControllerMoved())
+    await expect_moved(world, ended, "late")
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(ended) == ["in flight", "late", "waiting"]
+    assert await world.store.children("/topics") == []
+
+
+async def test_an_expired_session_stops_everything(world: World, nursery: trio.Nursery) -> None:
+    """The ephemeral place is gone with it, and so is the right to write."""
+    world.tree.expire(world.store)
+    ended: list[str] = []
+    nursery.start_soon(expect_moved, world, ended, "in flight")
+    with pytest.raises(SessionExpired):
+        await world.writer.run()
+    world.writer.close(ControllerMoved())
+    await trio.testing.wait_all_tasks_blocked()
+    assert ended == ["in flight"]
+
+
+async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.Nursery) -> None:
+    """A commit whose answer is lost is neither success nor failure until the store has been read again."""
+    world.tree.lose_reply(world.store)
+    done: list[list[Element]] = []
+
+    async def job() -> None:
+        done.append(await world.writer.write(creating("a")))
+
+    nursery.start_soon(job)
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    assert not done
+    world.tree.resume(world.store)
+    found = await world.store.children("/topics")
+    world.writer.reset(Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found]))
+    await trio.testing.wait_all_tasks_blocked()
+    assert [element.refusal for element in done[0]] == [None]
+
+
+async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nursery) -> None:
+    """In doubt and not found afterwards: REQUEST_TIMED_OUT, never success."""
+    world.tree.suspend(world.store)
+    done: list[list[Element]] = []
+
+    async def job() -> None:
+        done.append(await world.writer.write(creating("a")))
+
+    nursery.start_soon(job)
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    world.writer.reset(Image())
+    await trio.testing.wait_all_tasks_blocked()
+    assert [element.refusal and element.refusal.code for element in done[0]] == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+async def expect_moved(world: World, ended: list[str], name: str) -> None:
+    with pytest.raises(ControllerMoved):
+        await world.writer.write(creating(name))
+    ended.append(name)
