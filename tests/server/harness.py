@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
 import trio
+
 from minicontroller.controller.answer import AnswerLine
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.context import RequestContext

@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 
 import pytest
 import trio
+
 from minicontroller.controller import connection
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.context import RequestContext
@@ -23,7 +24,6 @@ from minicontroller.protocol.messages.metadata import (
 )
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Client, Served, TinyNode, serving, until
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])

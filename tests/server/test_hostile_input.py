@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 import trio
+
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import ApiVersionsResponse
 from minicontroller.protocol.messages.create_topics import CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
-
 from tests.server.harness import Client, TinyNode, serving
 
 CLIENT_ID = struct.pack(">h", 4) + b"test"
@@ -26,7 +26,7 @@ def request(key: int, version: int, body: bytes, *, client_id: bytes = CLIENT_ID
     return framed(struct.pack(">hhi", key, version, 7) + client_id + tags + body)
 
 
-RANDOM = Random(4)  # noqa: S311 - the same bytes in every run
+RANDOM = Random(4)
 
 CLOSED = {
     "a size of 2^31-1": struct.pack(">i", 2**31 - 1),
@@ -152,7 +152,7 @@ async def survives(client: Client, sent: bytes) -> None:
 @pytest.mark.parametrize("seed", range(4))
 async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
     """Random bytes and mutated requests: every one is answered or ended, no accident is logged, and the next client is answered."""
-    random = Random(seed)  # noqa: S311
+    random = Random(seed)
     node = TinyNode(controller="this one")
     node.gate.set()
     async with serving(node=node) as served:

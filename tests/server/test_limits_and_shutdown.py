@@ -3,9 +3,12 @@
 import errno
 import os
 import socket
+from typing import Self
 
 import pytest
 import trio
+from trio.testing import MockClock
+
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.server import Server
@@ -15,8 +18,6 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from trio.testing import MockClock
-
 from tests.server.harness import CLIENTS, Client, serving, until
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
@@ -62,9 +63,9 @@ async def test_an_address_may_have_a_limit_of_its_own() -> None:
         await second.ask(1, ALL, MetadataResponse)
         async with await served.connect() as third:
             assert await third.ended()
-    async with serving(limits=ConnectionLimits(per_ip_overrides={"127.0.0.1": 0})) as served:
-        async with await served.connect() as client:
-            assert await client.ended()
+    none = ConnectionLimits(per_ip_overrides={"127.0.0.1": 0})
+    async with serving(limits=none) as served, await served.connect() as client:
+        assert await client.ended()
 
 
 async def test_a_full_node_keeps_newcomers_waiting() -> None:
@@ -118,7 +119,7 @@ class OutOfFiles:
             raise OSError(code, os.strerror(code))
         return await self._listener.accept()
 
-    async def __aenter__(self) -> "OutOfFiles":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -148,16 +149,20 @@ async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, cap
 
 async def test_an_idle_connection_is_closed(autojump_clock: MockClock) -> None:
     """`connections.max.idle.ms` after its last request, and not much later; a truncated frame is idle too."""
-    async with serving(limits=ConnectionLimits(max_idle_seconds=600)) as served:
-        async with await served.connect() as quiet, await served.connect() as busy, await served.connect() as torn:
-            await torn.send(b"\0\0")
-            for _ in range(7):
-                await trio.sleep(90)
-                await busy.ask(1, ALL, MetadataResponse)
-            with trio.fail_after(60):
-                assert await quiet.stream.receive_some() == b""
-                assert await torn.stream.receive_some() == b""
+    async with (
+        serving(limits=ConnectionLimits(max_idle_seconds=600)) as served,
+        await served.connect() as quiet,
+        await served.connect() as busy,
+        await served.connect() as torn,
+    ):
+        await torn.send(b"\0\0")
+        for _ in range(7):
+            await trio.sleep(90)
             await busy.ask(1, ALL, MetadataResponse)
+        with trio.fail_after(60):
+            assert await quiet.stream.receive_some() == b""
+            assert await torn.stream.receive_some() == b""
+        await busy.ask(1, ALL, MetadataResponse)
 
 
 async def test_a_request_that_runs_keeps_its_connection(autojump_clock: MockClock) -> None:
