@@ -68,7 +68,8 @@ class Line:
     goals: tuple[Goal, ...] = ()
     suits: Callable[[type[System]], bool] = _speaks_kafka
     prepare: Callable[[Bench], None] = _nothing
-    rounds: int | None = None  # where it is not the number asked for
+    rounds: int | None = None  # where fewer do, because each is long
+    warm: bool = False  # the first round does not count: a JVM compiles what it runs often
 
 
 def _rate(title: str) -> dict[str, Figure]:
@@ -90,6 +91,7 @@ def _all_topics(title: str, stage: str, goals: tuple[Goal, ...], *, topics: int,
         stage=stage,
         goals=goals,
         suits=_anyone,
+        warm=True,
     )
 
 
@@ -113,18 +115,21 @@ LINES: Final[dict[str, Line]] = {
         run=works.create_one_by_one,
         figures=_rate("topics created one by one"),
         stage="steady",
+        warm=True,
         goals=(Goal("rate", ZOOKEEPER, 20, KAFKA), Goal("rate", MEMORY, 0.5, KFAKE)),
     ),
     "create-elsewhere": Line(
         run=works.create_elsewhere,
         figures=_rate("topics created one by one, through a node that is not the controller"),
         stage="steady",
+        warm=True,
         suits=_forwards,
     ),
     "create-16": Line(
         run=works.create_side_by_side,
         figures=_rate("topics created over 16 connections"),
         stage="steady",
+        warm=True,
         goals=(Goal("rate", ZOOKEEPER, 50, KAFKA),),
     ),
     "batches": Line(
@@ -137,6 +142,7 @@ LINES: Final[dict[str, Line]] = {
             "gone": Figure("topics deleted in batches of 100, until gone and creatable again", "/s"),
         },
         stage="steady",
+        warm=True,
         goals=(
             Goal("led", ZOOKEEPER, 100, KAFKA, peer_figure="created"),
             Goal("led", ZOOKEEPER, 1, KRAFT, peer_figure="created"),
@@ -148,12 +154,14 @@ LINES: Final[dict[str, Line]] = {
         run=works.alter_configs_one_by_one,
         figures=_rate("config changes one by one"),
         stage="steady",
+        warm=True,
         goals=(Goal("rate", ZOOKEEPER, 12, KAFKA),),
     ),
     "metadata-one": Line(
         run=works.metadata_one_by_one,
         figures=_rate("Metadata of 1 topic, one by one"),
         stage="steady",
+        warm=True,
         goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
         suits=_anyone,
     ),
@@ -161,6 +169,7 @@ LINES: Final[dict[str, Line]] = {
         run=works.metadata_side_by_side,
         figures=_rate("Metadata of 1 topic over 16 connections"),
         stage="steady",
+        warm=True,
         goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
         suits=_anyone,
     ),

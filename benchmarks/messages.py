@@ -3,23 +3,42 @@
 Every request is in the newest version that all measured systems speak.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final, TypeVar
 
-from kafka.protocol.admin import (
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from minicontroller.protocol.schema import WireStruct
 
 CLIENT_ID: Final = "benchmarks"
 TIMEOUT_MS: Final = 60_000
 TOPIC: Final = 2  # Kafka's code of the config resource
-CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIGS, METADATA = 7, 6, 1, 12  # versions
+VERSIONS: Final = {
+    ApiKey.METADATA: 12,
+    ApiKey.CREATE_TOPICS: 7,
+    ApiKey.DELETE_TOPICS: 6,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
+}
+
+Response = TypeVar("Response", bound=WireStruct)
 
 
 class RequestError(Exception):
@@ -30,99 +49,67 @@ class RequestError(Exception):
         self.code = code
 
 
-def _frame(request: Any, correlation_id: int) -> bytes:
-    request.with_header(correlation_id=correlation_id, client_id=CLIENT_ID)
-    return bytes(request.encode(header=True, framed=True))
-
-
 def create_topics(
     names: Iterable[str],
     *,
     partitions: int = 1,
     replication_factor: int = 1,
     validate_only: bool = False,
-    timeout_ms: int = TIMEOUT_MS,
     correlation_id: int = 1,
 ) -> bytes:
     topics = [
-        CreateTopicsRequest.CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=replication_factor,
-            assignments=[],
-            configs=[],
-        )
-        for name in names
+        CreatableTopic(name=name, num_partitions=partitions, replication_factor=replication_factor) for name in names
     ]
-    return _frame(
-        CreateTopicsRequest(version=CREATE_TOPICS, topics=topics, timeout_ms=timeout_ms, validate_only=validate_only),
-        correlation_id,
-    )
+    request = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=validate_only)
+    return _frame(ApiKey.CREATE_TOPICS, request, correlation_id)
 
 
 def delete_topics(names: Iterable[str], *, correlation_id: int = 1) -> bytes:
-    topics = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None) for name in names]
-    return _frame(DeleteTopicsRequest(version=DELETE_TOPICS, topics=topics, timeout_ms=TIMEOUT_MS), correlation_id)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=TIMEOUT_MS)
+    return _frame(ApiKey.DELETE_TOPICS, request, correlation_id)
 
 
 def alter_topic_config(topic: str, key: str, value: str, *, correlation_id: int = 1) -> bytes:
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-    config = resource.AlterableConfig(name=key, config_operation=0, value=value)
-    resources = [resource(resource_type=TOPIC, resource_name=topic, configs=[config])]
-    request = IncrementalAlterConfigsRequest(
-        version=INCREMENTAL_ALTER_CONFIGS, resources=resources, validate_only=False
+    """Sets one config of one topic."""
+    configs = [AlterableConfig(name=key, config_operation=0, value=value)]
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
+    return _frame(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=[resource]), correlation_id
     )
-    return _frame(request, correlation_id)
 
 
-def metadata(names: Sequence[str] | None, *, correlation_id: int = 1) -> bytes:
+def metadata(names: Iterable[str] | None) -> bytes:
     """Metadata of these topics; of all for None."""
-    topics = (
-        None
-        if names is None
-        else [
-            MetadataRequest.MetadataRequestTopic(name=name, topic_id="00000000-0000-0000-0000-000000000000")
-            for name in names
-        ]
-    )
-    request = MetadataRequest(
-        version=METADATA,
-        topics=topics,
-        allow_auto_topic_creation=False,
-        include_topic_authorized_operations=False,
-    )
-    return _frame(request, correlation_id)
+    topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+    return _frame(ApiKey.METADATA, MetadataRequest(topics=topics, allow_auto_topic_creation=False), 1)
 
 
 def created_codes(answer: bytes) -> list[int]:
     """The error code of every topic, in order."""
-    decoded = CreateTopicsResponse.decode(answer, version=CREATE_TOPICS, header=True)
-    return [topic.error_code for topic in decoded.topics]
+    return [topic.error_code for topic in _read(answer, ApiKey.CREATE_TOPICS, CreateTopicsResponse).topics]
 
 
 def check_created(answer: bytes) -> None:
-    for topic in CreateTopicsResponse.decode(answer, version=CREATE_TOPICS, header=True).topics:
+    for topic in _read(answer, ApiKey.CREATE_TOPICS, CreateTopicsResponse).topics:
         if topic.error_code:
             raise RequestError(f"CreateTopics of {topic.name}", topic.error_code, topic.error_message)
 
 
 def check_deleted(answer: bytes) -> None:
-    for topic in DeleteTopicsResponse.decode(answer, version=DELETE_TOPICS, header=True).responses:
+    for topic in _read(answer, ApiKey.DELETE_TOPICS, DeleteTopicsResponse).responses:
         if topic.error_code:
             raise RequestError(f"DeleteTopics of {topic.name}", topic.error_code, topic.error_message)
 
 
 def check_altered(answer: bytes) -> None:
-    decoded = IncrementalAlterConfigsResponse.decode(answer, version=INCREMENTAL_ALTER_CONFIGS, header=True)
-    for resource in decoded.responses:
+    for resource in _read(answer, ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsResponse).responses:
         if resource.error_code:
-            raise RequestError(
-                f"IncrementalAlterConfigs of {resource.resource_name}", resource.error_code, resource.error_message
-            )
+            what = f"IncrementalAlterConfigs of {resource.resource_name}"
+            raise RequestError(what, resource.error_code, resource.error_message)
 
 
-def read_metadata(answer: bytes) -> Any:
-    return MetadataResponse.decode(answer, version=METADATA, header=True)
+def read_metadata(answer: bytes) -> MetadataResponse:
+    return _read(answer, ApiKey.METADATA, MetadataResponse)
 
 
 def all_led(answer: bytes, topics: int, partitions: int) -> bool:
@@ -139,3 +126,14 @@ def all_led(answer: bytes, topics: int, partitions: int) -> bool:
 def check_led(answer: bytes, topics: int, partitions: int) -> None:
     if not all_led(answer, topics, partitions):
         raise RequestError(f"Metadata of {topics} topics of {partitions} led partitions", -1, "not what it shows")
+
+
+def _frame(key: ApiKey, request: WireStruct, correlation_id: int) -> bytes:
+    header = RequestHeader(api_key=key, api_version=VERSIONS[key], correlation_id=correlation_id, client_id=CLIENT_ID)
+    return registry.encode_request(header, request)
+
+
+def _read(answer: bytes, key: ApiKey, expected: type[Response]) -> Response:
+    _, message = registry.decode_response(key, VERSIONS[key], answer)
+    assert isinstance(message, expected)
+    return message

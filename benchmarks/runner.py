@@ -114,7 +114,7 @@ class _Runner:
 
     def _run_line(self, name: str, benches: Sequence[Bench]) -> None:
         suited = [bench for bench in benches if LINES[name].suits(type(bench.system))]
-        for number in range(self._rounds(name)):
+        for number in range(0 if self._warms(name) else 1, self._rounds(name) + 1):
             for bench in _rotated(suited, number):
                 if self._report.outcome(name, bench.system.name).failure is None:
                     with self._failing_softly([name], bench.system.name):
@@ -124,7 +124,7 @@ class _Runner:
     def _run_fresh(self, name: str, systems: Sequence[type[System]]) -> None:
         """A new system each round, one at a time; the line starts it by itself."""
         suited = [cls for cls in systems if LINES[name].suits(cls)]
-        for number in range(self._rounds(name)):
+        for number in range(1, self._rounds(name) + 1):
             for cls in _rotated(suited, number):
                 if self._report.outcome(name, cls.name).failure is None:
                     with self._failing_softly([name], cls.name), contextlib.closing(cls()) as system:
@@ -135,12 +135,17 @@ class _Runner:
         own = LINES[name].rounds
         return self._plan.rounds if own is None else min(own, self._plan.rounds)
 
+    def _warms(self, name: str) -> bool:
+        return LINES[name].warm and not self._plan.quick
+
     def _measure(self, name: str, bench: Bench, number: int) -> None:
+        """Runs the line once; round 0 is for warming up and leaves no trace in the report."""
         line = LINES[name]
         figures = line.run(bench)
-        self._report.outcome(name, bench.system.name).add(figures)
+        if number > 0:
+            self._report.outcome(name, bench.system.name).add(figures)
         shown = [f"{key} {figures[key]:,.4g} {figure.unit}" for key, figure in line.figures.items() if key in figures]
-        self._tell(f"{name}, round {number + 1}: {bench.system.name}: {', '.join(shown)}")
+        self._tell(f"{name}, round {number}: {bench.system.name}: {', '.join(shown)}")
 
     @contextlib.contextmanager
     def _failing_softly(self, names: Sequence[str], system: str) -> Iterator[None]:
