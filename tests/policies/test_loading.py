@@ -117,8 +117,9 @@ def test_a_file_hides_no_module_of_its_name(write: Write) -> None:
     assert colorsys.rgb_to_hsv(0, 0, 0) == (0, 0, 0)
 
 
-def test_a_file_is_run_as_it_stands(write: Write, tmp_path: Path) -> None:
+def test_a_file_is_run_as_it_stands(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed file is a changed policy at once, and nothing is written beside it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as Python is by itself
     for number in "12":  # the same size, within the same second
         write("policy.py", REFUSING.replace("not {", f"{number} not {{"))
         policy = build_policy({POLICY_KEY: "policy.py:Refusing"})
