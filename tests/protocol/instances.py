@@ -1,0 +1,138 @@
+"""Random messages from our own declarations, and their plain form for comparisons with other codecs."""
+
+import base64
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestHeader, ResponseHeader
+from minicontroller.protocol.registry import APIS
+from minicontroller.protocol.schema import (
+    BOOL,
+    FLOAT64,
+    UUID,
+    Array,
+    Blob,
+    Field,
+    Fixed,
+    Kind,
+    Nested,
+    Text,
+    WireStruct,
+    layout_of,
+)
+
+RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
+
+# The same cases on every machine and in every run; `--hypothesis-seed` and `max_examples` are there for a hunt.
+few = settings(max_examples=8, derandomize=True, deadline=None, database=None)
+
+MESSAGES: list[type[WireStruct]] = [cls for row in APIS.values() for cls in (row.request, row.response)]
+HEADERS: list[type[WireStruct]] = [RequestHeader, ResponseHeader]
+
+Case = tuple[type[WireStruct], int]
+
+
+def cases(*, of: Callable[[type[WireStruct], int], bool] = lambda _cls, _version: True) -> pytest.MarkDecorator:
+    """Every message in every version (of those that `of` wants), as a parameter of a test."""
+    wanted = [case for case in versions([*MESSAGES, *HEADERS]) if of(*case)]
+    return pytest.mark.parametrize(("cls", "version"), wanted, ids=[f"{cls.__name__}-{v}" for cls, v in wanted])
+
+
+def versions(classes: list[type[WireStruct]]) -> Iterator[Case]:
+    for cls in classes:
+        layout = layout_of(cls)
+        for version in range(layout.min_version, layout.max_version + 1):
+            yield cls, version
+
+
+@cache
+def instances(cls: type[WireStruct], version: int) -> st.SearchStrategy[Any]:
+    """Messages that have nothing but what the version can carry."""
+    layout = layout_of(cls)
+    fields = {f.name: values(f, version) for f in layout.fields if f.present(version)}
+    return st.builds(cls, **fields)
+
+
+def values(field: Field, version: int) -> st.SearchStrategy[Any]:
+    if field.name == "error_code":  # other codecs know only the codes that there are
+        return st.sampled_from([int(code) for code in ErrorCode])
+    strategy = of_kind(field.kind, version)
+    if field.nullable(version):
+        strategy = st.none() | strategy
+    if field.tag is not None:
+        strategy = st.just(field.default) | strategy
+    return strategy
+
+
+def of_kind(kind: Kind, version: int) -> st.SearchStrategy[Any]:
+    if kind == UUID:
+        return st.binary(min_size=16, max_size=16)
+    if kind == BOOL:
+        return st.booleans()
+    if kind == FLOAT64:
+        return st.floats(allow_nan=False)
+    match kind:
+        case Fixed(code=code):
+            bits = RANGES[code] - 1
+            return st.integers(-(2**bits), 2**bits - 1)
+        case Text():
+            return st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+        case Blob():
+            return st.binary(max_size=12)
+        case Array(element=element):
+            return st.lists(of_kind(element, version), max_size=3)
+        case Nested(cls=cls):
+            return instances(cls, version)
+
+
+def with_unknown_tags(message: WireStruct, version: int, tags: dict[int, bytes]) -> bool:
+    """Put the tags on the message and on every struct in it; False if the version has no tags."""
+    layout = layout_of(type(message))
+    if not layout.is_flexible(version):
+        return False
+    message.unknown_tags = tags
+    for field in layout.fields:
+        value = getattr(message, field.name)
+        inner = value if isinstance(value, list) else [value]
+        for element in inner:
+            if isinstance(element, WireStruct):
+                with_unknown_tags(element, version, tags)
+    return True
+
+
+def plain(message: WireStruct, version: int) -> dict[str, Any]:
+    """As Kafka's JSON has it: the fields of the version (tagged ones unless they have their default), their names squeezed, structs
+    as dicts, bytes in base64, ids in its alphabet for URLs without padding.
+    """
+    layout = layout_of(type(message))
+    return {
+        squeezed(field.name): plain_value(getattr(message, field.name), field.kind, version)
+        for field in layout.fields
+        if field.present(version) and (field.tag is None or getattr(message, field.name) != field.default)
+    }
+
+
+def plain_value(value: Any, kind: Kind, version: int) -> Any:
+    if value is None:
+        return None
+    match kind:
+        case Array(element=element):
+            return [plain_value(item, element, version) for item in value]
+        case Nested():
+            return plain(value, version)
+        case Blob():
+            return base64.b64encode(value).decode()
+    if kind == UUID:
+        return base64.urlsafe_b64encode(value).decode().rstrip("=")
+    return value
+
+
+def squeezed(name: str) -> str:
+    """One spelling for `isKRaftController` and `is_kraft_controller`."""
+    return name.replace("_", "").lower()

@@ -1,0 +1,97 @@
+"""Kafka's own codecs in a process of their own: `tests/java/codec-oracle`, built once for each state of its sources."""
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from tests.protocol.instances import squeezed
+
+PROJECT = Path(__file__).parents[1] / "java" / "codec-oracle"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "minicontroller"
+TOOLS = ("mvn", "javac", "java")  # what the oracle is built and run with
+
+
+class Reading(NamedTuple):
+    """What Kafka's class made of the bytes."""
+
+    left: int
+    written_again: bytes
+    plain: dict[str, Any]
+
+
+class RefusedError(Exception):
+    """Kafka's class would not read the bytes; the text tells why."""
+
+
+def missing_tools() -> list[str]:
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+def built() -> Path:
+    """The folder with the oracle's classes and jars."""
+    sources = sorted(path for path in PROJECT.rglob("*") if path.is_file() and "target" not in path.parts)
+    state = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    folder = CACHE / f"codec-oracle-{state}"
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
+            command = ["mvn", "-q", "-B", "-f", str(PROJECT / "pom.xml"), f"-Dbuild.folder={temporary}/build", "package"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            Path(temporary, "build").rename(folder)
+    return folder
+
+
+class JavaOracle:
+    """Asks in turn; one process for as long as the `with` block lasts."""
+
+    def __init__(self) -> None:
+        folder = built()
+        classpath = os.pathsep.join([str(folder / "classes"), str(folder / "libs" / "*")])
+        command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", classpath, "CodecOracle"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.communicate()  # the end of its input ends it
+
+    def read(self, name: str, version: int, data: bytes) -> Reading:
+        """What Kafka's class of that name makes of the bytes."""
+        assert self._process.stdin is not None
+        encoded = name.encode()
+        self._process.stdin.write(struct.pack(">h", len(encoded)) + encoded + struct.pack(">hi", version, len(data)) + data)
+        self._process.stdin.flush()
+        if self._take(1) == b"\0":
+            raise RefusedError(self._block().decode())
+        (left,) = struct.unpack(">i", self._take(4))
+        return Reading(left, self._block(), normal(json.loads(self._block())))
+
+    def _block(self) -> bytes:
+        (size,) = struct.unpack(">i", self._take(4))
+        return self._take(size)
+
+    def _take(self, size: int) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(size)
+        if len(data) < size:
+            raise EOFError("the oracle has ended; its error output tells why")
+        return data
+
+
+def normal(value: Any) -> Any:
+    """Kafka's JSON under the names of `instances.plain`."""
+    if isinstance(value, dict):
+        return {squeezed(name): normal(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    return value
