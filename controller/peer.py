@@ -109,6 +109,8 @@ class PeerConnection:
         self._connecting = trio.Lock()
         self._not_before = -math.inf
         self._correlation_id = 0
+        self._complaint = ""
+        """What the log last said of this peer: not once more for every attempt."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -188,9 +190,12 @@ class PeerConnection:
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                     link = await self._open()
             except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
-                raise PeerUnavailable(
-                    f"cannot reach {self}: {str(error) or 'no answer in time'}", in_doubt=False
-                ) from error
+                text = f"cannot reach {self}: {str(error) or 'no answer in time'}"
+                if text != self._complaint:
+                    self._complaint = text
+                    log.warning("%s", text)
+                raise PeerUnavailable(text, in_doubt=False) from error
+            self._complaint = ""
             self._link = link
             self._nursery.start_soon(self._read, link)
             return link
