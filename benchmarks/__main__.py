@@ -13,18 +13,33 @@ from .peers import SYSTEMS
 from .works import FULL, QUICK
 
 ROUNDS = 5
+HELP = f"""Measures minicontroller beside its peers on this machine, in one run.
+
+Lines: {", ".join(LINES)}.
+
+Systems: {", ".join(SYSTEMS)}.
+"""
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", "lines", multiple=True, type=click.Choice(list(LINES)), help="This line; may be repeated.")
-@click.option("--systems", multiple=True, type=click.Choice(list(SYSTEMS)), help="This system; may be repeated.")
+@click.command(help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--only", "lines", multiple=True, type=click.Choice(list(LINES)), metavar="LINE", help="This line; may be repeated."
+)
+@click.option(
+    "--systems", multiple=True, type=click.Choice(list(SYSTEMS)), metavar="SYSTEM", help="This system; may be repeated."
+)
 @click.option("--rounds", type=click.IntRange(min=1), help=f"Rounds of a line, {ROUNDS} unless said.")
 @click.option("--quick", is_flag=True, help="One short round: does everything work?")
 @click.option("--markdown", is_flag=True, help="Measure nothing: print the newest result as Markdown.")
 @click.option(
     "--from", "files", multiple=True, type=click.Path(exists=True, path_type=Path), help="Results for --markdown."
 )
-@click.option("--profile", "profiled", type=click.Choice(list(LINES)), help="Profile minicontroller under this line.")
+@click.option(
+    "--profile", "profiled", type=click.Choice(list(LINES)), metavar="LINE", help="`up` under this line in cProfile."
+)
+@click.option(
+    "--sample", "sampled", type=click.Choice(list(LINES)), metavar="LINE", help="`up` under this line, sampled."
+)
 def main(
     *,
     lines: tuple[str, ...],
@@ -34,8 +49,8 @@ def main(
     markdown: bool,
     files: tuple[Path, ...],
     profiled: str | None,
+    sampled: str | None,
 ) -> None:
-    """Measures minicontroller beside its peers on this machine, in one run."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
     console = Console()
     if not console.is_terminal:
@@ -43,8 +58,9 @@ def main(
     budget = QUICK if quick else FULL
     if markdown:
         print_markdown(files)
-    elif profiled is not None:
-        profiling.profile(profiled, systems or (profiling.DEFAULT,), budget, console)
+    elif line := profiled or sampled:
+        tool = profiling.CALLS if profiled else profiling.SAMPLES
+        profiling.profile(line, systems or (profiling.DEFAULT,), budget, tool=tool, console=console)
     else:
         plan = runner.Plan(
             lines=lines or tuple(LINES),

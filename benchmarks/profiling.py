@@ -1,19 +1,22 @@
-"""Where the time goes: a line run once on `minicontroller up` under cProfile, and its most expensive functions.
+"""Where the time goes: a line run once on `minicontroller up`, and its most expensive functions.
 
-cProfile makes Python calls dearer than they are and leaves the threads of kazoo out: read it as a map, not as a scale.
+With cProfile every call is counted, but Python calls look dearer than they are and other threads are left out: read it
+as a map. With the sampler the shares are right, and a function that is rarely at work may be missing.
 """
 
 import contextlib
 import io
 import pstats
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 from rich.console import Console
 
+from . import sampler
 from .lines import LINES
 from .peers import SYSTEMS
 from .peers.minicontroller import OnMemory
@@ -23,42 +26,48 @@ DEFAULT: Final = OnMemory.name
 TOP: Final = 30
 
 
-def profile(line: str, systems: Sequence[str], budget: Budget, console: Console) -> None:
+@dataclass(frozen=True)
+class Tool:
+    """The interpreter's arguments that come before `-m minicontroller`, and the reading of what it wrote."""
+
+    arguments: Callable[[Path], list[str]]
+    report: Callable[[Path], str]
+
+
+def profile(line: str, systems: Sequence[str], budget: Budget, *, tool: Tool, console: Console) -> None:
     for name in systems:
         cls = SYSTEMS[name]
         if not issubclass(cls, OnMemory):
-            raise click.UsageError(f"--profile runs `minicontroller up`, which {name} is not")
-        console.print(f"{line} on {name}, profiled")
-        _profile_one(line, cls, budget, console)
+            raise click.UsageError(f"profiles are taken of `minicontroller up`, which {name} is not")
+        console.print(f"{line} on {name}")
+        with contextlib.closing(cls()) as system:
+            console.print(_profile_one(line, system, budget, tool), markup=False, highlight=False)
 
 
-def _profile_one(line: str, cls: type[OnMemory], budget: Budget, console: Console) -> None:
-    with contextlib.closing(_profiled(cls)()) as system:
-        output = system.folder / "profile.out"
-        system.prepare()
-        bench = Bench(system, budget)
-        if LINES[line].stage is not None:
-            system.start()
-            assert bench.cluster.nodes, "it is ready"
-        LINES[line].prepare(bench)
-        figures = LINES[line].run(bench)
-        bench.forget_cluster()
-        system.stop()  # which is when the profile is written
-        console.print(", ".join(f"{key} {value:,.4g}" for key, value in figures.items()))
-        print(_top(output))
+def _profile_one(line: str, system: OnMemory, budget: Budget, tool: Tool) -> str:
+    output = system.folder / "profile.out"
+    system.interpreter = [sys.executable, *tool.arguments(output)]
+    system.prepare()
+    bench = Bench(system, budget)
+    if LINES[line].stage is not None:
+        system.start()
+        assert bench.cluster.nodes, "it is ready"
+    LINES[line].prepare(bench)
+    figures = LINES[line].run(bench)
+    bench.forget_cluster()
+    system.stop()  # which is when the tool writes
+    return "\n".join([", ".join(f"{key} {value:,.4g}" for key, value in figures.items()), "", tool.report(output)])
 
 
-def _profiled(cls: type[OnMemory]) -> type[OnMemory]:
-    class Profiled(cls):  # type: ignore[valid-type,misc]
-        def interpreter(self) -> list[str]:
-            return [sys.executable, "-m", "cProfile", "-o", str(self.folder / "profile.out")]
-
-    return Profiled
-
-
-def _top(path: Path) -> str:
+def _top_calls(path: Path) -> str:
     out = io.StringIO()
     stats = pstats.Stats(str(path), stream=out).strip_dirs()
     for order in ("tottime", "cumulative"):
         stats.sort_stats(order).print_stats(TOP)
     return out.getvalue()
+
+
+CALLS: Final = Tool(arguments=lambda output: ["-m", "cProfile", "-o", str(output)], report=_top_calls)
+SAMPLES: Final = Tool(
+    arguments=lambda output: [sampler.__file__, str(output)], report=lambda output: sampler.report(output, TOP)
+)

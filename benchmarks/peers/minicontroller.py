@@ -24,6 +24,10 @@ class OnMemory(System):
     title = "minicontroller, embedded store"
     forwards = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.interpreter = [sys.executable]  # a profiler puts itself in here
+
     @classmethod
     def missing(cls) -> str | None:
         return None
@@ -31,14 +35,10 @@ class OnMemory(System):
     def start(self) -> None:
         log = self.folder / "log.txt"
         log.unlink(missing_ok=True)
-        command = [*self.interpreter(), "-m", "minicontroller", "up", "--brokers", "3", "--port", "0"]
+        command = [*self.interpreter, "-m", "minicontroller", "up", "--brokers", "3", "--port", "0"]
         process = Process([*command, "--store", self.store(), "--set", "auto.create.topics.enable=false"], log=log)
         self.nodes[0] = process
         self.addresses = wait_for_ready_line(process, READY_SECONDS)
-
-    def interpreter(self) -> list[str]:
-        """The Python that runs the cluster; the profiler puts itself in here."""
-        return [sys.executable]
 
     def store(self) -> str:
         return "memory"
