@@ -48,6 +48,11 @@ class DialectFragments:
         self._topics: dict[str, tuple[Topic, bytes]] = {}
         self._all: list[bytes] | None = None
 
+    @property
+    def size(self) -> int:
+        """How many topics' fragments are held."""
+        return len(self._topics)
+
     def follow(self, image: Image) -> None:
         """Answer for this image from now on."""
         before = self._image
@@ -111,6 +116,9 @@ class MetadataFragments:
 
     def __init__(self) -> None:
         self._dialects: dict[Dialect, DialectFragments] = {}
+
+    def __len__(self) -> int:
+        return len(self._dialects)
 
     def of(self, image: Image, dialect: Dialect) -> DialectFragments:
         """The fragments for this image, valid until the next call."""

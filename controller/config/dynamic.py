@@ -11,6 +11,7 @@ import trio
 from ..store import layout
 from ..store.base import Store
 from .changes import ConfigChanges, EntityChanged
+from .node_config import NodeConfig
 
 log = logging.getLogger("minicontroller.config")
 
@@ -20,7 +21,9 @@ NOTHING: Mapping[str, str] = {}
 class DynamicConfigs:
     """What the store says of one node, and of all of them, kept up to date by `run`."""
 
-    def __init__(self, broker_id: int) -> None:
+    def __init__(self, config: NodeConfig, broker_id: int) -> None:
+        self.current = config
+        """The node's configuration with what is overridden; a new one after each change."""
         self.of_cluster: Mapping[str, str] = NOTHING
         """`/config/brokers/<default>`: for every node that has nothing of its own."""
         self.of_node: Mapping[str, str] = NOTHING
@@ -34,6 +37,12 @@ class DynamicConfigs:
         own configs once it is in force. In the event loop's thread.
         """
         self._listeners.append(listener)
+
+    def boolean(self, key: str) -> bool:
+        return self.current.boolean(key)
+
+    def integer(self, key: str) -> int:
+        return self.current.integer(key)
 
     async def load(self, store: Store) -> None:
         """Read all of it. Raises StoreUnavailable or SessionExpired."""
@@ -69,6 +78,7 @@ class DynamicConfigs:
         entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
         for name, entry in zip(wanted, entries, strict=True):
             self._take(name, entry.data if entry is not None else None)
+        self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
 
     def _take(self, name: str, data: bytes | None) -> None:
         try:

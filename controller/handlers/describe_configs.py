@@ -1,0 +1,160 @@
+"""DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its loggers.
+
+What a topic overrides is in the store, not in a node's image, so it is read for each request; all topics of a request in one round.
+Rows stand in the order of the request, a resource that is named twice is answered twice.
+"""
+
+import re
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from ..cluster.topic_names import validate_topic_name
+from ..config import log_levels
+from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from ..context import RequestContext
+from ..errors import Refusal
+from ..store import layout
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+LOGGER_SOURCE = 6
+"""Kafka's DYNAMIC_BROKER_LOGGER_CONFIG."""
+SUCCESS_TEXT = ""
+"""What Kafka says where there is nothing to say; also of a topic that is not there."""
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
+MAX_INT32 = 2**31 - 1
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_TYPES = frozenset(ResourceType)
+
+Overrides = Mapping[str, Mapping[str, str]]
+"""By topic."""
+
+
+def handle(
+    node: "Node", _context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
+    unknown = next((each for each in request.resources if each.resource_type not in _TYPES), None)
+    if unknown is not None:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"Resource {unknown.resource_name!r} is of type {unknown.resource_type}, of which nothing can be described.",
+        )
+    topics = [
+        each.resource_name
+        for each in request.resources
+        if each.resource_type == ResourceType.TOPIC and each.resource_name in node.cache.image.topics
+    ]
+    return _with_overrides(node, request, topics) if topics else _response(node, request, {})
+
+
+async def _with_overrides(
+    node: "Node", request: DescribeConfigsRequest, topics: Iterable[str]
+) -> DescribeConfigsResponse:
+    names = list(dict.fromkeys(topics))
+    entries = await node.store.get_many([layout.topic_config_path(name) for name in names])
+    overrides = {
+        name: layout.decode_config(entry.data)
+        for name, entry in zip(names, entries, strict=True)
+        if entry is not None and entry.data
+    }
+    return _response(node, request, overrides)
+
+
+def _response(node: "Node", request: DescribeConfigsRequest, overrides: Overrides) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[_result(node, request, resource, overrides) for resource in request.resources]
+    )
+
+
+def _result(
+    node: "Node", request: DescribeConfigsRequest, resource: DescribeConfigsResource, overrides: Overrides
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        error_message=SUCCESS_TEXT, resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    keys = frozenset(resource.configuration_keys or ())
+    try:
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            rows = _logger_rows(node, resource.resource_name)
+        else:
+            entries = _entries(node, resource, overrides)
+            rows = [_row(entry, request) for entry in entries if not keys or entry.name in keys]
+    except Refusal as refusal:
+        result.error_code, result.error_message = refusal.code, refusal.message
+        return result
+    result.configs = [row for row in rows if not keys or row.name in keys]
+    return result
+
+
+def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides) -> Sequence[ConfigEntry]:
+    """Everything about one resource. Raises Refusal."""
+    name, config = resource.resource_name, node.dynamic_configs.current
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            validate_topic_name(name)
+            if name not in node.cache.image.topics:
+                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, SUCCESS_TEXT)
+            return topic_entries(overrides.get(name, {}), config)
+        case ResourceType.BROKER if not name:
+            return default_broker_entries(config)
+        case ResourceType.BROKER:
+            _check_own_id(node, name, f"{node.broker_id} or an empty name")
+            return broker_entries(config)
+        case _:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Client metrics have configs on KRaft clusters only.")
+
+
+def _check_own_id(node: "Node", name: str, expected: str) -> None:
+    digits = name.lstrip("+-").lstrip("0")
+    number = int(name) if _INTEGER.fullmatch(name) and len(digits) <= len(str(MAX_INT32)) else None
+    if number is None or not -MAX_INT32 - 1 <= number <= MAX_INT32:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if number != node.broker_id:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id: expected {expected}, but received {name}")
+
+
+def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]:
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Loggers belong to one broker: its id must not be empty.")
+    _check_own_id(node, name, str(node.broker_id))
+    return [
+        DescribeConfigsResourceResult(name=logger, value=level, config_source=LOGGER_SOURCE, documentation=None)
+        for logger, level in log_levels.levels().items()
+    ]
+
+
+def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    """`is_default` of v0 stays false, as in Kafka: its clients learn it nowhere."""
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in synonyms
+        ],
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,153 @@
+"""Asking a handler as the line would: a node built by hand, a context, and the answer as it looks after the wire.
+
+Every answer is encoded in its version and read back, so no test can pass with one that cannot be sent.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from minicontroller.controller.answer import AnswerLine
+from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.handlers import (
+    Handler,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_topic_partitions,
+    find_coordinator,
+    list_groups,
+    metadata,
+)
+from minicontroller.controller.node import Node
+from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+
+HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.METADATA: metadata.handle,
+    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
+    ApiKey.LIST_GROUPS: list_groups.handle,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
+}
+"""What reads."""
+
+CLUSTER_ID = "9dJzdGvfTPaCY4e8klXaDQ"
+
+
+def broker(broker_id: int, *listeners: str, rack: str | None = None) -> Broker:
+    """Listening on PLAINTEXT unless it is said where, each on a port of its own."""
+    return Broker(
+        broker_id,
+        tuple(
+            Endpoint(name, f"{name.lower()}.host", 9000 + 100 * broker_id + number)
+            for number, name in enumerate(listeners or ("PLAINTEXT",))
+        ),
+        rack=rack,
+    )
+
+
+def led(*replicas: int, leader: int | None = None, isr: tuple[int, ...] | None = None, **more: Any) -> Partition:
+    """A partition led by its first replica unless it is said by whom, with all replicas in sync."""
+    return Partition(
+        replicas=replicas,
+        leader=replicas[0] if leader is None else leader,
+        leader_epoch=more.pop("leader_epoch", 3),
+        isr=replicas if isr is None else isr,
+        partition_epoch=0,
+        **more,
+    )
+
+
+def topic(name: str, *partitions: Partition) -> Topic:
+    return Topic(name, topic_id=topic_id(name), partitions=partitions)
+
+
+def topic_id(name: str) -> bytes:
+    return name.encode()[-16:].rjust(16, b"\1")
+
+
+def image(
+    brokers: Iterable[Broker] = (), topics: Iterable[Topic] = (), *, controller_id: int = 1, controller_epoch: int = 1
+) -> Image:
+    empty = Image(controller_id=controller_id, controller_epoch=controller_epoch)
+    return empty.with_brokers(brokers).with_topics(topics)
+
+
+def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_id: int = 1) -> Node:
+    """A node that was told this of the cluster. It is no controller and has nowhere to forward to."""
+    config = NodeConfig.from_mapping(
+        {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
+    )
+    node = Node(
+        config=config,
+        broker_id=broker_id,
+        cluster_id=CLUSTER_ID,
+        store=MemoryStore(MemoryTree()),
+        dynamic_configs=DynamicConfigs(config, broker_id),
+    )
+    see(node, seen)
+    return node
+
+
+def see(node: Node, seen: Image) -> None:
+    """Tell a node what the cluster looks like now, as the controller does."""
+    before = node.cache.image
+    node.cache.apply(
+        controller_id=seen.controller_id,
+        controller_epoch=seen.controller_epoch,
+        brokers=seen.brokers.values(),
+        changed=[each for name, each in seen.topics.items() if before.topics.get(name) is not each],
+        removed=[name for name in before.topics if name not in seen.topics],
+    )
+
+
+class Client:
+    """One connection to a node at one of its listeners."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        listener: str = "PLAINTEXT",
+        principal: str | None = None,
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
+    ) -> None:
+        self._caller = Caller(Listener(name=listener), AnswerLine(node, handlers), "10.0.0.9", 50_000)
+        self._caller.principal = principal
+
+    async def ask(self, request: Any, version: int) -> Any:
+        """One request, by the line that answers all of them: encoded, answered, decoded."""
+        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+        return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
+
+    def ask_at_once(self, request: Any, version: int) -> Any:
+        """The same for what has to be answered without waiting."""
+        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+        assert isinstance(answer, bytes), "it waits"
+        return self.read(answer, request, version)
+
+    def answer(self, request: Any, version: int) -> bytes:
+        """The bytes themselves."""
+        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+        assert isinstance(answer, bytes), "it waits"
+        return answer
+
+    def frame(self, request: Any, version: int) -> bytes:
+        header = RequestHeader(api_key=_key(request), api_version=version, correlation_id=7, client_id="tests")
+        return registry.encode_request(header, request)[4:]
+
+    def read(self, answer: bytes, request: Any, version: int) -> Any:
+        correlation_id, response = registry.decode_response(_key(request), version, answer[4:])
+        assert correlation_id == 7
+        return response
+
+
+def _key(request: Any) -> ApiKey:
+    return next(api.key for api in registry.APIS.values() if api.request is type(request))
