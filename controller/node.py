@@ -4,11 +4,14 @@ Rule: a node is a bag of parts, each of which knows its own business; nothing he
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING
 
 from .cluster.auto_creation import AutoCreation
 from .cluster.metadata_cache import MetadataCache
 from .cluster.metadata_fragments import MetadataFragments
+from .cluster.policy_view import TopicStates
 from .config.node_config import NodeConfig
 from .store.base import Store
 
@@ -36,3 +39,20 @@ class Node:
     policy: "PolicyRunner | None" = None
     broker_epoch: int = -1
     """The czxid of this node's registration; -1 while it has none."""
+    topic_states: TopicStates = field(default_factory=TopicStates)
+    """What the policy has seen of the topics."""
+    random: Random = field(default_factory=Random)
+    """Where placements begin."""
+
+    @cached_property
+    def request_timeout_ms(self) -> int:
+        """For requests that bring no timeout of their own."""
+        return self.config.integer("request.timeout.ms")
+
+    @cached_property
+    def completion_is_cluster_wide(self) -> bool:
+        """K4-6: a change is complete when every live node has it, not this one alone."""
+        return self.config.string("metadata.completion") == "cluster"
+
+    def registered(self, broker_epoch: int) -> None:
+        self.broker_epoch = broker_epoch

@@ -21,11 +21,12 @@ CONTROLLER_APIS = frozenset(
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
     }
 )
-"""K590-1, and what KIP-4 sends there. Whoever receives one that is not the controller forwards it."""
+"""K590-1, and what KIP-4 sends there. Whoever receives one that is not the controller forwards it.
+
+AlterConfigs and IncrementalAlterConfigs go there too, but by their own handlers: part of each is judged by the node that was asked.
+"""
 
 
 class Route(msgspec.Struct, frozen=True):

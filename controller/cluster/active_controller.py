@@ -118,7 +118,8 @@ class ActiveController:
 
     async def _begin(self) -> None:
         """Read the state, tell everyone, and start to serve."""
-        state = await load(self.node.store, self._watches)
+        watches = self._watches
+        state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         self.writer.reset(image)
         gone = self.node.cache.image.topics.keys() - image.topics.keys()
@@ -132,7 +133,7 @@ class ActiveController:
 
     async def _settle_everything(self) -> None:
         """What a predecessor, or a time without a controller, left undone."""
-        await self.write(lambda draft: elections.settle(draft, self.epoch, self.unclean_leader_election), urgent=True)
+        await self.write(lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election), urgent=True)
         self.deletions.resume(self.image)
 
     # ------------------------------------------------------------------ what happens to the cluster
@@ -161,16 +162,12 @@ class ActiveController:
         if changed:
             bounced = frozenset(changed & before.keys() & now.keys())
             await self.write(
-                lambda draft: elections.settle(draft, self.epoch, self.unclean_leader_election, changed, bounced), urgent=True
+                lambda draft: elections.settle(
+                    draft, self.node.store, self.epoch, self.unclean_leader_election, brokers=changed, bounced=bounced
+                ),
+                urgent=True,
             )
             self.deletions.resume(self.image)
-
-    def topics_found(self, topics: Iterable[Topic], removed: Iterable[str] = ()) -> None:
-        """Others than this controller wrote to the topics: these are so now."""
-        topics, removed = list(topics), list(removed)
-        before = self.image
-        self.writer.adopt(before.with_topics(topics, removed))
-        self._tell(before, [topic.name for topic in topics] + removed)
 
     def begin_shutdown(self, broker_id: int) -> None:
         """The broker stays in the metadata, but is not electable any more (controlled shutdown)."""
@@ -182,7 +179,7 @@ class ActiveController:
         override = topic.configs.get("unclean.leader.election.enable")
         if override is not None:
             return override.strip().lower() == "true"
-        return self.node.dynamic_configs.boolean("unclean.leader.election.enable")
+        return self.node.dynamic_configs.current.boolean("unclean.leader.election.enable")
 
     # ------------------------------------------------------------------ telling
 

@@ -1,13 +1,13 @@
 """Reading the whole state of the cluster from the store: in a few rounds of pipelined reads, however many topics there are."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from ..store import layout
-from ..store.base import NodeMissing, Store, Watch
-from .image import Broker, Image, Partition, Topic
+from ..store.base import Entry, Store, Watch
+from .image import NO_CONFIGS, Broker, Image, Partition, Topic
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -58,12 +58,28 @@ async def load_topics(store: Store, names: Sequence[str], marked: Collection[str
             msgspec.structs.replace(
                 topic,
                 partitions=tuple(partitions),
-                configs=layout.decode_config(config.data) if config is not None and config.data else {},
+                configs=configs_of(topic.name, config),
                 marked_for_deletion=topic.name in marked,
             )
         )
     return loaded
 
 
-def _with_state(topic: str, partition: Partition, entry: object) -> Partition:
-    raise NotImplementedError((topic, partition, entry))
+def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
+    if entry is None or entry.data is None:
+        return partition
+    try:
+        return layout.decode_partition_state(partition, entry.data, entry.stat.version)
+    except layout.LayoutError as error:
+        log.warning("a state of topic %s is unreadable and will be written anew: %s", topic, error)
+        return partition
+
+
+def configs_of(topic: str, entry: Entry | None) -> Mapping[str, str]:
+    if entry is None or entry.data is None:
+        return NO_CONFIGS
+    try:
+        return layout.decode_config(entry.data) or NO_CONFIGS
+    except layout.LayoutError as error:
+        log.warning("the configs of topic %s are unreadable and ignored: %s", topic, error)
+        return NO_CONFIGS

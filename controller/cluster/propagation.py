@@ -217,6 +217,14 @@ class Propagation:
 
     # ------------------------------------------------------------------ brokers
 
+    def restart(self, image: Image) -> None:
+        """The state was read anew: whatever was told before, everyone is told everything."""
+        for channel in self._channels.values():
+            channel.scope.cancel()
+        self._channels.clear()
+        self._encoded.clear()
+        self.brokers_changed(image)
+
     def brokers_changed(self, image: Image) -> None:
         """Open channels to new brokers, close those of brokers that are gone or were born again, tell all of them."""
         assert self._nursery is not None

@@ -4,16 +4,21 @@ Rule: a watch says only that something changed; what changed is found by reading
 so a list that we write ourselves is read again at most once in a while.
 """
 
+import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 
 from ..store import layout
-from ..store.base import Create, Delete, StoreUnavailable
+from ..store.base import Delete, Operation, SetData, StoreUnavailable
+from . import elections
 from .bell import Bell
-from .loading import load_brokers, load_topics
+from .image import NO_TOPIC_ID, Topic
+from .loading import configs_of, load_brokers, load_topics
+from .topic_ids import new_topic_id
 from .writer import ControllerMoved, Draft
 
 if TYPE_CHECKING:
@@ -60,21 +65,62 @@ class StoreWatches:
 
     async def _read_topics(self) -> None:
         names = await self._store.children(layout.TOPICS, self.topics.ring)
-        known = self._controller.image.topics
-        if len(names) != len(known) or not known.keys() >= set(names):
+        if not self._controller.image.topics.keys() >= set(names):
             await self._controller.write(lambda draft: self._adopt_topics(draft, names))
 
-    async def _adopt_topics(self, _draft: Draft, names: list[str]) -> None:
-        """Run as a job, so that nothing of ours is half-way: what is unknown then was written by others."""
-        raise NotImplementedError(names)
+    async def _adopt_topics(self, draft: Draft, names: list[str]) -> None:
+        """A job, so that nothing of ours is half-way: what is unknown then, others have written. They leave the states to us."""
+        found = await load_topics(self._store, [name for name in names if name not in draft.image.topics], frozenset())
+        for topic in found:
+            log.info("topic %s was created by another broker", topic.name)
+            self._adopt(draft, topic)
+        controller = self._controller
+        await elections.settle_topics(
+            draft, self._store, controller.epoch, controller.unclean_leader_election, [topic.name for topic in found]
+        )
+
+    def _adopt(self, draft: Draft, topic: Topic) -> None:
+        operations: list[Operation] = []
+        if topic.topic_id == NO_TOPIC_ID:
+            topic = msgspec.structs.replace(topic, topic_id=new_topic_id())
+            operations.append(SetData(layout.topic_path(topic.name), layout.encode_topic(topic)))
+        adopted = topic
+        draft.stage(topic.name, operations, evolve=lambda _: adopted, holds=lambda image: adopted.name in image.topics)
 
     async def _read_deletions(self) -> None:
         names = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
-        await self._controller.write(lambda draft: self._adopt_markers(draft, names))
+        topics = self._controller.image.topics
+        if any(name not in topics or not topics[name].marked_for_deletion for name in names):
+            await self._controller.write(lambda draft: self._adopt_markers(draft, names))
 
     async def _adopt_markers(self, draft: Draft, names: list[str]) -> None:
-        raise NotImplementedError((draft, names, Create, Delete))
+        """Markers that others have written: of topics that exist they count, the others are removed."""
+        markers = await self._store.get_many([layout.delete_topic_path(name) for name in names])
+        for name, marker in zip(names, markers, strict=True):
+            topic = draft.image.topics.get(name)
+            if marker is None or (topic is not None and topic.marked_for_deletion):
+                continue
+            if topic is None or not self._controller.node.config.boolean("delete.topic.enable"):
+                draft.stage(None, [Delete(layout.delete_topic_path(name))])
+            else:
+                draft.stage(name, (), evolve=_marked)
 
     async def _read_configs(self) -> None:
         names, self._changed_configs = self._changed_configs, set()
-        raise NotImplementedError((names, load_topics))
+        await self._controller.write(lambda draft: self._adopt_configs(draft, sorted(names)))
+
+    async def _adopt_configs(self, draft: Draft, names: list[str]) -> None:
+        entries = await self._store.get_many([layout.topic_config_path(name) for name in names])
+        for name, entry in zip(names, entries, strict=True):
+            topic = draft.image.topics.get(name)
+            configs = configs_of(name, entry)
+            if topic is not None and topic.configs != configs:
+                draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
+
+
+def _marked(topic: Topic | None) -> Topic | None:
+    return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
+
+
+def _with_configs(configs: Mapping[str, str], topic: Topic | None) -> Topic | None:
+    return topic and msgspec.structs.replace(topic, configs=configs)

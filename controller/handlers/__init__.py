@@ -9,7 +9,29 @@ from typing import Any
 
 from ...protocol.api_keys import ApiKey
 from ..context import RequestContext
-from . import api_versions, envelope, sasl_authenticate, sasl_handshake
+from . import (
+    alter_configs,
+    alter_partition,
+    api_versions,
+    controlled_shutdown,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_topic_partitions,
+    envelope,
+    find_coordinator,
+    incremental_alter_configs,
+    leader_and_isr,
+    list_groups,
+    metadata,
+    sasl_authenticate,
+    sasl_handshake,
+    stop_replica,
+    update_metadata,
+)
 
 Request = Any
 Response = Any
@@ -17,8 +39,25 @@ Handler = Callable[[Any, RequestContext, Request], Response | Awaitable[Response
 """`handle(node, ctx, request)`. The messages are the structs of `protocol.messages`, each handler names its own."""
 
 HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.METADATA: metadata.handle,
+    ApiKey.LEADER_AND_ISR: leader_and_isr.handle,
+    ApiKey.STOP_REPLICA: stop_replica.handle,
+    ApiKey.UPDATE_METADATA: update_metadata.handle,
+    ApiKey.CONTROLLED_SHUTDOWN: controlled_shutdown.handle,
+    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
+    ApiKey.LIST_GROUPS: list_groups.handle,
     ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
     ApiKey.API_VERSIONS: api_versions.handle,
+    ApiKey.CREATE_TOPICS: create_topics.handle,
+    ApiKey.DELETE_TOPICS: delete_topics.handle,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.ALTER_CONFIGS: alter_configs.handle,
     ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
+    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
+    ApiKey.ALTER_PARTITION: alter_partition.handle,
     ApiKey.ENVELOPE: envelope.handle,
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
 }

@@ -3,18 +3,19 @@
 The order of the checks is Kafka's (ZkAdminManager.createTopics); a client sees it whenever a request is wrong in two ways.
 """
 
-import base64
-import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
 
 from immutables import Map
 
 from ...policies.interface import CreateTopicRequest
+from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import (
     CreatableTopic,
+    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -23,8 +24,11 @@ from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.placement import assign_replicas
 from ..cluster.policy_view import requested
+from ..cluster.topic_ids import new_topic_id
 from ..cluster.topic_names import validate_topic_name
 from ..cluster.writer import Draft
+from ..config.describe import ConfigEntry, topic_entries
+from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
 from ..context import RequestContext
 from ..errors import Refusal
@@ -34,6 +38,9 @@ from .changes import Change, asked_by, carry_out, judge
 
 if TYPE_CHECKING:
     from ..node import Node
+
+CONFIGS_SINCE = 5
+"""The first version that tells the configs of what was created (KIP-525)."""
 
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
@@ -110,7 +117,7 @@ class Planner:
             raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
         image.name_index.refuse_collision(wanted.name)
         assignment = generated if generated is not None else manual_assignment(image, wanted)
-        validate_topic_configs(configs, self._node.topic_defaults)
+        validate_topic_configs(configs, self._node.dynamic_configs.current)
         return self._topic(image, wanted.name, assignment, configs), generated is not None
 
     def _place(self, image: Image, wanted: CreatableTopic) -> Sequence[tuple[int, ...]]:
@@ -144,7 +151,7 @@ class Planner:
             topic_id=bytes(16) if change.element is None else topic.topic_id,
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
-            configs=self._node.created_topic_configs(topic.configs, self._context.api_version),
+            configs=described(topic.configs, self._node.dynamic_configs.current, self._context.api_version),
         )
 
 
@@ -167,12 +174,35 @@ def creation(topic: Topic) -> list[Operation]:
     return operations
 
 
-def new_topic_id() -> bytes:
-    """Random; never one whose text starts with a dash, which command lines would take for an option (Kafka: Uuid.randomUuid)."""
-    while True:
-        topic_id = uuid.uuid4().bytes
-        if not base64.urlsafe_b64encode(topic_id).startswith(b"-"):
-            return topic_id
+def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:
+    """The effective configs of a new topic. All topics without overrides share theirs, encoded once."""
+    defaults, rows = topic_entries({}, node), _default_rows(node, version)
+    entries = topic_entries(configs, node)
+    return cast(
+        "list[CreatableTopicConfigs]",
+        [
+            row if entry is default else _row(entry)
+            for entry, default, row in zip(entries, defaults, rows, strict=True)
+        ],
+    )
+
+
+@lru_cache(maxsize=32)
+def _default_rows(node: NodeConfig, version: int) -> tuple[bytes, ...]:
+    if version < CONFIGS_SINCE:
+        return tuple(b"" for _ in topic_entries({}, node))  # not said in these versions
+    encode = registry.encoder(CreatableTopicConfigs, version)
+    return tuple(encode(_row(entry)) for entry in topic_entries({}, node))
+
+
+def _row(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+    )
 
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:

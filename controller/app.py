@@ -1,0 +1,221 @@
+"""The tree of tasks of a node: how it starts, and how it stops.
+
+Rule: everything that runs is a child of `run_node`, and the order of starting and of stopping stands here and nowhere else.
+
+Starting: bind, learn the cluster, register, stand for controller. A node registers when its sockets are bound, so whoever reads its
+registration can connect. Stopping: hand leaderships over, make room for another controller, answer what runs, leave.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import trio
+
+from ..policies.loading import build_policy
+from ..protocol.api_keys import ApiKey
+from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ..protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from .answer import AnswerLine
+from .cluster.candidacy import Candidacy
+from .cluster.followers import Followers
+from .cluster.image import Broker, Endpoint
+from .cluster.registration import Registration
+from .config.dynamic import DynamicConfigs
+from .config.keys import KEYS
+from .config.node_config import NodeConfig
+from .config.values import KeyType
+from .connection_quotas import ConnectionLimits
+from .control_links import ControlLinks
+from .forwarding import Forwarder
+from .handlers import HANDLERS
+from .handlers.alter_partition import alter
+from .handlers.controlled_shutdown import shut_down
+from .node import Node
+from .peer import PeerUnavailable
+from .policy_runner import PolicyRunner
+from .security.listeners import peer_credentials, server_listeners
+from .server import Server
+from .store import layout
+from .store.base import Create, NodeExists, Store
+
+log = logging.getLogger("minicontroller.node")
+
+GRACE_SECONDS = 5.0
+"""For requests that run when the node is told to stop."""
+HANDOVER_SECONDS = 3.0
+"""For the controller to move the leaderships of a node that stops; it stops all the same."""
+
+
+@dataclass
+class RunningNode:
+    """A node that serves."""
+
+    node: Node
+    bootstrap: str
+    """host:port of the listener for clients."""
+    stopping: trio.Event = field(default_factory=trio.Event)
+
+    def stop(self) -> None:
+        """Begin to stop; `run_node` returns when it is done."""
+        self.stopping.set()
+
+    async def wait_ready(self, broker_ids: frozenset[int]) -> None:
+        """Until this node knows the controller and these brokers."""
+        await self.node.cache.wait_cluster(
+            lambda image: image.controller_id in image.brokers and broker_ids <= image.brokers.keys()
+        )
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def run_node(
+    config: NodeConfig,
+    store: Store,
+    *,
+    clock_ms: Callable[[], int] = now_ms,
+    task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
+
+    Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    """
+    policy = load_policy(config)
+    async with trio.open_nursery() as tasks:
+        node = Node(
+            config=config,
+            broker_id=config.integer("broker.id"),
+            cluster_id=await prepare(store),
+            store=store,
+            dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
+            policy=policy,
+        )
+        server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
+        await server.open(server_listeners(config))
+        broker = Broker(
+            broker_id=node.broker_id,
+            endpoints=advertised_endpoints(config, server.ports),
+            rack=config.optional_string("broker.rack"),
+        )
+        links = ControlLinks(tasks, node)
+        if config.boolean("controller.forwarding.enable"):
+            node.forwarder = Forwarder(
+                tasks,
+                broker_id=node.broker_id,
+                cache=node.cache,
+                inter_broker_listener=config.inter_broker_listener.name,
+                credentials=peer_credentials(config),
+                request_timeout_seconds=node.request_timeout_ms / 1000,
+            )
+        candidacy = Candidacy(node, links.link, clock_ms)
+        followers = Followers(node, partial(ask_to_alter, node, links))
+        await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
+        await tasks.start(server.run)
+        await tasks.start(Registration(store, broker, clock_ms, node.registered).run)
+        tasks.start_soon(followers.run)
+        tasks.start_soon(candidacy.run)
+        running = RunningNode(node, bootstrap_of(config, broker))
+        task_status.started(running)
+        await running.stopping.wait()
+
+        await hand_over(node, links)
+        candidacy.withdraw()
+        await server.shutdown(GRACE_SECONDS)
+        if policy is not None:
+            await policy.close()
+        tasks.cancel_scope.cancel()
+
+
+# ------------------------------------------------------------------ starting
+
+
+async def prepare(store: Store) -> str:
+    """The paths that every Kafka cluster has, and the cluster's id, which the first node chooses."""
+    for path in layout.PERSISTENT_PATHS:
+        await store.ensure(path)
+    entry = await store.get(layout.CLUSTER_ID)
+    if entry is None:
+        await store.ensure(layout.CLUSTER)
+        try:
+            await store.commit([Create(layout.CLUSTER_ID, layout.encode_cluster_id(layout.new_cluster_id()))])
+        except NodeExists:
+            log.debug("another node was faster to name the cluster")
+        entry = await store.get(layout.CLUSTER_ID)
+    assert entry is not None
+    assert entry.data is not None
+    return layout.decode_cluster_id(entry.data)
+
+
+def load_policy(config: NodeConfig) -> PolicyRunner | None:
+    secrets = {name for name, key in KEYS.items() if key.type is KeyType.PASSWORD}
+    policy = build_policy(config.static, secrets=secrets)
+    return None if policy is None else PolicyRunner(policy, timeout_ms=config.integer("policy.timeout.ms"))
+
+
+def connection_limits(config: NodeConfig) -> ConnectionLimits:
+    idle_ms = config.integer("connections.max.idle.ms")
+    return ConnectionLimits(
+        max_request_bytes=config.integer("socket.request.max.bytes"),
+        max_connections=config.integer("max.connections"),
+        max_connections_per_ip=config.integer("max.connections.per.ip"),
+        per_ip_overrides=config.max_connections_per_ip_overrides,
+        max_idle_seconds=float("inf") if idle_ms < 0 else idle_ms / 1000,
+        failed_authentication_delay_seconds=config.integer("connection.failed.authentication.delay.ms") / 1000,
+    )
+
+
+def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:
+    """What the others are told; port 0 becomes the port that it came to be."""
+    return tuple(
+        Endpoint(
+            listener=listener.name,
+            host=listener.advertised_host or layout.this_host(),
+            port=listener.advertised_port or ports[listener.name],
+            security_protocol=listener.security_protocol,
+        )
+        for listener in config.listeners
+        if listener.advertised_host is not None
+    )
+
+
+def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
+    """Where clients begin: the first listener that is not the nodes' own, if there is one."""
+    nodes = config.inter_broker_listener.name
+    endpoint = next((each for each in broker.endpoints if each.listener != nodes), broker.endpoints[0])
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{host}:{endpoint.port}"
+
+
+# ------------------------------------------------------------------ what a node asks of the controller for itself
+
+
+async def ask_to_alter(
+    node: Node, links: ControlLinks, request: AlterPartitionRequest
+) -> AlterPartitionResponse | None:
+    if node.controller is not None:
+        return await alter(node, request, version=3)
+    try:
+        answer = await links.ask_controller(ApiKey.ALTER_PARTITION, 3, request)
+    except PeerUnavailable:
+        return None
+    assert isinstance(answer, AlterPartitionResponse)
+    return answer
+
+
+async def hand_over(node: Node, links: ControlLinks) -> None:
+    """Controlled shutdown, where there is somebody to take over."""
+    if len(node.cache.image.brokers) < 2 or not node.config.boolean("controlled.shutdown.enable"):
+        return
+    request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
+    with trio.move_on_after(HANDOVER_SECONDS):
+        try:
+            if node.controller is not None:
+                await shut_down(node, request)
+            else:
+                await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)
+        except PeerUnavailable as error:
+            log.info("leaderships could not be handed over: %s", error)

@@ -1,0 +1,141 @@
+"""`up` and `serve`: nodes from their configuration to the line that says that they are ready, and to their end.
+
+Rule: the first SIGINT or SIGTERM stops the nodes in order, whoever is waiting is answered; the second one ends the process at once.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
+
+import trio
+
+from .app import RunningNode, run_node
+from .config.node_config import NodeConfig
+from .errors import ConfigurationError
+from .store.base import Store
+from .store.memory import MemoryStore, MemoryTree
+from .store.watchdog import run_watchdog
+from .store.zookeeper import ZooKeeperStore
+
+log = logging.getLogger("minicontroller")
+
+ZOOKEEPER = "zookeeper://"
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+OpenStore = Callable[[NodeConfig], contextlib.AbstractAsyncContextManager[Store]]
+
+
+async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
+    """`brokers` nodes in this process: node i listens on port + i - 1 (port 0: anywhere) and has id i."""
+    secret = secrets.token_urlsafe(24)
+    own = dict(_pair(setting) for setting in settings)
+    configs = [
+        NodeConfig.from_mapping({**node_settings(number, brokers, port, store, secret), **own})
+        for number in range(1, brokers + 1)
+    ]
+    await _run_until_signal(configs, _store_opener(store))
+
+
+async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
+    """The node of a properties file."""
+    config = NodeConfig.load(text, file, settings, os.environ)
+    for warning in config.warnings:
+        log.warning("%s", warning)
+    await _run_until_signal([config], open_zookeeper)
+
+
+def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:
+    """What `up` decides for a node; --set goes before it. The nodes know each other by a secret of this one run."""
+    replicas = str(min(3, brokers))
+    jaas = f'{PLAIN_LOGIN} required username="node" password="{secret}" user_node="{secret}";'
+    return {
+        "broker.id": str(number),
+        "listeners": f"PLAINTEXT://127.0.0.1:{port + number - 1 if port else 0},INTERNAL://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.internal.plain.sasl.jaas.config": jaas,
+        "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": str(min(2, brokers)),
+    }
+
+
+# ------------------------------------------------------------------ stores
+
+
+def _store_opener(store: str) -> OpenStore:
+    if store == "memory":
+        tree = MemoryTree()
+        return lambda _config: MemoryStore(tree)
+    if store.startswith(ZOOKEEPER) and len(store) > len(ZOOKEEPER):
+        return open_zookeeper
+    raise ConfigurationError(f"--store {store} is neither memory nor zookeeper://host:port/chroot.")
+
+
+@contextlib.asynccontextmanager
+async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
+    """A session of its own, given up when this process's event loop hangs."""
+    store = ZooKeeperStore(
+        config.string("zookeeper.connect"),
+        session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
+        set_acl=config.boolean("zookeeper.set.acl"),
+    )
+    async with store, trio.open_nursery() as nursery:
+        nursery.start_soon(run_watchdog, store, config.integer("controller.watchdog.timeout.ms"))
+        yield store
+        nursery.cancel_scope.cancel()
+
+
+# ------------------------------------------------------------------ running
+
+
+async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nodes: list[RunningNode] = []
+            nursery.start_soon(_stop_on_signal, signals, nodes, nursery)
+            async with trio.open_nursery() as running:
+                for config in configs:
+                    nodes.append(await running.start(partial(_run_node, config, open_store)))
+                ids = frozenset(node.node.broker_id for node in nodes)
+                for node in nodes:
+                    await node.wait_ready(ids)
+                print(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}", flush=True)  # noqa: T201
+            nursery.cancel_scope.cancel()
+
+
+async def _run_node(
+    config: NodeConfig, open_store: OpenStore, task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED
+) -> None:
+    async with open_store(config) as store:
+        await run_node(config, store, task_status=task_status)
+
+
+async def _stop_on_signal(
+    signals: AsyncIterator[int], nodes: Sequence[RunningNode], nursery: trio.Nursery
+) -> None:
+    stopping = False
+    async for number in signals:
+        if stopping or not nodes:
+            nursery.cancel_scope.cancel()
+            return
+        stopping = True
+        log.info("%s: stopping; once more ends it at once", signal.Signals(number).name)
+        for node in nodes:
+            node.stop()
+
+
+def _pair(setting: str) -> tuple[str, str]:
+    key, equals, value = setting.partition("=")
+    if not equals:
+        raise ConfigurationError(f"--set {setting}: it takes key=value.")
+    return key.strip(), value.strip()
+
+

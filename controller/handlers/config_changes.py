@@ -1,0 +1,190 @@
+"""What AlterConfigs and IncrementalAlterConfigs have in common: who judges what, and how a change is written.
+
+Rule: the node that gets the request judges the request itself, and what concerns only this node (Kafka: ConfigAdminManager.preprocess);
+the rest is judged and written at the controller, with the state there. Rows are answered in the order of the request.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from immutables import Map
+
+from ...policies.interface import AlterTopicRequest
+from ...policies.legacy import AlterBrokerConfigsRequest
+from ...protocol.error_codes import ErrorCode
+from ..cluster.image import Topic
+from ..cluster.policy_view import requested
+from ..cluster.writer import Draft
+
+from ..context import RequestContext
+from ..errors import Refusal
+from ..forwarding import at_the_controller
+from ..store import layout
+from ..store.base import Create, Operation, SetData
+from .changes import Change, asked_by, carry_out, judge
+from .describe_configs import ResourceType
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+Configs = Mapping[str, str]
+R = TypeVar("R", bound=Any)
+"""A resource of either request."""
+
+class Alteration(msgspec.Struct, frozen=True):
+    """One resource's change: what it makes of the configs that are there, and what it asked for."""
+
+    resource_type: int
+    resource_name: str
+    topic_configs: Callable[[Topic], Configs]
+    """Raises Refusal."""
+    broker_configs: Callable[[Configs], Configs]
+    """Of `/config/brokers/<id>` or `<default>`. Raises Refusal."""
+    operations: Mapping[str, str | None]
+    """Keys with their operands, None to delete one: what the older policies see."""
+
+def judged_here(
+    node: "Node", resources: Sequence[R], check: Callable[[R], None], *, loggers: bool = False
+) -> dict[int, Change]:
+    """The resources that the node that was asked refuses, by their place in the request."""
+    occurrences = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    refused: dict[int, Change] = {}
+    for index, resource in enumerate(resources):
+        try:
+            if occurrences[resource.resource_type, resource.resource_name] > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            check(resource)
+            _check_type(resource.resource_type, loggers=loggers)
+            if resource.resource_type == ResourceType.BROKER and resource.resource_name:
+                check_own_id(node, resource.resource_name)
+        except Refusal as refusal:
+            refused[index] = Change(topic=resource.resource_name, refusal=refusal)
+    return refused
+
+def _check_type(resource_type: int, *, loggers: bool) -> None:
+    if loggers and resource_type == ResourceType.BROKER_LOGGER:
+        return
+    if resource_type == ResourceType.CLIENT_METRICS:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS",
+        )
+    if resource_type not in (ResourceType.TOPIC, ResourceType.BROKER):
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+
+def check_own_id(node: "Node", name: str) -> None:
+    """A node changes its own configs only."""
+    try:
+        number = int(name)
+    except ValueError:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
+    if number != node.broker_id:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
+        )
+
+class Planner:
+    """Judges and stages the alterations of one request at the controller."""
+
+    def __init__(
+        self, node: "Node", context: RequestContext, alterations: Sequence[Alteration], *, validate_only: bool
+    ) -> None:
+        self._node = node
+        self._context = context
+        self._alterations = alterations
+        self._validate_only = validate_only
+
+    async def carry_out(self) -> Sequence[Change]:
+        return await carry_out(
+            self._node,
+            self._context,
+            self.plan,
+            timeout_ms=self._node.request_timeout_ms,
+            validate_only=self._validate_only,
+        )
+
+    async def plan(self, draft: Draft) -> Sequence[Change]:
+        return [await self._plan_one(draft, alteration) for alteration in self._alterations]
+
+    async def _plan_one(self, draft: Draft, alteration: Alteration) -> Change:
+        try:
+            if alteration.resource_type == ResourceType.TOPIC:
+                return await self._plan_topic(draft, alteration)
+            return await self._plan_broker(draft, alteration)
+        except Refusal as refusal:
+            return Change(topic=alteration.resource_name, refusal=refusal)
+
+    async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
+        name = alteration.resource_name
+        if not name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        topic = draft.image.topic(name)
+        if topic is None or topic.marked_for_deletion:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        configs = Map(alteration.topic_configs(topic))
+        after = msgspec.structs.replace(topic, configs=configs)
+        question = AlterTopicRequest(
+            **asked_by(self._context, name, validate_only=self._validate_only),
+            requested_state=requested(after),
+            config_operations=alteration.operations,
+        )
+        await judge(self._node, question, draft.image)
+        if self._validate_only:
+            draft.image = draft.image.with_topics((after,))
+            return Change(topic=name)
+        element = draft.stage(
+            name,
+            [SetData(layout.topic_config_path(name), layout.encode_config(configs)), notification(f"topics/{name}")],
+            evolve=lambda now: now and msgspec.structs.replace(now, configs=configs),
+            holds=lambda image: name in image.topics and image.topics[name].configs == configs,
+        )
+        return Change(topic=name, element=element)
+
+    async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
+        entity = str(int(alteration.resource_name)) if alteration.resource_name else layout.DEFAULT_ENTITY
+        path = layout.broker_config_path(entity)
+        entry = await self._node.store.get(path)
+        before = layout.decode_config(entry.data) if entry is not None and entry.data else {}
+        configs = alteration.broker_configs(before)
+        if self._node.policy is not None:
+            question = AlterBrokerConfigsRequest(
+                broker=alteration.resource_name,
+                principal=self._context.principal,
+                config_operations=alteration.operations,
+                client_id=self._context.client_id,
+                client_host=self._context.client_host,
+                api=self._context.policy_api,
+                validate_only=self._validate_only,
+            )
+            await judge(self._node, question, draft.image)
+        if self._validate_only:
+            return Change(topic=alteration.resource_name)
+        data = layout.encode_config(configs)
+        write: Operation = Create(path, data) if entry is None else SetData(path, data)
+        element = draft.stage(None, [write, notification(f"brokers/{entity}")], holds=lambda _image: False)
+        return Change(topic=alteration.resource_name, element=element)
+
+def notification(entity_path: str) -> Create:
+    """What makes every node read an entity's configs again."""
+    return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
+
+async def at_controller(
+    node: "Node", context: RequestContext, request: Any, decide: Callable[["Node", RequestContext, Any], Awaitable[Any]]
+) -> dict[tuple[int, str], Change]:
+    """The rows of the controller's answer, wherever it is, by resource."""
+    try:
+        response = await at_the_controller(decide)(node, context, request)
+    except Refusal as refusal:
+        return {
+            (resource.resource_type, resource.resource_name): Change(topic=resource.resource_name, refusal=refusal)
+            for resource in request.resources
+        }
+    return {
+        (row.resource_type, row.resource_name): Change(
+            topic=row.resource_name,
+            refusal=Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None,
+        )
+        for row in response.responses
+    }

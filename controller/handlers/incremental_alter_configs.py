@@ -1,0 +1,116 @@
+"""IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or subtracted from."""
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ..config import log_levels
+from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alter_topic, check_incremental
+from ..context import RequestContext
+from ..errors import Refusal
+from .changes import Change
+from .config_changes import Alteration, Planner, at_controller, judged_here
+from .describe_configs import ResourceType
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+async def handle(
+    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    if context.forwarded:
+        return await decide(node, context, request)
+    decided = judged_here(node, request.resources, lambda resource: _check(node, resource), loggers=True)
+    for index, resource in enumerate(request.resources):
+        if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
+            decided[index] = _alter_loggers(resource, validate_only=request.validate_only)
+    rest = [resource for index, resource in enumerate(request.resources) if index not in decided]
+    answered = await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
+    rows = [
+        (resource, decided.get(index) or answered[resource.resource_type, resource.resource_name])
+        for index, resource in enumerate(request.resources)
+    ]
+    return IncrementalAlterConfigsResponse(responses=[_row(resource, change) for resource, change in rows])
+
+
+async def decide(
+    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """At the controller."""
+    alterations = [_alteration(node, resource) for resource in request.resources]
+    changes = await Planner(node, context, alterations, validate_only=request.validate_only).carry_out()
+    return IncrementalAlterConfigsResponse(
+        responses=[_row(resource, change) for resource, change in zip(request.resources, changes, strict=True)]
+    )
+
+
+def _row(resource: AlterConfigsResource, change: Change) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=change.code,
+        error_message=change.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
+    steps, config = _steps(resource), node.dynamic_configs.current
+    per_broker = resource.resource_name != ""
+    return Alteration(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        topic_configs=lambda topic: alter_topic(topic.name, topic.configs, steps, config),
+        broker_configs=lambda before: alter_broker(before, steps, config, per_broker=per_broker),
+        operations={step.name: None if step.operation == AlterOperation.DELETE else step.value for step in steps},
+    )
+
+
+def _steps(resource: AlterConfigsResource) -> list[ConfigChange]:
+    return [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs]
+
+
+def _check(node: "Node", resource: AlterConfigsResource) -> None:
+    """What the node that was asked judges itself."""
+    check_incremental(_steps(resource))
+    if resource.resource_type == ResourceType.BROKER_LOGGER:
+        _check_loggers(node, resource)
+    elif resource.resource_type == ResourceType.BROKER:
+        for config in resource.configs:
+            if config.config_operation not in set(AlterOperation):
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
+
+
+def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
+    if resource.resource_name != str(node.broker_id):
+        text = f"Unexpected broker id, expected {node.broker_id} but received {resource.resource_name}"
+        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+    known = log_levels.levels()
+    for config in resource.configs:
+        if config.config_operation not in (AlterOperation.SET, AlterOperation.DELETE):
+            text = f"A log level is set or deleted; operation {config.config_operation} of {config.name} is neither."
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+        if config.name not in known:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"Logger {config.name} does not exist!")
+        if config.config_operation == AlterOperation.DELETE and config.name == log_levels.ROOT:
+            text = f"Removing the log level of the {log_levels.ROOT} logger is not allowed"
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+        if config.config_operation == AlterOperation.SET and config.value not in log_levels.LEVELS:
+            text = f"Cannot set the log level of {config.name} to {config.value} as it is not a supported log level"
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {', '.join(log_levels.LEVELS)}")
+
+
+def _alter_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> Change:
+    for config in () if validate_only else resource.configs:
+        logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
+        deleted = config.config_operation == AlterOperation.DELETE
+        logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])
+    return Change(topic=resource.resource_name)

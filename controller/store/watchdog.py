@@ -1,0 +1,51 @@
+"""A controller whose event loop hangs is worse than a dead one: nobody elects, and nobody else may. So its session is given up.
+
+Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of life. It acts once.
+"""
+
+import threading
+import time
+
+import trio
+
+from .base import Store
+
+BEATS_PER_TIMEOUT = 4
+
+
+async def run_watchdog(store: Store, timeout_ms: int) -> None:
+    """Until cancelled: abandon the store's session when this loop gives no sign of life for `timeout_ms`. 0 or less: never."""
+    if timeout_ms <= 0:
+        await trio.sleep_forever()
+    watchdog = Watchdog(store, timeout_ms / 1000)
+    watchdog.start()
+    try:
+        while True:
+            watchdog.sign_of_life()
+            await trio.sleep(timeout_ms / 1000 / BEATS_PER_TIMEOUT)
+    finally:
+        watchdog.stop()
+
+
+class Watchdog:
+    def __init__(self, store: Store, timeout_seconds: float) -> None:
+        self._store = store
+        self._timeout = timeout_seconds
+        self._last = time.monotonic()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="minicontroller-watchdog", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def sign_of_life(self) -> None:
+        self._last = time.monotonic()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._timeout / BEATS_PER_TIMEOUT):
+            if time.monotonic() - self._last > self._timeout:
+                self._store.abandon()
+                return
