@@ -56,11 +56,11 @@ def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
 
 
 def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
+    if len(set(names)) != len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     missing = ", ".join(nulls)
     if missing:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {missing}")
-    if len(set(names)) != len(names):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
 def alter_topic(topic: str, overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig") -> dict[str, str]:
@@ -113,8 +113,7 @@ def apply_incremental(
                 altered[change.name] = _edited_list(altered, change, key_of(change.name))
             case _:
                 # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a broker.
-                text = f"Unknown operation type {change.operation} for config key: {change.name}"
-                raise Refusal(ErrorCode.INVALID_REQUEST, text)
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
     return altered
 
 

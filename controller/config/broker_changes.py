@@ -20,6 +20,7 @@ from .keys import (
     key_named,
 )
 from .listeners import ListenerFault, parse_counts
+from .node_rules import faulty_durations
 from .values import InvalidValueError, KeyType
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.se
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 THREAD_COUNTS = (
     "background.threads",
+    "log.cleaner.threads",
     "num.io.threads",
     "num.network.threads",
     "num.recovery.threads.per.data.dir",
@@ -38,7 +40,10 @@ THREAD_COUNTS = (
 
 
 def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
-    """`configs` is the whole set as it will be, for one node or (not `per_broker`) for all. Raises Refusal."""
+    """`configs` is the whole set as it will be, for `node` or (not `per_broker`) for all. Raises Refusal.
+
+    `node` has what is in force now, so that it can be told what would be.
+    """
     _refuse("Cannot update these configs dynamically", [name for name in configs if _is_read_only(name)])
     _refuse(
         "These security configs can be dynamically updated only per-listener using the listener prefix",
@@ -54,9 +59,13 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
         "These configs can be changed only in the file of the node, which then has to be started again",
         [name for name in configs if name in LISTENERS_OF_A_RUNNING_NODE],
     )
-    if per_broker:
-        _check_threads(configs, node)
-    _check_passwords(configs, node)
+    _check_passwords(configs, node, per_broker=per_broker)
+    altered = node.with_dynamic(
+        configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
+    )
+    for _, reason in faulty_durations(altered):
+        raise Refusal(ErrorCode.INVALID_REQUEST, reason)
+    _check_threads(node, altered)
 
 
 def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
@@ -101,11 +110,9 @@ def _check_types(configs: Mapping[str, str]) -> None:
             raise Refusal(ErrorCode.INVALID_REQUEST, reason) from None
 
 
-def _check_threads(configs: Mapping[str, str], node: "NodeConfig") -> None:
+def _check_threads(node: "NodeConfig", altered: "NodeConfig") -> None:
     for name in THREAD_COUNTS:
-        if name not in configs:
-            continue
-        wanted, current = int(configs[name]), node.integer(name)
+        current, wanted = node.integer(name), altered.integer(name)
         prefix = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
         if wanted < current // 2:
             text = f"{prefix} be at least half the current value {current}"
@@ -115,13 +122,14 @@ def _check_threads(configs: Mapping[str, str], node: "NodeConfig") -> None:
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
 
 
-def _check_passwords(configs: Mapping[str, str], node: "NodeConfig") -> None:
+def _check_passwords(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
+    resource = f"ConfigResource(type=BROKER, name='{node.text('broker.id') if per_broker else ''}')"
     for name in _passwords(configs):
         if node.optional_string("password.encoder.secret") is None:
             reason = "Password encoder secret not configured"
         else:
-            reason = f"{name} is a password, which this node keeps in its file only"
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Invalid config value for resource: {reason}")
+            reason = f"{name} is a password, which this node takes from its file only"
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Invalid config value for resource {resource}: {reason}")
 
 
 def _passwords(configs: Mapping[str, str]) -> Iterator[str]:

@@ -11,10 +11,13 @@ from itertools import dropwhile
 
 import msgspec
 
-from .keys import KEYS, UpdateMode, key_named, synonyms_of
+from .keys import KEYS, PLUGIN_KEYS, UpdateMode, key_named, synonyms_of
 from .node_config import ConfigSource, NodeConfig
 from .topic_configs import TOPIC_KEYS, topic_defaults
 from .values import KeyType, render_value
+
+
+_PLACES = {name: place for place, name in enumerate(sorted(TOPIC_KEYS))}
 
 
 class ConfigSynonym(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +45,12 @@ def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[Confi
     default = _default_topic_entries(node)
     if not overrides:
         return default
-    return tuple(_overridden(entry, overrides[entry.name]) if entry.name in overrides else entry for entry in default)
+    entries = list(default)
+    for name, text in overrides.items():
+        place = _PLACES.get(name)
+        if place is not None:
+            entries[place] = _overridden(entries[place], text)
+    return tuple(entries)
 
 
 effective_topic_entries = topic_entries
@@ -59,16 +67,16 @@ def broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
 def default_broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
     """What was set for all nodes, by name."""
     level = NodeConfig({}, dynamic_default=node.dynamic_default)
-    return tuple(_broker_entry(name, level, _written_synonyms(name, level)) for name in sorted(node.dynamic_default))
+    return tuple(_written_entry(name, level) for name in sorted(node.dynamic_default))
 
 
 def _overridden(entry: ConfigEntry, text: str) -> ConfigEntry:
     value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
-    override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC)
+    override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC_CONFIG)
     return ConfigEntry(
         name=entry.name,
         value=value,
-        source=ConfigSource.TOPIC,
+        source=ConfigSource.TOPIC_CONFIG,
         type=entry.type,
         documentation=entry.documentation,
         synonyms=(override, *entry.synonyms),
@@ -86,7 +94,7 @@ def _default_topic_entry(name: str, node: NodeConfig) -> ConfigEntry:
     return ConfigEntry(
         name=name,
         value=render_value(topic_defaults(node)[name]),
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         type=topic_key.key.type,
         documentation=topic_key.key.documentation,
         synonyms=synonyms,
@@ -100,13 +108,19 @@ def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ..
     return ConfigEntry(
         name=name,
         value=None if sensitive else render_value(node.value(name)),
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         type=kind,
         documentation="" if key is None else key.documentation,
         read_only=key is None or key.update_mode in {UpdateMode.READ_ONLY, UpdateMode.THROTTLE},
         is_sensitive=sensitive,
         synonyms=synonyms,
     )
+
+
+def _written_entry(name: str, node: NodeConfig) -> ConfigEntry:
+    """As it was written: Kafka does not parse what it shows of the cluster's defaults."""
+    synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
+    return msgspec.structs.replace(_broker_entry(name, node, synonyms), value=synonyms[0].value)
 
 
 def _type_of(name: str, node: NodeConfig) -> KeyType:
@@ -117,10 +131,6 @@ def _type_of(name: str, node: NodeConfig) -> KeyType:
 def _broker_synonyms(name: str, node: NodeConfig) -> tuple[ConfigSynonym, ...]:
     all_of_them = [*_in_levels(name, node), *_in_defaults(name)]
     return tuple(dropwhile(lambda synonym: synonym.name != name, all_of_them))
-
-
-def _written_synonyms(name: str, node: NodeConfig) -> tuple[ConfigSynonym, ...]:
-    return tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
 
 
 def _in_levels(name: str, node: NodeConfig) -> Iterator[ConfigSynonym]:
@@ -134,6 +144,7 @@ def _in_levels(name: str, node: NodeConfig) -> Iterator[ConfigSynonym]:
 def _in_defaults(name: str) -> Iterator[ConfigSynonym]:
     for synonym in synonyms_of(name):
         key = KEYS.get(synonym)
-        if key is not None and key.default is not None and key.update_mode is not UpdateMode.THROTTLE:
-            value = None if key.is_sensitive else render_value(key.default_value)
-            yield ConfigSynonym(synonym, value, ConfigSource.DEFAULT)
+        if key is None or key.default is None or key.update_mode is UpdateMode.THROTTLE or synonym in PLUGIN_KEYS:
+            continue
+        value = None if key.is_sensitive else render_value(key.default_value)
+        yield ConfigSynonym(synonym, value, ConfigSource.DEFAULT_CONFIG)

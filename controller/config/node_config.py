@@ -26,11 +26,11 @@ class ConfigSource(IntEnum):
     """Numbers are those of DescribeConfigs v1."""
 
     UNKNOWN = 0
-    TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
 
 
 class NodeConfig:
@@ -131,14 +131,14 @@ class NodeConfig:
         return self.key(key).default if written is None else written
 
     def source(self, key: str) -> ConfigSource:
-        return next((source for source, level in self.levels() if key in level), ConfigSource.DEFAULT)
+        return next((source for source, level in self.levels() if key in level), ConfigSource.DEFAULT_CONFIG)
 
     def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
         """What was written where, the one that holds first."""
         return (
-            (ConfigSource.DYNAMIC_BROKER, self.dynamic_broker),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
-            (ConfigSource.STATIC_BROKER, self.static),
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER_CONFIG, self.static),
         )
 
     def first_integer(self, key: str) -> int | None:
@@ -157,7 +157,7 @@ class NodeConfig:
         """The name under which `key` holds for a listener: with its prefix if that was set, else without."""
         prefix = f"listener.name.{listener.lower()}."
         candidates = (f"{prefix}{mechanism.lower()}.{key}" if mechanism else f"{prefix}{key}", f"{prefix}{key}")
-        return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT), key)
+        return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT_CONFIG), key)
 
     def jaas(self, listener: str, mechanism: str) -> JaasConfig | None:
         """The login module of a listener's mechanism; None where there is none."""

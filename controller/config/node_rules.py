@@ -24,7 +24,7 @@ def faults_of(config: "NodeConfig") -> list[Fault]:
     return [
         *_policies(config),
         *_identity(config),
-        *_durations(config),
+        *faulty_durations(config),
         *_jaas(config),
         *_connections(config),
         *_listeners(config),
@@ -47,10 +47,10 @@ def _identity(config: "NodeConfig") -> Iterator[Fault]:
         yield "broker.id", "broker.id must be at least 0 where broker.id.generation.enable is false."
 
 
-def _durations(config: "NodeConfig") -> Iterator[Fault]:
+def faulty_durations(config: "NodeConfig") -> Iterator[Fault]:
     for key in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if config.optional_integer(key) == 0:
-            yield key, f"{key} must be -1, for ever, or at least 1."
+            yield key, f"{key} must be unlimited (-1) or at least 1."
     for key, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
         value = config.optional_integer(key)
         if value is not None and value < least:

@@ -64,8 +64,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             continue
         yield first, begun + content
         begun, continued = "", False
-    if begun:
+    if begun or (continued and _ends_in_backslash(text)):
         yield first, begun
+
+
+def _ends_in_backslash(text: str) -> bool:
+    """A lone backslash at the very end is an empty key to Java: somebody's mistake, which is not swallowed."""
+    return text.endswith(("\\", "\\\n", "\\\r"))
 
 
 def _is_continued(content: str) -> bool:
