@@ -1,0 +1,46 @@
+"""The order in which Kafka's maps come out, which is the order of the keys in its znodes.
+
+Nobody may depend on it, and no reader does. It is kept so that a znode of ours can be compared with Kafka's byte by byte.
+The orders are those of the tables behind the maps: by hash, within a table that doubles when it is three quarters full.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+FIRST_TABLE = 16
+
+
+@lru_cache(maxsize=4096)
+def spread_hash(text: str) -> int:
+    """Java's hash of a string, its upper half mixed into the lower: unsigned."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def hash_table_order(keys: Iterable[str]) -> list[str]:
+    """As java.util.Properties lists its keys: by place in the table, then as they were put in."""
+    names = list(keys)
+    mask = table_size(len(names)) - 1
+    return sorted(names, key=lambda name: spread_hash(name) & mask)
+
+
+@lru_cache(maxsize=1024)
+def partition_order(count: int) -> tuple[int, ...]:
+    """As Scala's mutable map lists the partitions 0 to count - 1, by their numbers as text."""
+    mask = table_size(count) - 1
+
+    def place(partition: int) -> tuple[int, int]:
+        spread = spread_hash(str(partition))
+        return spread & mask, spread
+
+    return tuple(sorted(range(count), key=place))
+
+
+def table_size(entries: int) -> int:
+    size = FIRST_TABLE
+    while entries >= size * 3 // 4:
+        size *= 2
+    return size
