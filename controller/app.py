@@ -7,6 +7,7 @@ registration can connect. Stopping: hand leaderships over, make room for another
 """
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from .answer import AnswerLine
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
 from .cluster.image import Broker, Endpoint
+from .cluster.random_ids import new_id
 from .cluster.registration import Registration
 from .config.dynamic import DynamicConfigs
 from .config.keys import KEYS
@@ -65,7 +67,7 @@ class RunningNode:
     async def wait_ready(self, broker_ids: frozenset[int]) -> None:
         """Until this node knows the controller and these brokers."""
         await self.node.cache.wait_cluster(
-            lambda image: image.controller_id in image.brokers and broker_ids <= image.brokers.keys()
+            lambda image: image.controller_id in image.brokers and broker_ids.issubset(image.brokers)
         )
 
 
@@ -139,9 +141,9 @@ async def prepare(store: Store) -> str:
         await store.ensure(path)
     entry = await store.get(layout.CLUSTER_ID)
     if entry is None:
-        await store.ensure(layout.CLUSTER)
+        await store.ensure("/cluster")
         try:
-            await store.commit([Create(layout.CLUSTER_ID, layout.encode_cluster_id(layout.new_cluster_id()))])
+            await store.commit([Create(layout.CLUSTER_ID, layout.encode_cluster_id(layout.uuid_text(new_id())))])
         except NodeExists:
             log.debug("another node was faster to name the cluster")
         entry = await store.get(layout.CLUSTER_ID)
@@ -173,7 +175,7 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
     return tuple(
         Endpoint(
             listener=listener.name,
-            host=listener.advertised_host or layout.this_host(),
+            host=listener.advertised_host or socket.getfqdn(),
             port=listener.advertised_port or ports[listener.name],
             security_protocol=listener.security_protocol,
         )

@@ -122,7 +122,7 @@ class ActiveController:
         state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         self.writer.reset(image)
-        gone = self.node.cache.image.topics.keys() - image.topics.keys()
+        gone = [name for name in self.node.cache.image.topics if name not in image.topics]
         self._feed_own_cache(image, changed=image.topics.values(), removed=gone, brokers=image.brokers.values())
         self._propagation.restart(image)
         self.node.controller = self
@@ -154,13 +154,13 @@ class ActiveController:
         now = self.image.brokers
         changed = {
             broker_id
-            for broker_id in before.keys() | now.keys()
+            for broker_id in {*before, *now}
             if broker_id not in now or broker_id not in before or before[broker_id].epoch != now[broker_id].epoch
         }
         for broker_id in sorted(changed):
             log.info("broker %d %s", broker_id, "registered" if broker_id in now else "is gone")
         if changed:
-            bounced = frozenset(changed & before.keys() & now.keys())
+            bounced = frozenset(broker_id for broker_id in changed if broker_id in before and broker_id in now)
             await self.write(
                 lambda draft: elections.settle(
                     draft, self.node.store, self.epoch, self.unclean_leader_election, brokers=changed, bounced=bounced

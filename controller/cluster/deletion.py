@@ -35,7 +35,7 @@ class Deletions:
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
         brokers.discard(self._controller.node.broker_id)  # our own node hosts no logs
         self._replicas_left[topic.name] = brokers
-        for broker_id in brokers & self._controller.image.brokers.keys():
+        for broker_id in brokers.intersection(self._controller.image.brokers):
             self._propagation.delete_replicas(topic, broker_id)
         self._finish_if_empty(topic)
 

@@ -18,7 +18,7 @@ from . import elections
 from .bell import Bell
 from .image import NO_TOPIC_ID, Topic
 from .loading import configs_of, load_brokers, load_topics
-from .topic_ids import new_topic_id
+from .random_ids import new_id
 from .writer import ControllerMoved, Draft
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class StoreWatches:
 
     async def _read_topics(self) -> None:
         names = await self._store.children(layout.TOPICS, self.topics.ring)
-        if not self._controller.image.topics.keys() >= set(names):
+        known = self._controller.image.topics
+        if not all(name in known for name in names):
             await self._controller.write(lambda draft: self._adopt_topics(draft, names))
 
     async def _adopt_topics(self, draft: Draft, names: list[str]) -> None:
@@ -82,7 +83,7 @@ class StoreWatches:
     def _adopt(self, draft: Draft, topic: Topic) -> None:
         operations: list[Operation] = []
         if topic.topic_id == NO_TOPIC_ID:
-            topic = msgspec.structs.replace(topic, topic_id=new_topic_id())
+            topic = msgspec.structs.replace(topic, topic_id=new_id())
             operations.append(SetData(layout.topic_path(topic.name), layout.encode_topic(topic)))
         adopted = topic
         draft.stage(topic.name, operations, evolve=lambda _: adopted, holds=lambda image: adopted.name in image.topics)

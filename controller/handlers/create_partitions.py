@@ -137,7 +137,7 @@ def manual_rows(
     image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int
 ) -> Assignment:
     """The rows of the request, checked: row i is partition current + i."""
-    unknown = sorted({broker for row in rows for broker in row.broker_ids} - image.brokers.keys())
+    unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
     if unknown:
         raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
     if len(rows) != increment:

@@ -24,7 +24,7 @@ from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.placement import assign_replicas
 from ..cluster.policy_view import requested
-from ..cluster.topic_ids import new_topic_id
+from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
 from ..cluster.writer import Draft
 from ..config.describe import ConfigEntry, topic_entries
@@ -135,7 +135,7 @@ class Planner:
         for replicas in assignment:
             stateless = Partition(replicas=replicas, controller_epoch=image.controller_epoch)
             partitions.append(leadership.settle(stateless, live) or stateless)
-        return Topic(name=name, topic_id=new_topic_id(), partitions=tuple(partitions), configs=Map(configs))
+        return Topic(name=name, topic_id=new_id(), partitions=tuple(partitions), configs=Map(configs))
 
     def result(self, change: Change) -> CreatableTopicResult:
         topic = self._created.get(change.topic)
@@ -225,7 +225,7 @@ def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
         )
-    unknown = sorted({replica for replicas in rows.values() for replica in replicas} - image.brokers.keys())
+    unknown = sorted({replica for replicas in rows.values() for replica in replicas}.difference(image.brokers))
     if unknown:
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Unknown broker(s) in replica assignment: {unknown}.")
     return tuple(rows[index] for index in range(len(rows)))

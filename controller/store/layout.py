@@ -32,6 +32,8 @@ LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
 LATEST_PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
 DEFAULT_ENTITY = "<default>"
+TOPICS_ENTITY, BROKERS_ENTITY = "topics", "brokers"
+"""The first part of an entity's path below `/config`."""
 
 PERSISTENT_PATHS = (
     "/consumers",
@@ -88,9 +90,9 @@ def topic_config_path(topic: str) -> str:
     return f"{TOPIC_CONFIGS}/{topic}"
 
 
-def broker_config_path(broker_id: int | None) -> str:
-    """Of one broker; None: of the default for all of them."""
-    return f"{BROKER_CONFIGS}/{DEFAULT_ENTITY if broker_id is None else broker_id}"
+def broker_config_path(entity: str) -> str:
+    """`entity` is a broker's id, or DEFAULT_ENTITY for all of them."""
+    return f"{BROKER_CONFIGS}/{entity}"
 
 
 def delete_topic_path(topic: str) -> str:
@@ -288,7 +290,7 @@ def decode_partition_state(partition: Partition, data: bytes | None, version: in
         partition.replicas,
         state.leader,
         state.leader_epoch,
-        state.isr,
+        partition.replicas if state.isr == partition.replicas else state.isr,  # one object for both
         state.controller_epoch,
         version,
         state.leader_recovery_state,
@@ -330,13 +332,14 @@ def encode_config_change(entity_path: str) -> bytes:
     return b'{"version":2,"entity_path":%s}' % quoted(entity_path)
 
 
-def decode_config_change(data: bytes | None) -> str:
-    """The entity's path, of versions 1 and 2."""
+def decode_config_change(data: bytes | None) -> tuple[str, str]:
+    """The entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users", "alice/clients/<default>")."""
     change = read(CONFIG_CHANGE_READER, data)
     path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
     if "/" not in path.strip("/"):
         raise LayoutError(f"{path!r} names nothing that has configs")
-    return path
+    kind, _, name = path.partition("/")
+    return kind, name
 
 
 # --- what brokers tell the controller ---
