@@ -58,18 +58,16 @@ class AutoCreation:
     async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
         """Ask for topics with legal names; returns what Metadata says of each, LEADER_NOT_AVAILABLE where all is well."""
         codes: dict[str, ErrorCode] = {}
-        while True:
-            left = [name for name in names if name not in codes]
-            if not left:
-                return codes
-            grounded = [name for name in left if (context.principal, name) not in self._flights]
+        while left := [name for name in names if name not in codes]:
+            joined = {name: self._flights[key] for name in left if (key := (context.principal, name)) in self._flights}
+            grounded = [name for name in left if name not in joined]
             if grounded:
                 codes.update(await self._fly(node, context, grounded))
-                continue
-            flight = self._flights[context.principal, left[0]]
-            await flight.landed.wait()
-            if flight.code is not None:
-                codes[left[0]] = flight.code
+            for name, flight in joined.items():
+                await flight.landed.wait()
+                if flight.code is not None:
+                    codes[name] = flight.code
+        return codes
 
     async def _fly(self, node: "Node", context: RequestContext, names: Iterable[str]) -> dict[str, ErrorCode]:
         flights = {name: Flight(trio.Event()) for name in names}

@@ -1,0 +1,271 @@
+"""Automatic creation: by way of the controller, under the client's own name, once for many who ask."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.cluster.auto_creation import PATIENCE_SECONDS
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.node import Node
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.create_topics import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
+from tests.handlers.creations import Creations, client_of, ruling_node
+
+LAST = 12
+CLUSTER = image([broker(1)], [topic("there", led(1))])
+
+
+def wanting(*names: str, version: int = LAST) -> MetadataRequest:
+    return MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+
+
+def codes(response: MetadataResponse) -> dict[str | None, int]:
+    return {each.name: each.error_code for each in response.topics}
+
+
+async def ask_all(clients: Sequence[Client], request: MetadataRequest) -> list[dict[str | None, int]]:
+    """All at once."""
+    answers: list[dict[str | None, int]] = []
+
+    async def ask(client: Client) -> None:
+        answers.append(codes(await client.ask(request, LAST)))
+
+    async with trio.open_nursery() as nursery:
+        for client in clients:
+            nursery.start_soon(ask, client)
+    return answers
+
+
+@pytest.mark.parametrize("version", range(13))
+async def test_a_missing_topic_is_made(version: int) -> None:
+    """In every version, v0 to v3 without a flag: the controller is asked, and the client told to come again."""
+    creations = Creations()
+    answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("new", "there"), version)
+    assert codes(answer) == {"there": 0, "new": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert [each.topic_id for each in answer.topics if each.name == "new"] == [bytes(16)]
+    assert creations.names == [["new"]]
+
+
+async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
+    """By CreateTopics, in its newest version, with the node's defaults, under the client's name, and without waiting; the policy
+    can tell that Metadata was used.
+    """
+    creations = Creations()
+    await client_of(ruling_node(CLUSTER), creations, principal="User:alice").ask(wanting("new"), 1)
+    ((context, request),) = creations.calls
+    assert (context.api_key, context.api_version, context.client_api_version) == (ApiKey.CREATE_TOPICS, 7, 7)
+    assert (context.principal, context.client_host, context.client_id) == ("User:alice", "10.0.0.9", "tests")
+    assert context.policy_api == "Metadata"
+    assert (request.timeout_ms, request.validate_only) == (0, False)
+    assert [(each.num_partitions, each.replication_factor, each.configs) for each in request.topics] == [(-1, -1, [])]
+
+
+@pytest.mark.parametrize(
+    ("answered", "told"),
+    [
+        (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.LEADER_NOT_AVAILABLE),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.LEADER_NOT_AVAILABLE),
+        (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (ErrorCode.INVALID_PARTITIONS, ErrorCode.INVALID_PARTITIONS),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+async def test_what_the_client_is_told(answered: ErrorCode, told: ErrorCode) -> None:
+    """What is on its way is LEADER_NOT_AVAILABLE; a refusal reaches the client as it is."""
+    answer = await client_of(ruling_node(CLUSTER), Creations(lambda _name: answered)).ask(wanting("new"), LAST)
+    assert codes(answer) == {"new": told}
+
+
+async def test_each_topic_has_its_own_outcome() -> None:
+    """A refused topic does not stop its neighbours, nor does an illegal name, which the controller never sees."""
+    creations = Creations(lambda name: ErrorCode.POLICY_VIOLATION if name == "b" else ErrorCode.NONE)
+    answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("a", "bad!", "b", "there", "a"), LAST)
+    assert codes(answer) == {
+        "there": 0,
+        "a": ErrorCode.LEADER_NOT_AVAILABLE,
+        "bad!": ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "b": ErrorCode.POLICY_VIOLATION,
+    }
+    assert creations.names == [["a", "b"]]
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+async def test_not_where_the_client_says_no(version: int) -> None:
+    """From v4 on the client's flag decides."""
+    creations = Creations()
+    request = wanting("new")
+    request.allow_auto_topic_creation = False
+    answer = client_of(ruling_node(CLUSTER), creations).ask_at_once(request, version)
+    assert codes(answer) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert creations.calls == []
+
+
+async def test_no_controller_is_no_creation() -> None:
+    """Where nobody can be asked the topic is unknown, so that the client asks again; not an error of its request."""
+    node = node_with(CLUSTER)
+    creations = Creations()
+    assert codes(await client_of(node, creations).ask(wanting("new"), LAST)) == {
+        "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    }
+    assert creations.calls == []
+
+
+async def test_one_creation_for_all_who_ask() -> None:
+    """No thundering herd: who asks for a topic that is being made waits for that outcome."""
+    node, creations = ruling_node(CLUSTER), Creations(lambda _name: ErrorCode.POLICY_VIOLATION)
+    creations.gate = trio.Event()
+    async with trio.open_nursery() as nursery:
+
+        async def ask() -> None:
+            answers = await ask_all([client_of(node, creations) for _ in range(50)], wanting("new"))
+            assert answers == [{"new": ErrorCode.POLICY_VIOLATION}] * 50
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        creations.gate.set()
+    assert creations.names == [["new"]]
+
+
+async def test_only_what_nobody_makes_is_asked_for() -> None:
+    """Two requests that overlap: each topic is made once, and each request waits for both outcomes."""
+    node, creations = ruling_node(CLUSTER), Creations()
+    creations.gate = trio.Event()
+    found: list[dict[str | None, int]] = []
+
+    async def ask(*names: str) -> None:
+        found.append(codes(await client_of(node, creations).ask(wanting(*names), LAST)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, "a", "b")
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(ask, "b", "c")
+        await trio.testing.wait_all_tasks_blocked()
+        creations.gate.set()
+    assert creations.names == [["a", "b"], ["c"]]
+    on_its_way = ErrorCode.LEADER_NOT_AVAILABLE
+    assert sorted(map(sorted, found)) == [["a", "b"], ["b", "c"]]
+    assert all(code == on_its_way for each in found for code in each.values())
+
+
+async def test_principals_do_not_share() -> None:
+    """The policy may allow one what it refuses another: each principal's creation is his own."""
+    node, creations = ruling_node(CLUSTER), Creations()
+    creations.gate = trio.Event()
+    clients = [client_of(node, creations, principal) for principal in ("User:alice", "User:bob", "User:alice")]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask_all, clients, wanting("new"))
+        await trio.testing.wait_all_tasks_blocked()
+        creations.gate.set()
+    assert sorted(str(context.principal) for context, _ in creations.calls) == ["User:alice", "User:bob"]
+
+
+async def test_another_asks_when_the_first_went_away() -> None:
+    """A client that disconnects takes his request with him, and those who waited for it ask themselves."""
+    node, creations = ruling_node(CLUSTER), Creations()
+    creations.gate = trio.Event()
+    async with trio.open_nursery() as nursery:
+
+        async def ask_and_go(task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+            with trio.CancelScope() as scope:
+                task_status.started(scope)
+                await client_of(node, creations).ask(wanting("new"), LAST)
+
+        first = await nursery.start(ask_and_go)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(ask_all, [client_of(node, creations) for _ in range(3)], wanting("new"))
+        await trio.testing.wait_all_tasks_blocked()
+        first.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+        assert creations.names == [["new"], ["new"]]
+        creations.gate.set()
+
+
+async def test_nothing_is_left_behind() -> None:
+    """A refusal of the whole request becomes each topic's, and the next one who asks is asked for anew."""
+    node = ruling_node(CLUSTER)
+
+    class Refusing(Creations):
+        async def handle(
+            self, _node: Node, context: RequestContext, request: CreateTopicsRequest
+        ) -> CreateTopicsResponse:
+            self.calls.append((context, request))
+            raise Refusal(ErrorCode.NOT_CONTROLLER)
+
+    creations = Refusing()
+    for _ in range(2):
+        answer = await client_of(node, creations).ask(wanting("new"), LAST)
+        assert codes(answer) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert len(creations.calls) == 2
+
+
+async def test_patience_ends(autojump_clock: trio.testing.MockClock) -> None:
+    """A controller that does not answer keeps the client only for a while."""
+    del autojump_clock
+    creations = Creations()
+    creations.gate = trio.Event()
+    started = trio.current_time()
+    answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("new"), LAST)
+    assert codes(answer) == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert trio.current_time() - started == pytest.approx(PATIENCE_SECONDS)
+
+
+async def test_what_was_made_meanwhile_is_told_next_time() -> None:
+    """The other topics are told as they are when the answer is made, the new one by its code: the client comes again."""
+    node, creations = ruling_node(CLUSTER), Creations()
+    creations.gate = trio.Event()
+    found: list[MetadataResponse] = []
+
+    async def ask() -> None:
+        found.append(await client_of(node, creations).ask(wanting("new", "there"), LAST))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        moved = msgspec.structs.replace(CLUSTER.topics["there"], partitions=(led(1), led(1)))
+        see(node, CLUSTER.with_topics([moved, topic("new", led(1))]))
+        creations.gate.set()
+    assert codes(found[0]) == {"there": 0, "new": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert [len(each.partitions) for each in found[0].topics] == [2, 0]
+
+
+async def test_the_presets_of_internal_topics() -> None:
+    """Kafka's own topics are made with what the node's configuration says of them, compacted."""
+    settings = {
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "6",
+        "transaction.state.log.replication.factor": "2",
+        "transaction.state.log.min.isr": "1",
+    }
+    creations = Creations()
+    request = wanting("__consumer_offsets", "__transaction_state")
+    await client_of(ruling_node(CLUSTER, settings), creations).ask(request, LAST)
+    offsets, transactions = creations.calls[0][1].topics
+    assert (offsets.num_partitions, offsets.replication_factor) == (4, 1)
+    assert {each.name: each.value for each in offsets.configs} == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+    assert (transactions.num_partitions, transactions.replication_factor) == (6, 2)
+    assert {each.name: each.value for each in transactions.configs} == {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    }
