@@ -28,6 +28,9 @@ CONTROLLER_APIS = frozenset(
 AlterConfigs and IncrementalAlterConfigs go there too, but by their own handlers: part of each is judged by the node that was asked.
 """
 
+FORWARDABLE_APIS = CONTROLLER_APIS | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
+"""What a real broker may send in an Envelope."""
+
 
 class Route(msgspec.Struct, frozen=True):
     """One API as this node answers it."""

@@ -16,7 +16,7 @@ from ..context import RequestContext
 from ..error_answers import error_codes
 from ..errors import Refusal
 from ..forwarding import ControllerNode
-from ..route import CONTROLLER_APIS, Route
+from ..route import FORWARDABLE_APIS, Route
 from ..security.principal import principal_from_envelope
 
 FRAME_SIZE_BYTES = 4
@@ -68,7 +68,7 @@ def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host
 
 def _route(ctx: RequestContext) -> Route:
     route = ctx.caller.routes.get(ctx.api_key)
-    if route is None or ctx.api_key not in CONTROLLER_APIS:
+    if route is None or ctx.api_key not in FORWARDABLE_APIS:
         raise Refusal(ErrorCode.INVALID_REQUEST)
     return route
 

@@ -1,6 +1,7 @@
 """From a node's configuration to what its listeners ask of those who connect, and to who the node is among its peers."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from ..config.listeners import Listener as ConfiguredListener
 from ..config.node_config import NodeConfig
@@ -56,8 +57,7 @@ def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str
                 f"listener.name.{listener.name.lower()}.plain.sasl.jaas.config is missing: "
                 f"the listener {listener.name} authenticates by {PLAIN} and has nobody to let in."
             )
-        users = jaas.users
-        mechanisms[name] = lambda users=users: PlainExchange(users)
+        mechanisms[name] = partial(PlainExchange, jaas.users)
     return mechanisms
 
 

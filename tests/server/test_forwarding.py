@@ -19,11 +19,6 @@ from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, Forwarder
 from minicontroller.controller.peer import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.alter_configs import (
-    AlterConfigsRequest,
-    AlterConfigsResource,
-    AlterConfigsResponse,
-)
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -96,7 +91,6 @@ async def pair(
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: far_handler or recorder.create,
         ApiKey.DELETE_TOPICS: recorder.delete,
-        ApiKey.ALTER_CONFIGS: far_handler or recorder.create,
     }
     near_node = TinyNode()
     near_handlers = {**far_handlers, ApiKey.CREATE_TOPICS: near_handler or recorder.create}
@@ -363,14 +357,13 @@ async def test_who_loses_the_election_meanwhile_forwards() -> None:
 
 
 async def test_forwarding_can_be_off() -> None:
-    """`controller.forwarding.enable=false`: plain NOT_CONTROLLER for every topic and resource, as Kafka says it."""
+    """`controller.forwarding.enable=false`: plain NOT_CONTROLLER for every topic, with the empty text that Kafka sends."""
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.near.node.forwarder = None
         created = await client.ask(4, CREATE, CreateTopicsResponse)
         assert [(topic.error_code, topic.error_message) for topic in created.topics] == [(41, ""), (41, "")]
-        resource = AlterConfigsResource(resource_type=2, resource_name="t")
-        altered = await client.ask(1, AlterConfigsRequest(resources=[resource]), AlterConfigsResponse)
-        assert [(r.error_code, r.resource_type, r.resource_name) for r in altered.responses] == [(41, 2, "t")]
+        deleted = await client.ask(5, DeleteTopicsRequest(topic_names=["t"]), DeleteTopicsResponse)
+        assert [(r.name, r.error_code, r.error_message) for r in deleted.responses] == [("t", 41, None)]
 
 
 # ------------------------------------------------------------------ forgery

@@ -1,0 +1,211 @@
+"""The way to another node: many requests on one connection, and what is known when it breaks."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock
+
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.peer import RECONNECT_BACKOFF_SECONDS, PeerConnection, PeerUnavailable, PlainCredentials
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
+
+NODE = PlainCredentials("node", "node-secret")
+
+
+def create(name: str) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=[CreatableTopic(name=name)])
+
+
+class Gates:
+    """Each topic's creation waits for the topic's own gate."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, trio.Event] = {}
+
+    async def create(self, _node: TinyNode, _ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        name = request.topics[0].name
+        self.events[name] = trio.Event()
+        await self.events[name].wait()
+        return CreateTopicsResponse(topics=[CreatableTopicResult(name=name)])
+
+
+@asynccontextmanager
+async def connected(
+    *, gates: Gates | None = None, credentials: PlainCredentials | None = NODE
+) -> AsyncIterator[tuple[Served, PeerConnection]]:
+    handlers = TINY_HANDLERS if gates is None else {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: gates.create}
+    async with serving(handlers=handlers, listeners=[CLIENTS, NODES]) as served, trio.open_nursery() as nursery:
+        listener = CLIENTS if credentials is None else NODES
+        port = served.server.ports[listener.name]
+        yield served, PeerConnection(nursery, "127.0.0.1", port, client_id="7", credentials=credentials)
+        nursery.cancel_scope.cancel()
+
+
+async def ask_metadata(peer: PeerConnection, name: str) -> str | None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+    answer = await peer.request(ApiKey.METADATA, 12, request)
+    assert isinstance(answer, MetadataResponse)
+    return answer.topics[0].name
+
+
+@pytest.mark.parametrize("credentials", [NODE, None])
+async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: PlainCredentials | None) -> None:
+    """Nothing before the first request; SASL first where there are credentials, no ApiVersions; the client id is the node's."""
+    async with connected(credentials=credentials) as (served, peer):
+        assert not served.server.connections
+        assert await ask_metadata(peer, "t") == "t"
+        assert served.node.seen[0].client_id == "7"
+        assert served.node.seen[0].from_peer is (credentials is not None)
+        assert await ask_metadata(peer, "u") == "u"
+        assert len(served.server.connections) == 1
+
+
+async def test_answers_find_their_askers_in_any_order() -> None:
+    """Many in flight, answered backwards, each to whom it belongs."""
+    gates = Gates()
+    names = [f"t{number}" for number in range(50)]
+    answers: dict[str, str] = {}
+    async with connected(gates=gates) as (served, peer):
+
+        async def ask(name: str) -> None:
+            answer = await peer.request(ApiKey.CREATE_TOPICS, 7, create(name))
+            assert isinstance(answer, CreateTopicsResponse)
+            answers[name] = answer.topics[0].name
+
+        async with trio.open_nursery() as nursery:
+            for name in names:
+                nursery.start_soon(ask, name)
+            await until(lambda: len(gates.events) == len(names))
+            for name in reversed(names):
+                gates.events[name].set()
+        assert answers == {name: name for name in names}
+        assert len(served.server.connections) == 1
+
+
+async def test_who_gives_up_waiting_disturbs_nobody() -> None:
+    """A cancelled request's late answer is dropped; the connection goes on."""
+    gates = Gates()
+    async with connected(gates=gates) as (_, peer):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(peer.request, ApiKey.CREATE_TOPICS, 7, create("abandoned"))
+            await until(lambda: "abandoned" in gates.events)
+            nursery.cancel_scope.cancel()
+        gates.events["abandoned"].set()
+        assert await ask_metadata(peer, "t") == "t"
+
+
+async def test_a_large_request_is_not_cut_by_its_askers_end() -> None:
+    """Half of a request in the kernel, and its asker cancelled: the rest follows all the same, and the stream stays whole."""
+    gates = Gates()
+    async with connected(gates=gates) as (_, peer):
+        large = CreateTopicsRequest(topics=[CreatableTopic(name=f"{number:030000}") for number in range(1000)])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(peer.request, ApiKey.CREATE_TOPICS, 7, large)
+            while peer._link is None or peer._link.outbox.queued_bytes == 0:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        with trio.fail_after(30):
+            assert await ask_metadata(peer, "t") == "t"
+
+
+async def test_a_connection_that_breaks_leaves_its_requests_in_doubt() -> None:
+    """Sent and not answered: nobody knows. The next request makes a new connection."""
+    gates = Gates()
+    async with connected(gates=gates) as (served, peer):
+
+        async def cut() -> None:
+            await until(lambda: "t" in gates.events)
+            for connection in list(served.server.connections):
+                connection.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cut)
+            with pytest.raises(PeerUnavailable) as caught:
+                await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"))
+        assert caught.value.in_doubt
+        assert await ask_metadata(peer, "t") == "t"
+
+
+async def test_closing_tells_who_waits() -> None:
+    """`close` ends every wait, in doubt."""
+    gates = Gates()
+    async with connected(gates=gates) as (_, peer), trio.open_nursery() as nursery:
+
+        async def close() -> None:
+            await until(lambda: "t" in gates.events)
+            peer.close()
+
+        nursery.start_soon(close)
+        with pytest.raises(PeerUnavailable, match="closed from this end") as caught:
+            await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"))
+        assert caught.value.in_doubt
+
+
+async def test_a_node_that_is_not_there_has_got_nothing(autojump_clock: MockClock) -> None:
+    """Connection refused is no doubt; attempts are a tenth of a second apart; and it connects once the node is there."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    await listener.aclose()
+    async with trio.open_nursery() as nursery:
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7")
+        began = trio.current_time()
+        for _ in range(4):
+            with pytest.raises(PeerUnavailable, match="cannot reach") as caught:
+                await ask_metadata(peer, "t")
+            assert not caught.value.in_doubt
+        assert trio.current_time() - began == pytest.approx(3 * RECONNECT_BACKOFF_SECONDS)
+        async with serving(listeners=[msgspec.structs.replace(CLIENTS, port=port)]):
+            assert await ask_metadata(peer, "t") == "t"
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [(b"\0\0\0\x05\0\0\0\1\xff", True), (b"\xff\xff\xff\xff", True), (b"", True)],
+    ids=["no such answer", "no frame", "nothing"],
+)
+async def test_a_peer_that_talks_nonsense_is_unavailable(answer: bytes, doubt: bool) -> None:
+    """Whatever comes back instead of the answer, the asker learns that nobody knows, and nothing hangs."""
+
+    async def babble(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(answer)
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, babble, 0)
+        port = listeners[0].socket.getsockname()[1]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7")
+        with trio.fail_after(5), pytest.raises(PeerUnavailable) as caught:
+            await ask_metadata(peer, "t")
+        assert caught.value.in_doubt is doubt
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("credentials", [PlainCredentials("node", "wrong"), PlainCredentials("nobody", "wrong")])
+async def test_a_refused_login_is_not_in_doubt(credentials: PlainCredentials, autojump_clock: MockClock) -> None:
+    """Nothing was sent before the peer knew us; the password is in no text."""
+    async with connected(credentials=credentials) as (served, peer):
+        with pytest.raises(PeerUnavailable, match="does not accept us as") as caught:
+            await ask_metadata(peer, "t")
+        assert not caught.value.in_doubt
+        assert "wrong" not in str(caught.value) + repr(credentials)
+        assert served.node.seen == []
+
+
+def test_correlation_ids_and_versions_are_those_of_the_wire() -> None:
+    """Requests between nodes carry header version 2: the newest versions of all APIs of the controller are flexible."""
+    for key in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.ALTER_CONFIGS):
+        api = registry.api(key)
+        assert api.request_header_version(api.max_version) == 2
