@@ -15,6 +15,7 @@ READY_SECONDS: Final = 90.0
 SETTLED_SECONDS: Final = 600.0  # Kafka on ZooKeeper deletes some forty topics a second
 POLL_SECONDS: Final = 0.01
 BATCH: Final = 100
+REPLICAS_A_REQUEST: Final = 900  # of untimed creations: Kafka makes some two hundred a second, and a request times out
 TOPIC_ALREADY_EXISTS: Final = 36
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 
@@ -96,7 +97,7 @@ class Cluster:
 
     def create(self, names: Sequence[str], *, partitions: int, replication_factor: int) -> None:
         """Untimed: creates in batches and waits until every node shows every partition led."""
-        for batch in batches(names):
+        for batch in batches(names, REPLICAS_A_REQUEST // (partitions * replication_factor)):
             frame = messages.create_topics(batch, partitions=partitions, replication_factor=replication_factor)
             messages.check_created(self.at_controller.call(frame))
             self.wait_led(messages.metadata(batch), len(batch), partitions)
@@ -140,5 +141,5 @@ def gone(answer: bytes) -> bool:
     return all(topic.error_code == UNKNOWN_TOPIC_OR_PARTITION for topic in messages.read_metadata(answer).topics)
 
 
-def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + BATCH] for start in range(0, len(names), BATCH))
+def batches(names: Sequence[str], size: int = BATCH) -> Iterator[Sequence[str]]:
+    return (names[start : start + size] for start in range(0, len(names), size))

@@ -6,15 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Final, Self
-
-from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from kazoo.protocol.states import WatchedEvent  # type: ignore[import-untyped]
+from typing import Any, Final, Self
 
 from . import memory, messages
 from .cluster import ask_nodes
 from .driver import Connection, DriverError
-from .peers.base import Address, CannotRunError, System
+from .kazoo_client import connected
+from .peers.base import Address, CannotRunError
 from .works import PARTITIONS, REPLICAS, Bench, Figures
 
 START_SECONDS: Final = 90.0
@@ -75,11 +73,12 @@ def failover(bench: Bench, signum: signal.Signals) -> Figures:
     def attempt() -> None:
         _create(addresses, bench.names(1)[0], replicas=SURVIVORS, forwards=system.forwards)
 
-    with _ControllerWatch(system) as watch, _Stream(attempt) as stream:
+    with connected(system.zookeeper()) as client, _Stream(attempt) as stream:
+        departure = _Departure(client)
         stream.wait_success_after(perf_counter() + STEADY_SECONDS)
         told = perf_counter()
         process.send(signum)
-        left = watch.wait()
+        left = departure.wait()
         stream.wait_success_after(left)
         stream.wait_success_after(perf_counter() + STEADY_SECONDS)
     pause_begin, pause_end = stream.longest_pause(told)
@@ -133,29 +132,20 @@ class _Stream:
                 self._successes.append(perf_counter())
 
 
-class _ControllerWatch:
-    """Tells when the controller's znode went: when it resigned, or when its session expired."""
+class _Departure:
+    """The moment in which the controller's znode went: it resigned, or its session expired."""
 
-    def __init__(self, system: System) -> None:
-        self._client = KazooClient(hosts=system.zookeeper())
+    def __init__(self, client: Any) -> None:
         self._gone = threading.Event()
         self._moment = 0.0
-
-    def __enter__(self) -> Self:
-        self._client.start()
-        self._client.get("/controller", watch=self._changed)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._client.stop()
-        self._client.close()
+        client.get("/controller", watch=self._changed)
 
     def wait(self) -> float:
         if not self._gone.wait(FAILOVER_SECONDS):
             raise DriverError(f"the controller's znode was still there after {FAILOVER_SECONDS:.0f} s")
         return self._moment
 
-    def _changed(self, _event: WatchedEvent) -> None:
+    def _changed(self, _event: object) -> None:
         self._moment = perf_counter()
         self._gone.set()
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from . import lifetimes, works
+from . import lifetimes, store_floor, works
 from .peers import System
-from .works import REPLICAS, Bench, Figures
+from .peers.floor import BareZooKeeper, Floor
+from .works import Bench, Figures
 
 MEMORY: Final = "minicontroller-memory"
 ZOOKEEPER: Final = "minicontroller-zookeeper"
@@ -38,12 +39,16 @@ class Goal:
     peer_figure: str | None = None  # where the peer is held to another of its figures
 
 
-def _anyone(_system: type[System]) -> bool:
-    return True
-
-
 def _speaks_kafka(system: type[System]) -> bool:
     return system.speaks_kafka
+
+
+def _bare_socket(system: type[System]) -> bool:
+    return system.speaks_kafka or system is Floor
+
+
+def _bare_store(system: type[System]) -> bool:
+    return system is BareZooKeeper
 
 
 def _forwards(system: type[System]) -> bool:
@@ -76,21 +81,23 @@ def _rate(title: str) -> dict[str, Figure]:
     return {"rate": Figure(title, "/s"), "p50": Figure(f"{title}: median latency", "ms", less=True)}
 
 
-def _hold(bench: Bench, *, topics: int, partitions: int) -> None:
+def _hold(bench: Bench, *, topics: int, partitions: int, replicas: int) -> None:
     """Once for each system: these topics are all that it has."""
     if bench.system.speaks_kafka and not bench.holds_topics:
-        bench.cluster.create(bench.names(topics), partitions=partitions, replication_factor=REPLICAS)
+        bench.cluster.create(bench.names(topics), partitions=partitions, replication_factor=replicas)
         bench.holds_topics = True
 
 
-def _all_topics(title: str, stage: str, goals: tuple[Goal, ...], *, topics: int, partitions: int) -> Line:
+def _all_topics(
+    title: str, stage: str, goals: tuple[Goal, ...], *, topics: int, partitions: int, replicas: int
+) -> Line:
     return Line(
-        run=functools.partial(works.metadata_of_all, topics=topics, partitions=partitions),
-        prepare=functools.partial(_hold, topics=topics, partitions=partitions),
+        run=functools.partial(works.metadata_of_all, topics=topics, partitions=partitions, replicas=replicas),
+        prepare=functools.partial(_hold, topics=topics, partitions=partitions, replicas=replicas),
         figures=_rate(title),
         stage=stage,
         goals=goals,
-        suits=_anyone,
+        suits=_bare_socket,
         warm=True,
     )
 
@@ -163,7 +170,7 @@ LINES: Final[dict[str, Line]] = {
         stage="steady",
         warm=True,
         goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
-        suits=_anyone,
+        suits=_bare_socket,
     ),
     "metadata-16": Line(
         run=works.metadata_side_by_side,
@@ -171,7 +178,18 @@ LINES: Final[dict[str, Line]] = {
         stage="steady",
         warm=True,
         goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
-        suits=_anyone,
+        suits=_bare_socket,
+    ),
+    "store-floor": Line(
+        run=store_floor.commits,
+        figures={
+            "one": Figure("a bare ZooKeeper: commits of a topic of 1 partition, one by one", "/s"),
+            "flying": Figure("a bare ZooKeeper: commits of a topic of 1 partition, 16 in flight", "/s"),
+            "batches": Figure("a bare ZooKeeper: topics of 3 partitions, in commits of 100", "/s"),
+        },
+        stage="steady",
+        suits=_bare_store,
+        warm=True,
     ),
     "memory": Line(
         run=lifetimes.memory_of_topics,
@@ -186,13 +204,16 @@ LINES: Final[dict[str, Line]] = {
         goals=(Goal("rss-start", ZOOKEEPER, 20, KAFKA), Goal("rss-topics", ZOOKEEPER, 20, KAFKA)),
         rounds=1,
     ),
-    "metadata-1000": _all_topics("Metadata of 1,000 topics x 3 x 3", "large", (), topics=1000, partitions=3),
+    "metadata-1000": _all_topics(
+        "Metadata of 1,000 topics x 3 x 3", "large", (), topics=1000, partitions=3, replicas=3
+    ),
     "metadata-10000": _all_topics(
-        "Metadata of 10,000 partitions (1,000 topics x 10 x 3)",
+        "Metadata of 10,000 partitions (1,000 topics x 10)",
         "huge",
         (Goal("rate", ZOOKEEPER, 5, KAFKA),),
         topics=1000,
         partitions=10,
+        replicas=1,
     ),
     "start": Line(
         run=lifetimes.start_to_first_topic,

@@ -136,12 +136,12 @@ def metadata_side_by_side(bench: Bench) -> Figures:
     return _ask_one_topic(bench, CONNECTIONS)
 
 
-def metadata_of_all(bench: Bench, *, topics: int, partitions: int) -> Figures:
+def metadata_of_all(bench: Bench, *, topics: int, partitions: int, replicas: int) -> Figures:
     """Asks for all topics, of which there are that many and no others."""
     if bench.system.speaks_kafka:
         frames = numbered(messages.metadata(None), bench.budget.reads)
     else:
-        frames = floor_frames(answer_bytes(topics, partitions), bench.budget.reads)
+        frames = floor_frames(answer_bytes(topics, partitions, replicas), bench.budget.reads)
     with opened(bench, 1) as connections:
         timed = _run(bench, connections, frames)
     if bench.system.speaks_kafka:
@@ -154,9 +154,9 @@ def floor_frames(size: int, count: int) -> list[bytes]:
     return [FLOOR_FRAME.pack(FLOOR_FRAME.size - 4, size, 0, 0)] * count
 
 
-def answer_bytes(topics: int, partitions: int) -> int:
+def answer_bytes(topics: int, partitions: int, replicas: int) -> int:
     """About the size of a Metadata answer: 40 bytes a topic, 18 a partition and 8 a replica (in two lists)."""
-    return 120 + topics * (40 + partitions * (18 + 8 * REPLICAS))
+    return 120 + topics * (40 + partitions * (18 + 8 * replicas))
 
 
 @contextlib.contextmanager

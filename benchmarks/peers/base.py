@@ -77,7 +77,6 @@ class System(ABC):
     speaks_kafka: ClassVar[bool] = True
     forwards: ClassVar[bool] = False  # any node takes a write
     separate_processes: ClassVar[bool] = False  # one process a node, so that one of them can be killed
-    durable: ClassVar[bool] = False  # it has a store outside its processes, or on disk
 
     def __init__(self) -> None:
         self.addresses: list[Address] = []

@@ -1,15 +1,18 @@
-"""What the socket alone costs in Python: `trio_floor.py` as a process. Context for the figures, not a competitor."""
+"""What lies below minicontroller: a bare socket and a bare ZooKeeper. Context for the figures, not competitors."""
 
 import sys
 from pathlib import Path
 
 from .base import Process, System, wait_for_ready_line
+from .java import WithZooKeeper
 
 READY_SECONDS = 10.0
 PROGRAM = Path(__file__).parent / "trio_floor.py"
 
 
 class Floor(System):
+    """A trio server that answers as many bytes: what the socket alone costs in Python."""
+
     name = "floor"
     title = "floor: a bare trio server"
     speaks_kafka = False
@@ -24,3 +27,15 @@ class Floor(System):
         process = Process([sys.executable, str(PROGRAM)], log=log)
         self.nodes[0] = process
         self.addresses = wait_for_ready_line(process, READY_SECONDS)
+
+
+class BareZooKeeper(WithZooKeeper):
+    """Nothing but the ZooKeeper server: what storing alone costs, by way of kazoo."""
+
+    name = "zookeeper"
+    title = "floor: a bare ZooKeeper"
+    speaks_kafka = False
+    chroot = ""
+
+    def start(self) -> None:
+        """It runs since it was prepared."""

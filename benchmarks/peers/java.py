@@ -3,9 +3,9 @@
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from .base import CACHE, HOST, CannotRunError, Process, free_ports, wait_for_port
+from .base import CACHE, HOST, CannotRunError, Process, System, free_ports, wait_for_port
 
 KAFKA_WITH_ZOOKEEPER: Final = "3.9.1"  # the last line that runs on ZooKeeper
 KAFKA_WITH_KRAFT: Final = "4.1.1"
@@ -75,3 +75,34 @@ class ZooKeeper:
 
     def stop(self) -> None:
         self.process.stop()
+
+
+class WithZooKeeper(System):
+    """A system on a ZooKeeper server that is its own and lives as long as it does, over all its starts."""
+
+    chroot: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._zookeeper: ZooKeeper | None = None
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return missing_java()
+
+    def prepare(self) -> None:
+        jars(KAFKA_WITH_ZOOKEEPER)
+        self._zookeeper = ZooKeeper(self.folder)
+
+    def close(self) -> None:
+        self.stop()
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
+            self._zookeeper = None
+        super().close()
+
+    def zookeeper(self) -> str | None:
+        return None if self._zookeeper is None else f"{self._zookeeper.connect}{self.chroot}"
+
+    def zookeeper_pid(self) -> int | None:
+        return None if self._zookeeper is None else self._zookeeper.process.pid

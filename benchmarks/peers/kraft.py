@@ -24,7 +24,6 @@ class KRaft(System):
     name = "kraft"
     title = f"Kafka {KAFKA_WITH_KRAFT}, KRaft"
     forwards = True
-    durable = True
 
     @classmethod
     def missing(cls) -> str | None:

@@ -3,7 +3,7 @@
 import sys
 
 from .base import HOST, Process, System, free_ports, wait_for_ready_line
-from .java import KAFKA_WITH_ZOOKEEPER, ZooKeeper, jars, missing_java
+from .java import WithZooKeeper
 
 READY_SECONDS = 30.0
 SESSION_MS = 6000
@@ -44,53 +44,25 @@ class OnMemory(System):
         return "memory"
 
 
-class _WithZooKeeper(System):
-    """A ZooKeeper server of the same jars and options as the peer's."""
-
-    forwards = True
-    durable = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._zookeeper: ZooKeeper | None = None
-
-    @classmethod
-    def missing(cls) -> str | None:
-        return missing_java()
-
-    def prepare(self) -> None:
-        jars(KAFKA_WITH_ZOOKEEPER)
-        self._zookeeper = ZooKeeper(self.folder)
-
-    def close(self) -> None:
-        self.stop()
-        if self._zookeeper is not None:
-            self._zookeeper.stop()
-            self._zookeeper = None
-        super().close()
-
-    def zookeeper(self) -> str | None:
-        return None if self._zookeeper is None else f"{self._zookeeper.connect}/minicontroller"
-
-    def zookeeper_pid(self) -> int | None:
-        return None if self._zookeeper is None else self._zookeeper.process.pid
-
-
-class OnZooKeeper(_WithZooKeeper, OnMemory):
+class OnZooKeeper(WithZooKeeper, OnMemory):
     """`minicontroller up` on a ZooKeeper."""
 
     name = "minicontroller-zookeeper"
     title = "minicontroller on ZooKeeper"
+    forwards = True
+    chroot = "/minicontroller"
 
     def store(self) -> str:
         return f"zookeeper://{self.zookeeper()}"
 
 
-class Processes(_WithZooKeeper):
+class Processes(WithZooKeeper):
     """Three times `minicontroller serve`, as one runs it where it must survive."""
 
     name = "minicontroller-processes"
     title = "minicontroller on ZooKeeper, three processes"
+    forwards = True
+    chroot = "/minicontroller"
     separate_processes = True
 
     def prepare(self) -> None:

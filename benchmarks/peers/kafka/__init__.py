@@ -1,7 +1,7 @@
 """A real Kafka in ZooKeeper mode: three brokers, a process each, and a ZooKeeper of their own."""
 
-from ..base import HOST, Process, System, free_ports
-from ..java import KAFKA_WITH_ZOOKEEPER, ZooKeeper, jars, java, missing_java
+from ..base import HOST, Process, free_ports
+from ..java import KAFKA_WITH_ZOOKEEPER, WithZooKeeper, java
 
 # Kafka's defaults except: one data folder each, small internal topics, the session of 6 s that the failover lines are
 # about (Kafka's default until 2.5; 18 s since), and no topic made by a mere question.
@@ -19,23 +19,14 @@ offsets.topic.num.partitions=4
 SESSION_MS = 6000
 
 
-class Kafka(System):
+class Kafka(WithZooKeeper):
     name = "kafka"
     title = f"Kafka {KAFKA_WITH_ZOOKEEPER} on ZooKeeper"
     separate_processes = True
-    durable = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._zookeeper: ZooKeeper | None = None
-
-    @classmethod
-    def missing(cls) -> str | None:
-        return missing_java()
+    chroot = "/kafka"
 
     def prepare(self) -> None:
-        jars(KAFKA_WITH_ZOOKEEPER)
-        self._zookeeper = ZooKeeper(self.folder)
+        super().prepare()
         self.addresses = [(HOST, port) for port in free_ports(3)]
 
     def start(self) -> None:
@@ -59,16 +50,3 @@ class Kafka(System):
         )
         command = java(KAFKA_WITH_ZOOKEEPER, "kafka.Kafka", str(properties), heap="512m", folder=home)
         self.nodes[node_id] = Process(command, log=home / "log.txt")
-
-    def close(self) -> None:
-        self.stop()
-        if self._zookeeper is not None:
-            self._zookeeper.stop()
-            self._zookeeper = None
-        super().close()
-
-    def zookeeper(self) -> str | None:
-        return None if self._zookeeper is None else f"{self._zookeeper.connect}/kafka"
-
-    def zookeeper_pid(self) -> int | None:
-        return None if self._zookeeper is None else self._zookeeper.process.pid
