@@ -59,9 +59,11 @@ class RunningNode:
     bootstrap: str
     """host:port of the listener for clients."""
     stopping: trio.Event = field(default_factory=trio.Event)
+    hands_over: bool = True
 
-    def stop(self) -> None:
-        """Begin to stop; `run_node` returns when it is done."""
+    def stop(self, *, hand_over: bool) -> None:
+        """Begin to stop; `run_node` returns when it is done. `hand_over`: other nodes stay, and take over the leaderships."""
+        self.hands_over = hand_over
         self.stopping.set()
 
     async def wait_ready(self, broker_ids: frozenset[int]) -> None:
@@ -124,7 +126,8 @@ async def run_node(
         task_status.started(running)
         await running.stopping.wait()
 
-        await hand_over(node, links)
+        if running.hands_over:
+            await hand_over(node, links)
         candidacy.withdraw()
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:

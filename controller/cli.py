@@ -2,12 +2,13 @@
 
 import logging
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import click
 
 from .. import __version__
-from ..policies.loading import PolicyLoadError
+from ..policies.faults import PolicyLoadError
 from ..protocol import describe
 from .errors import ConfigurationError
 
@@ -22,9 +23,13 @@ def main() -> None:
 
 @main.command()
 @click.option("--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Nodes; ids count from 1.")
-@click.option("--port", default=9092, show_default=True, type=click.IntRange(0, 65535), help="Of node 1; 0 for free ports.")
+@click.option(
+    "--port", default=9092, show_default=True, type=click.IntRange(0, 65535), help="Of node 1; 0 for free ports."
+)
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A configuration key of every node; repeatable.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A configuration key of every node; repeatable."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
 def up(brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool) -> None:
     """A cluster in one process. Ctrl-C ends it."""
@@ -35,7 +40,9 @@ def up(brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: 
 
 @main.command()
 @click.option("--config", "file", required=True, type=click.Path(path_type=Path), help="Properties in Kafka's format.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Goes before what the file says; repeatable.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Goes before what the file says; repeatable."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
 def serve(file: Path, settings: tuple[str, ...], verbose: bool) -> None:
     """One node of a cluster on ZooKeeper."""
@@ -61,7 +68,14 @@ def apis() -> None:
 
     table = Table("key", "API", "versions", "flexible from")
     for row in describe.apis():
-        table.add_row(*map(str, row))
+        table.add_row(
+            *(
+                str(row.key),
+                row.name,
+                f"{row.min_version}-{row.max_version}",
+                "" if row.flexible_from is None else str(row.flexible_from),
+            )
+        )
     Console().print(table)
 
 
@@ -76,7 +90,7 @@ def show(message: str, version: int) -> None:
         raise click.UsageError(str(error.args[0] if error.args else error)) from None
 
 
-def _run(function, *arguments: object, verbose: bool) -> None:  # type: ignore[no-untyped-def]
+def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
     import trio
 
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)

@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 import trio
@@ -103,7 +103,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
             nursery.start_soon(_stop_on_signal, signals, nodes, nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
-                    nodes.append(await running.start(partial(_run_node, config, open_store)))
+                    nodes.append(await running.start(partial(_run_node, config, open_store)))  # noqa: PERF401 - the stopper sees them come
                 ids = frozenset(node.node.broker_id for node in nodes)
                 for node in nodes:
                     await node.wait_ready(ids)
@@ -118,9 +118,7 @@ async def _run_node(
         await run_node(config, store, task_status=task_status)
 
 
-async def _stop_on_signal(
-    signals: AsyncIterator[int], nodes: Sequence[RunningNode], nursery: trio.Nursery
-) -> None:
+async def _stop_on_signal(signals: AsyncIterator[int], nodes: Sequence[RunningNode], nursery: trio.Nursery) -> None:
     stopping = False
     async for number in signals:
         if stopping or not nodes:
@@ -129,7 +127,7 @@ async def _stop_on_signal(
         stopping = True
         log.info("%s: stopping; once more ends it at once", signal.Signals(number).name)
         for node in nodes:
-            node.stop()
+            node.stop(hand_over=len(nodes) == 1)  # else the whole cluster ends
 
 
 def _pair(setting: str) -> tuple[str, str]:
@@ -137,5 +135,3 @@ def _pair(setting: str) -> tuple[str, str]:
     if not equals:
         raise ConfigurationError(f"--set {setting}: it takes key=value.")
     return key.strip(), value.strip()
-
-

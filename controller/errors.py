@@ -1,5 +1,6 @@
 """Whose fault it was: a `Refusal` is the answer to a wish that cannot be granted; the world's faults are `store.base.StoreError`;
-a peer's are `protocol.errors.ProtocolError`; whatever else is raised while a request is answered is our own bug."""
+a peer's are `protocol.errors.ProtocolError`; whatever else is raised while a request is answered is our own bug.
+"""
 
 from ..protocol.error_codes import ErrorCode
 

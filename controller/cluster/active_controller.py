@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import trio
 
-from ..store import layout
-from ..store.base import Check, SessionExpired, StoreError, StoreUnavailable, VersionConflict
+from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections
 from .deletion import Deletions
@@ -43,11 +42,13 @@ class ActiveController:
             inter_broker_listener=node.config.inter_broker_listener.name,
             image=lambda: self.image,
             link=link,
-            on_replicas_deleted=lambda broker_id, topics: self.deletions.replicas_deleted(broker_id, topics),
+            on_replicas_deleted=self.deletions.replicas_deleted,
             on_stale_epoch=self.resign,
         )
-        self.writer = Writer(node.store, fence, Image(controller_id=node.broker_id, controller_epoch=epoch), self._committed)
-        self.deletions = Deletions(self, self._propagation)
+        self.writer = Writer(
+            node.store, fence, Image(controller_id=node.broker_id, controller_epoch=epoch), self._committed
+        )
+        self.deletions: Deletions = Deletions(self, self._propagation)
         self._watches = StoreWatches(self)
 
     @property
@@ -58,7 +59,7 @@ class ActiveController:
     def propagation(self) -> Propagation:
         return self._propagation
 
-    async def write(self, plan: Callable[[Draft], T | Awaitable[T]], *, urgent: bool = False) -> T:
+    async def write(self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False) -> T:
         """See `Writer.write`. Raises ControllerMoved if another controller is elected before the change is safe."""
         return await self.writer.write(plan, urgent=urgent)
 
@@ -133,7 +134,10 @@ class ActiveController:
 
     async def _settle_everything(self) -> None:
         """What a predecessor, or a time without a controller, left undone."""
-        await self.write(lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election), urgent=True)
+        await self.write(
+            lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election),
+            urgent=True,
+        )
         self.deletions.resume(self.image)
 
     # ------------------------------------------------------------------ what happens to the cluster
@@ -212,7 +216,9 @@ class ActiveController:
         brokers: Iterable[Broker] | None = None,
     ) -> None:
         """What UpdateMetadata does for the other nodes, without the wire: topics that were never led are not told of."""
-        visible = [topic for topic in changed if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)]
+        visible = [
+            topic for topic in changed if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)
+        ]
         self.node.cache.apply(
             controller_id=image.controller_id,
             controller_epoch=image.controller_epoch,

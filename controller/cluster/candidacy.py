@@ -5,6 +5,7 @@ the epoch from the value and version that were read, so of two candidates one wi
 znode is the fencing token of everything the winner writes.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -88,10 +89,8 @@ class Candidacy:
         store, broker_id = self._node.store, self._node.broker_id
         entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
-            try:
+            with contextlib.suppress(NodeExists):
                 await store.commit([Create(layout.CONTROLLER_EPOCH, layout.encode_controller_epoch(0))])
-            except NodeExists:
-                pass
             entry = await store.get(layout.CONTROLLER_EPOCH)
         assert entry is not None
         epoch, version = layout.decode_controller_epoch(entry.data) + 1, entry.stat.version
@@ -108,7 +107,10 @@ class Candidacy:
         except StoreUnavailable:
             # The multi may have been carried out, and only its answer lost.
             await wait_connected(store)
-            claimed, now = await store.get(layout.CONTROLLER, self._moved.ring), await store.get(layout.CONTROLLER_EPOCH)
+            claimed, now = (
+                await store.get(layout.CONTROLLER, self._moved.ring),
+                await store.get(layout.CONTROLLER_EPOCH),
+            )
             ours = claimed is not None and claimed.data == claim and claimed.stat.ephemeral_owner == store.session_id
             if not ours or now is None or now.stat.version != version + 1:
                 return None

@@ -52,7 +52,9 @@ def leader_and_isr(
                 LeaderAndIsrTopicState(
                     topic_name=name,
                     topic_id=topic.topic_id,
-                    partition_states=[_leader_and_isr_state(index, partition, is_new) for index, partition, is_new in here],
+                    partition_states=[
+                        _leader_and_isr_state(index, partition, is_new) for index, partition, is_new in here
+                    ],
                 )
             )
     return LeaderAndIsrRequest(
@@ -202,7 +204,9 @@ def stop_replica(
                 partition_states=[
                     StopReplicaPartitionState(
                         partition_index=index,
-                        leader_epoch=EPOCH_DURING_DELETE if topic.marked_for_deletion else topic.partitions[index].leader_epoch,
+                        leader_epoch=EPOCH_DURING_DELETE
+                        if topic.marked_for_deletion
+                        else topic.partitions[index].leader_epoch,
                         delete_partition=delete,
                     )
                     for index in sorted(partitions)

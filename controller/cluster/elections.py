@@ -68,7 +68,9 @@ async def missing_parents(store: Store, topic: Topic, partitions: Collection[int
     (existing,) = await store.children_many([layout.partitions_path(topic.name)])
     creates: list[Operation] = [] if existing is not None else [Create(layout.partitions_path(topic.name))]
     known = set(existing or ())
-    return creates + [Create(layout.partition_path(topic.name, index)) for index in partitions if str(index) not in known]
+    return creates + [
+        Create(layout.partition_path(topic.name, index)) for index in partitions if str(index) not in known
+    ]
 
 
 def stage_states(
@@ -95,7 +97,7 @@ def stage_states(
     return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
 
 
-def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:
+async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:
     """Controlled shutdown: take the broker out of the ISR everywhere, moving leadership first.
 
     Returns the partitions that it follows no more, by topic: it may stop them.

@@ -80,7 +80,9 @@ class Followers:
             for partition in topic.partitions
             if partition.error_code != ErrorCode.NONE
         ]
-        log.debug("asked for %d topics with live followers out of sync, %d partitions refused", len(names), len(refused))
+        log.debug(
+            "asked for %d topics with live followers out of sync, %d partitions refused", len(names), len(refused)
+        )
 
     def _request(self, names: Iterable[str]) -> AlterPartitionRequest:
         image = self._node.cache.image

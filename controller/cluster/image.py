@@ -71,7 +71,7 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     def with_partitions(self, changed: Mapping[int, Partition]) -> "Topic":
-        """This topic with some partitions changed or added. Ids below a new one that are unknown are there without a state."""
+        """The topic with some partitions changed or added. Ids below a new one that are unknown are there without a state."""
         partitions = list(self.partitions)
         for index, partition in changed.items():
             if index >= len(partitions):
@@ -142,7 +142,7 @@ class Image(msgspec.Struct, frozen=True):
         return broker is not None and not broker.shutting_down
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
-        """This image with some topics put in the place of what was there and others left out."""
+        """The image with some topics put in the place of what was there and others left out."""
         topics, names = self.topics.mutate(), self.topic_names.mutate()
         born, gone_names = [], []
         for name in removed:
@@ -164,6 +164,5 @@ class Image(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, topics=topics.finish(), topic_names=names.finish(), name_index=index)
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
-        """This image with exactly these brokers."""
+        """The image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
-

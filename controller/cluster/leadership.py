@@ -54,9 +54,7 @@ def release(partition: Partition, broker_id: int, electable: Container[int]) -> 
     return _written(partition, successors[0], in_sync) if successors else None
 
 
-def _written(
-    partition: Partition, leader: int, isr: tuple[int, ...], recovery: int | None = None
-) -> Partition | None:
+def _written(partition: Partition, leader: int, isr: tuple[int, ...], recovery: int | None = None) -> Partition | None:
     recovery = partition.leader_recovery_state if recovery is None else recovery
     if (leader, isr, recovery) == (partition.leader, partition.isr, partition.leader_recovery_state):
         return None

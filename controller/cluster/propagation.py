@@ -170,10 +170,10 @@ class Channel:
 
     async def _send(self, message: control_requests.ControlRequest) -> object:
         """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
-        while True:
+        answer = None
+        while answer is None:
             try:
                 answer = await self._link.request(message)
-                break
             except Unreachable as error:
                 log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
                 await trio.sleep(RETRY_SECONDS)
@@ -181,7 +181,9 @@ class Channel:
         if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
             self._owner.stale_epoch(self.broker)
         elif answer.error_code != ErrorCode.NONE:
-            log.info("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code)
+            log.info(
+                "broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code
+            )
         return answer
 
 

@@ -1,5 +1,6 @@
 """The node's own entry in `/brokers/ids`: born and filled in one transaction, and again in every new session."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -48,10 +49,8 @@ class Registration:
         path, data = layout.broker_path(self._broker.broker_id), layout.encode_broker(self._broker, self._clock_ms())
         gone = Bell()
         while True:
-            try:
+            with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
-            except NodeExists:
-                pass
             entry = await self._store.get(path, gone.ring)
             if entry is None:
                 continue

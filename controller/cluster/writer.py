@@ -11,7 +11,6 @@ How a commit can fail, and what becomes of it:
 - one operation was refused (somebody else wrote there): its element is refused, the others are committed again without it.
 """
 
-import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -179,7 +178,7 @@ class Writer:
         """Jobs that wait to be planned."""
         return len(self._queue) + len(self._urgent)
 
-    async def write(self, plan: Callable[[Draft], T | Awaitable[T]], *, urgent: bool = False) -> T:
+    async def write(self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False) -> T:
         """Plan, commit, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
 
         `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. A caller
@@ -263,8 +262,7 @@ class Writer:
     async def _plan(self, job: Job) -> list[Element]:
         draft = Draft(self._pending)
         try:
-            outcome = job.plan(draft)
-            job.result = await outcome if inspect.isawaitable(outcome) else outcome
+            job.result = await job.plan(draft)
         except trio.Cancelled:
             job.fail(ControllerMoved())
             raise

@@ -16,7 +16,6 @@ from .node_config import ConfigSource, NodeConfig
 from .topic_configs import TOPIC_KEYS, topic_defaults
 from .values import KeyType, render_value
 
-
 _PLACES = {name: place for place, name in enumerate(sorted(TOPIC_KEYS))}
 
 

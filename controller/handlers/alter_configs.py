@@ -23,7 +23,9 @@ async def handle(node: "Node", context: RequestContext, request: AlterConfigsReq
         return await decide(node, context, request)
     refused = judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
     rest = [resource for index, resource in enumerate(request.resources) if index not in refused]
-    answered = await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
+    answered = (
+        await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
+    )
     rows = [
         (resource, refused.get(index) or answered[resource.resource_type, resource.resource_name])
         for index, resource in enumerate(request.resources)

@@ -40,11 +40,12 @@ async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> A
     if broker is None or broker.epoch != request.broker_epoch:
         return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     by_id, old_version = version >= 2, version < 2
+
+    async def plan(draft: Draft) -> list[TopicResult]:
+        return [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics]
+
     try:
-        topics = await controller.write(
-            lambda draft: [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics],
-            urgent=True,
-        )
+        topics = await controller.write(plan, urgent=True)
     except ControllerMoved:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
     return AlterPartitionResponse(topics=topics)
@@ -77,9 +78,7 @@ def _alter_topic(draft: Draft, data: TopicData, epoch: int, by_id: bool, old_ver
     return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results)
 
 
-def _judged(
-    image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool
-) -> Partition:
+def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool) -> Partition:
     """The partition as it will be; the same object where nothing changes. Raises Refusal."""
     if topic is None or (by_id and topic.topic_id == NO_TOPIC_ID):
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from ...policies.interface import PolicyRequest
 from ...protocol.error_codes import ErrorCode
 from ..cluster.active_controller import ActiveController
 from ..cluster.image import Image
-from ..cluster.writer import ControllerMoved, Draft, Element
 from ..cluster.policy_view import view
+from ..cluster.writer import ControllerMoved, Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
+from ..policy_runner import Judged
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -61,7 +61,7 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     }
 
 
-async def judge(node: "Node", request: PolicyRequest, image: Image) -> None:
+async def judge(node: "Node", request: Judged, image: Image) -> None:
     """Ask the policy, if there is one, about the request against this image. Raises Refusal."""
     if node.policy is not None:
         await node.policy.judge(request, view(image, node.topic_states))
@@ -84,11 +84,7 @@ async def carry_out(
     changes: Sequence[Change] | None = None
     completed: set[int] = set()
     with trio.move_on_at(context.arrived + patience_ms / 1000):
-        try:
-            changes = await controller.write(plan)
-        except ControllerMoved:
-            raise Refusal(ErrorCode.NOT_CONTROLLER) from None
-        _note_refusals_of_the_store(changes)
+        changes = await _committed(controller, plan)
         if timeout_ms > 0 and not validate_only:
             await _wait_until_complete(node, controller, changes, completed)
     if changes is None:
@@ -99,16 +95,26 @@ async def carry_out(
     return changes
 
 
-def _note_refusals_of_the_store(changes: Sequence[Change]) -> None:
+async def _committed(
+    controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]]
+) -> Sequence[Change]:
+    """The elements once their commits are safe, or refused by the store."""
+    try:
+        changes = await controller.write(plan)
+    except ControllerMoved:
+        raise Refusal(ErrorCode.NOT_CONTROLLER) from None
     for change in changes:
         if change.element is not None and change.element.refusal is not None:
             change.refusal = change.element.refusal
+    return changes
 
 
 async def _wait_until_complete(
     node: "Node", controller: ActiveController, changes: Sequence[Change], completed: set[int]
 ) -> None:
-    waiting = [(index, change) for index, change in enumerate(changes) if change.element is not None and change.refusal is None]
+    waiting = [
+        (index, change) for index, change in enumerate(changes) if change.element is not None and change.refusal is None
+    ]
     everywhere = node.completion_is_cluster_wide
     for index, change in waiting:
         if change.reached(node.cache.image):

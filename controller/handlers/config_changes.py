@@ -17,7 +17,6 @@ from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
 from ..cluster.policy_view import requested
 from ..cluster.writer import Draft
-
 from ..context import RequestContext
 from ..errors import Refusal
 from ..forwarding import at_the_controller
@@ -33,6 +32,7 @@ Configs = Mapping[str, str]
 R = TypeVar("R", bound=Any)
 """A resource of either request."""
 
+
 class Alteration(msgspec.Struct, frozen=True):
     """One resource's change: what it makes of the configs that are there, and what it asked for."""
 
@@ -44,6 +44,7 @@ class Alteration(msgspec.Struct, frozen=True):
     """Of `/config/brokers/<id>` or `<default>`. Raises Refusal."""
     operations: Mapping[str, str | None]
     """Keys with their operands, None to delete one: what the older policies see."""
+
 
 def judged_here(
     node: "Node", resources: Sequence[R], check: Callable[[R], None], *, loggers: bool = False
@@ -63,6 +64,7 @@ def judged_here(
             refused[index] = Change(topic=resource.resource_name, refusal=refusal)
     return refused
 
+
 def _check_type(resource_type: int, *, loggers: bool) -> None:
     if loggers and resource_type == ResourceType.BROKER_LOGGER:
         return
@@ -74,6 +76,7 @@ def _check_type(resource_type: int, *, loggers: bool) -> None:
     if resource_type not in (ResourceType.TOPIC, ResourceType.BROKER):
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
+
 def check_own_id(node: "Node", name: str) -> None:
     """A node changes its own configs only."""
     try:
@@ -84,6 +87,7 @@ def check_own_id(node: "Node", name: str) -> None:
         raise Refusal(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
         )
+
 
 class Planner:
     """Judges and stages the alterations of one request at the controller."""
@@ -166,9 +170,11 @@ class Planner:
         element = draft.stage(None, [write, notification(f"brokers/{entity}")], holds=lambda _image: False)
         return Change(topic=alteration.resource_name, element=element)
 
+
 def notification(entity_path: str) -> Create:
     """What makes every node read an entity's configs again."""
     return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
+
 
 async def at_controller(
     node: "Node", context: RequestContext, request: Any, decide: Callable[["Node", RequestContext, Any], Awaitable[Any]]

@@ -133,9 +133,7 @@ class Planner:
         return tuple(leadership.settle(partition, live) or partition for partition in stateless)
 
 
-def manual_rows(
-    image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int
-) -> Assignment:
+def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Assignment:
     """The rows of the request, checked: row i is partition current + i."""
     unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
     if unknown:
@@ -146,7 +144,9 @@ def manual_rows(
         if not row.broker_ids:
             raise _wrong(f"Cannot have replication factor of 0 for partition id {index}.")
         if len(set(row.broker_ids)) != len(row.broker_ids):
-            raise _wrong(f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, row.broker_ids))} for partition id {index}.")
+            raise _wrong(
+                f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, row.broker_ids))} for partition id {index}."
+            )
         if len(row.broker_ids) != topic.replication_factor:
             raise _wrong(
                 f"Inconsistent replication factor between partitions, partition 0 has {topic.replication_factor} "

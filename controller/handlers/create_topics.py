@@ -125,7 +125,9 @@ class Planner:
         return assign_replicas(
             [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())],
             config.integer("num.partitions") if wanted.num_partitions == -1 else wanted.num_partitions,
-            config.integer("default.replication.factor") if wanted.replication_factor == -1 else wanted.replication_factor,
+            config.integer("default.replication.factor")
+            if wanted.replication_factor == -1
+            else wanted.replication_factor,
             random=self._node.random.randrange,
         )
 
@@ -148,6 +150,7 @@ class Planner:
             )
         return CreatableTopicResult(
             name=topic.name,
+            error_message=None,
             topic_id=bytes(16) if change.element is None else topic.topic_id,
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
@@ -180,10 +183,7 @@ def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> lis
     entries = topic_entries(configs, node)
     return cast(
         "list[CreatableTopicConfigs]",
-        [
-            row if entry is default else _row(entry)
-            for entry, default, row in zip(entries, defaults, rows, strict=True)
-        ],
+        [row if entry is default else _row(entry) for entry, default, row in zip(entries, defaults, rows, strict=True)],
     )
 
 
@@ -207,7 +207,8 @@ def _row(entry: ConfigEntry) -> CreatableTopicConfigs:
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
     """The assignment of the request, checked. Kafka accepts unknown brokers and empty lists, and makes a topic that can neither be
-    used nor deleted; KIP-4 (and KRaft) refuse them, and so do we."""
+    used nor deleted; KIP-4 (and KRaft) refuse them, and so do we.
+    """
     rows = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
     if len(rows) != len(wanted.assignments):
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition is assigned more than once.")
@@ -234,12 +235,15 @@ def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
 def _configs(wanted: CreatableTopic) -> dict[str, str]:
     missing = [config.name for config in wanted.configs if config.value is None]
     if missing:
-        raise Refusal(
-            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}"
-        )
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}")
     return {config.name: config.value for config in wanted.configs if config.value is not None}
 
 
 def _is_complete(image: Image, topic: Topic) -> bool:
     seen = image.topics.get(topic.name)
-    return seen is not None and seen.topic_id == topic.topic_id and len(seen.partitions) == len(topic.partitions) and seen.is_complete
+    return (
+        seen is not None
+        and seen.topic_id == topic.topic_id
+        and len(seen.partitions) == len(topic.partitions)
+        and seen.is_complete
+    )

@@ -70,7 +70,7 @@ def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
 
 
 def _describe(
-    image: Image, topic: Topic, reachable: dict[int, object], start: int, limit: int
+    image: Image, topic: Topic, reachable: Mapping[int, object], start: int, limit: int
 ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
     """The topic with at most `limit` of its partitions, and the partition that comes next if there are more."""
     described = DescribeTopicPartitionsResponseTopic(

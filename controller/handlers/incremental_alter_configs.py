@@ -34,7 +34,9 @@ async def handle(
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             decided[index] = _alter_loggers(resource, validate_only=request.validate_only)
     rest = [resource for index, resource in enumerate(request.resources) if index not in decided]
-    answered = await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
+    answered = (
+        await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
+    )
     rows = [
         (resource, decided.get(index) or answered[resource.resource_type, resource.resource_name])
         for index, resource in enumerate(request.resources)

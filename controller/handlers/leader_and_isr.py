@@ -26,7 +26,9 @@ def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) 
                 LeaderAndIsrTopicError(
                     topic_id=topic.topic_id,
                     partition_errors=[
-                        LeaderAndIsrPartitionError(partition_index=partition.partition_index, error_code=_agree(node, partition.replicas))
+                        LeaderAndIsrPartitionError(
+                            partition_index=partition.partition_index, error_code=_agree(node, partition.replicas)
+                        )
                         for partition in topic.partition_states
                     ],
                 )

@@ -17,7 +17,9 @@ def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) 
         return StopReplicaResponse(error_code=refusal)
     named = [(partition.topic_name, partition.partition_index) for partition in request.ungrouped_partitions]
     named += [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
-    named += [(topic.topic_name, state.partition_index) for topic in request.topic_states for state in topic.partition_states]
+    named += [
+        (topic.topic_name, state.partition_index) for topic in request.topic_states for state in topic.partition_states
+    ]
     return StopReplicaResponse(
         partition_errors=[StopReplicaPartitionError(topic_name=name, partition_index=index) for name, index in named]
     )

@@ -99,5 +99,7 @@ def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetad
     """Versions before 5 name the topic in every partition."""
     topics: dict[str, UpdateMetadataTopicState] = {}
     for state in states:
-        topics.setdefault(state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name)).partition_states.append(state)
+        topics.setdefault(
+            state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name)
+        ).partition_states.append(state)
     return list(topics.values())

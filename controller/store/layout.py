@@ -1,16 +1,18 @@
 """Kafka's znodes: where they lie and what is written in them.
 
-Rule: pure. What is written is byte for byte what Kafka 3.9 writes, down to the order of keys; what is read may have come from
-any Kafka since 0.8 or from another tool: unknown keys are passed over, and what makes no sense is a `LayoutError`.
+Rule: pure. The JSON of a znode is declared once, its keys in the order in which Kafka writes them: what is written is byte for
+byte what Kafka 3.9 writes. What is read may have come from any Kafka since 0.8 or from another tool: unknown keys are passed
+over, and what makes no sense is a `LayoutError`.
 """
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from ..cluster.image import NO_CONFIGS, NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
 from .java_order import hash_table_order, partition_order
@@ -58,7 +60,6 @@ NO_FEATURES = b'{"features":{},"version":2,"status":1}'
 
 Shape = TypeVar("Shape")
 
-RECOVERING = 1
 ENDPOINT = re.compile(r"([^:/]+)://\[?([0-9A-Za-z\-%._:]*?)\]?:(-?[0-9]+)")
 
 
@@ -123,33 +124,37 @@ def uuid_bytes(text: str) -> bytes:
 # --- cluster id, controller, epoch ---
 
 
-class ClusterId(msgspec.Struct):
+class ClusterId(Struct):
+    version: str | int
     id: str
 
 
-class Controller(msgspec.Struct, rename={"broker_id": "brokerid", "kraft_controller_epoch": "kraftControllerEpoch"}):
+class Controller(
+    Struct, kw_only=True, rename={"broker_id": "brokerid", "kraft_controller_epoch": "kraftControllerEpoch"}
+):
     """Who holds `/controller`."""
 
+    version: int = 1
     broker_id: int
+    timestamp: str | int = ""
     kraft_controller_epoch: int = -1
     """Above 0 while a KRaft quorum owns the cluster (a migration): hands off."""
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    return b'{"version":"1","id":%s}' % quoted(cluster_id)
+    return write(ClusterId("1", cluster_id))
 
 
 def decode_cluster_id(data: bytes | None) -> str:
-    return read(CLUSTER_ID_READER, data).id
+    return read(CLUSTER_ID, data, CLUSTER_ID_READER).id
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
-    text = f'{{"version":2,"brokerid":{broker_id},"timestamp":"{timestamp_ms}","kraftControllerEpoch":-1}}'
-    return text.encode()
+    return write(Controller(version=2, broker_id=broker_id, timestamp=str(timestamp_ms)))
 
 
 def decode_controller(data: bytes | None) -> Controller:
-    return read(CONTROLLER_READER, data)
+    return read(CONTROLLER, data, CONTROLLER_READER)
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
@@ -159,53 +164,52 @@ def encode_controller_epoch(epoch: int) -> bytes:
 def decode_controller_epoch(data: bytes | None) -> int:
     try:
         return int(data or b"")
-    except ValueError as error:
-        raise LayoutError(f"{data!r} is no controller epoch") from error
+    except ValueError:
+        raise LayoutError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no number") from None
 
 
 # --- broker registration ---
 
 
-class Registration(msgspec.Struct):
-    version: int
-    host: str | None = None
-    port: int = -1
-    endpoints: list[str] | None = None
+class Registration(Struct, kw_only=True):
+    features: dict[str, Any] = {}
     listener_security_protocol_map: dict[str, str] = {}
-    rack: str | None = None
+    endpoints: list[str] | None = None
+    rack: str | UnsetType | None = UNSET
+    jmx_port: int = -1
+    port: int = -1
+    host: str | None = None
+    version: int
+    timestamp: str | int = ""
 
 
-def encode_broker(broker: Broker, timestamp_ms: int, jmx_port: int = -1) -> bytes:
+def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
     """Version 5. Host and port are those of the first listener in plain text, for clients of the oldest kind."""
     plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
-    protocols = {each.listener: each.security_protocol for each in broker.endpoints}
-    fields: dict[str, object] = {
-        "features": {},
-        "listener_security_protocol_map": protocols,
-        "endpoints": [endpoint_text(each) for each in broker.endpoints],
-        "rack": broker.rack,
-        "jmx_port": jmx_port,
-        "port": plain.port if plain else -1,
-        "host": plain.host if plain else None,
-        "version": 5,
-        "timestamp": str(timestamp_ms),
-    }
-    if broker.rack is None:
-        del fields["rack"]
-    return msgspec.json.encode(fields)
+    return write(
+        Registration(
+            listener_security_protocol_map={each.listener: each.security_protocol for each in broker.endpoints},
+            endpoints=[endpoint_text(each) for each in broker.endpoints],
+            rack=UNSET if broker.rack is None else broker.rack,
+            port=plain.port if plain else -1,
+            host=plain.host if plain else None,
+            version=5,
+            timestamp=str(timestamp_ms),
+        )
+    )
 
 
 def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
     """Of versions 1 to 5; `epoch` is the transaction that created the znode."""
-    registration = read(REGISTRATION_READER, data)
+    registration = read("the registration", data, REGISTRATION_READER)
     if registration.version < 1:
-        raise LayoutError(f"Version {registration.version} of a broker's registration is unknown")
+        raise LayoutError(f"the registration has version {registration.version}, which is unknown")
     protocols = registration.listener_security_protocol_map
     if registration.version == 1 or registration.endpoints is None:
         endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", registration.host or "", registration.port),)
     else:
         endpoints = tuple(decode_endpoint(text, protocols) for text in registration.endpoints)
-    return Broker(broker_id, endpoints, registration.rack, epoch)
+    return Broker(broker_id, endpoints, registration.rack or None, epoch)
 
 
 def endpoint_text(endpoint: Endpoint) -> str:
@@ -216,7 +220,7 @@ def endpoint_text(endpoint: Endpoint) -> str:
 def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
     match = ENDPOINT.fullmatch(text)
     if match is None:
-        raise LayoutError(f"{text!r} is no endpoint")
+        raise LayoutError(f"the registration has {text!r:.80}, which is no endpoint")
     listener, host, port = match.groups()
     # Before version 4 a listener was named after its protocol.
     return Endpoint(listener, host, int(port), protocols.get(listener, listener))
@@ -225,67 +229,72 @@ def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
 # --- topic assignment ---
 
 
-class Assignment(msgspec.Struct):
+class Assignment(Struct, kw_only=True):
     partitions: dict[int, tuple[int, ...]]
-    version: int = 1
-    topic_id: str | None = None
+    topic_id: str | UnsetType | None = UNSET
     adding_replicas: dict[int, tuple[int, ...]] = {}
     removing_replicas: dict[int, tuple[int, ...]] = {}
+    version: int = 1
 
 
 def encode_topic(topic: Topic) -> bytes:
     """Version 3. A topic without an id (from before Kafka 2.8) stays without."""
-    order = partition_order(len(topic.partitions))
-    topic_id = "" if topic.topic_id == NO_TOPIC_ID else f'"topic_id":"{uuid_text(topic.topic_id)}",'
-    replicas = replicas_text((i, topic.partitions[i].replicas) for i in order)
-    adding = replicas_text((i, partition.adding_replicas) for i, partition in enumerate(topic.partitions))
-    removing = replicas_text((i, partition.removing_replicas) for i, partition in enumerate(topic.partitions))
-    maps = f'"partitions":{replicas},{topic_id}"adding_replicas":{adding},"removing_replicas":{removing}'
-    return f'{{{maps},"version":3}}'.encode()
+    partitions = topic.partitions
+    return write(
+        Assignment(
+            partitions={i: partitions[i].replicas for i in partition_order(len(partitions))},
+            topic_id=UNSET if topic.topic_id == NO_TOPIC_ID else uuid_text(topic.topic_id),
+            adding_replicas={i: each.adding_replicas for i, each in enumerate(partitions) if each.adding_replicas},
+            removing_replicas={
+                i: each.removing_replicas for i, each in enumerate(partitions) if each.removing_replicas
+            },
+            version=3,
+        )
+    )
 
 
 def decode_topic(name: str, data: bytes | None) -> Topic:
     """Of versions 1 to 3, with the assignments only: the states and the configs lie elsewhere."""
-    assignment = read(ASSIGNMENT_READER, data)
-    count = len(assignment.partitions)
-    if assignment.partitions.keys() != set(range(count)):
-        raise LayoutError(f"The partitions of {name} are not numbered from 0 to {count - 1}")
-    adding, removing = assignment.adding_replicas, assignment.removing_replicas
+    assignment = read("the assignment", data, ASSIGNMENT_READER)
+    replicas, adding, removing = assignment.partitions, assignment.adding_replicas, assignment.removing_replicas
+    count = len(replicas)
+    if replicas.keys() != set(range(count)):
+        raise LayoutError(f"the partitions are {sorted(replicas)!r:.80}, not consecutive from 0")
     partitions = tuple(
-        Partition(assignment.partitions[i], adding_replicas=adding.get(i, ()), removing_replicas=removing.get(i, ()))
+        Partition(replicas[i], adding_replicas=adding.get(i, ()), removing_replicas=removing.get(i, ()))
         for i in range(count)
     )
     return Topic(name, uuid_bytes(assignment.topic_id) if assignment.topic_id else NO_TOPIC_ID, partitions)
 
 
-def replicas_text(assignments: Iterable[tuple[int, Sequence[int]]]) -> str:
-    parts = [f'"{i}":[{",".join(map(str, replicas))}]' for i, replicas in assignments if replicas]
-    return f"{{{','.join(parts)}}}"
-
-
 # --- partition state ---
 
 
-class State(msgspec.Struct):
+class State(Struct, kw_only=True):
+    controller_epoch: int = 0
     leader: int
+    version: int = 1
+    leader_recovery_state: int | UnsetType = UNSET
+    """1 while the leader recovers from an unclean election; absent otherwise."""
     leader_epoch: int
     isr: tuple[int, ...]
-    controller_epoch: int = 0
-    leader_recovery_state: int = 0
 
 
 def encode_partition_state(partition: Partition) -> bytes:
-    recovery = f'"leader_recovery_state":{RECOVERING},' if partition.leader_recovery_state == RECOVERING else ""
-    isr = ",".join(map(str, partition.isr))
-    return (
-        f'{{"controller_epoch":{partition.controller_epoch},"leader":{partition.leader},"version":1,{recovery}'
-        f'"leader_epoch":{partition.leader_epoch},"isr":[{isr}]}}'
-    ).encode()
+    return write(
+        State(
+            controller_epoch=partition.controller_epoch,
+            leader=partition.leader,
+            leader_recovery_state=partition.leader_recovery_state or UNSET,
+            leader_epoch=partition.leader_epoch,
+            isr=partition.isr,
+        )
+    )
 
 
 def decode_partition_state(partition: Partition, data: bytes | None, version: int) -> Partition:
     """The partition with its state; `version` of the znode is the partition epoch."""
-    state = read(STATE_READER, data)
+    state = read("the state", data, STATE_READER)
     return Partition(
         partition.replicas,
         state.leader,
@@ -293,7 +302,7 @@ def decode_partition_state(partition: Partition, data: bytes | None, version: in
         partition.replicas if state.isr == partition.replicas else state.isr,  # one object for both
         state.controller_epoch,
         version,
-        state.leader_recovery_state,
+        state.leader_recovery_state or 0,
         partition.adding_replicas,
         partition.removing_replicas,
     )
@@ -302,84 +311,90 @@ def decode_partition_state(partition: Partition, data: bytes | None, version: in
 # --- configs and their changes ---
 
 
-class EntityConfig(msgspec.Struct):
-    config: dict[str, str] = {}
+class EntityConfig(Struct):
     version: int = 1
+    config: dict[str, str] = {}
 
 
-class ConfigChange(msgspec.Struct):
+class ConfigChange(Struct):
     version: int
     entity_path: str = ""
+
+
+class FirstConfigChange(ConfigChange):
+    """With what version 1 had instead of a path."""
+
     entity_type: str = ""
     entity_name: str = ""
 
 
 def encode_config(configs: Mapping[str, str]) -> bytes:
     """Of a topic, a broker or another entity. A topic without overrides has this znode too."""
-    parts = [quoted(key) + b":" + quoted(configs[key]) for key in hash_table_order(configs)]
-    return b'{"version":1,"config":{%s}}' % b",".join(parts)
+    return write(EntityConfig(1, {key: configs[key] for key in hash_table_order(configs)}))
 
 
 def decode_config(data: bytes | None) -> Mapping[str, str]:
     """A znode without data stands between others (`/config/users/<user>` of a client's quota) and configures nothing."""
     if not data:
         return NO_CONFIGS
-    return read(CONFIG_READER, data).config or NO_CONFIGS
+    return read("the config", data, CONFIG_READER).config or NO_CONFIGS
 
 
 def encode_config_change(entity_path: str) -> bytes:
     """Tells the brokers to read `/config/<entity_path>` again; for a sequential znode below `CONFIG_CHANGES`."""
-    return b'{"version":2,"entity_path":%s}' % quoted(entity_path)
+    return write(ConfigChange(2, entity_path))
 
 
 def decode_config_change(data: bytes | None) -> tuple[str, str]:
     """The entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users", "alice/clients/<default>")."""
-    change = read(CONFIG_CHANGE_READER, data)
-    path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
-    if "/" not in path.strip("/"):
-        raise LayoutError(f"{path!r} names nothing that has configs")
-    kind, _, name = path.partition("/")
+    change = read("the notification", data, CONFIG_CHANGE_READER)
+    kind, _, name = change.entity_path.partition("/")
+    if change.version < 2:
+        kind, name = change.entity_type, change.entity_name
+    if not kind or not name:
+        raise LayoutError(f"the notification names nothing that has configs: {data!r:.80}")
     return kind, name
 
 
 # --- what brokers tell the controller ---
 
 
-class TopicPartition(msgspec.Struct, frozen=True):
+class TopicPartition(Struct, frozen=True):
     topic: str
     partition: int
 
 
-class IsrChange(msgspec.Struct):
+class IsrChange(Struct):
+    version: int
     partitions: list[TopicPartition]
-    version: int = 1
 
 
-class LogDirEvent(msgspec.Struct):
+class LogDirEvent(Struct):
+    version: int
     broker: int
     event: int = 1
-    version: int = 1
+    """A log directory has failed; there is no other event."""
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
     """Written by brokers before Kafka 2.7 that have changed an ISR by themselves."""
-    parts = [b'{"topic":%s,"partition":%d}' % (quoted(each.topic), each.partition) for each in partitions]
-    return b'{"version":1,"partitions":[%s]}' % b",".join(parts)
+    return write(IsrChange(1, list(partitions)))
 
 
 def decode_isr_change(data: bytes | None) -> list[TopicPartition]:
-    return read(ISR_CHANGE_READER, data).partitions
+    return read("the notification", data, ISR_CHANGE_READER).partitions
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """A broker has lost a log directory."""
-    return b'{"version":1,"broker":%d,"event":1}' % broker_id
+    return write(LogDirEvent(1, broker_id))
 
 
 def decode_log_dir_event(data: bytes | None) -> int:
-    """The broker that has lost one."""
-    return read(LOG_DIR_EVENT_READER, data).broker
+    """The broker that has lost a log directory."""
+    return read("the notification", data, LOG_DIR_EVENT_READER).broker
 
+
+write = msgspec.json.Encoder().encode
 
 CLUSTER_ID_READER = msgspec.json.Decoder(ClusterId)
 CONTROLLER_READER = msgspec.json.Decoder(Controller)
@@ -387,16 +402,13 @@ REGISTRATION_READER = msgspec.json.Decoder(Registration)
 ASSIGNMENT_READER = msgspec.json.Decoder(Assignment)
 STATE_READER = msgspec.json.Decoder(State)
 CONFIG_READER = msgspec.json.Decoder(EntityConfig)
-CONFIG_CHANGE_READER = msgspec.json.Decoder(ConfigChange)
+CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChange)
 ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)
 LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
-quoted = msgspec.json.Encoder().encode
-"""A string in JSON."""
 
-
-def read(reader: msgspec.json.Decoder[Shape], data: bytes | None) -> Shape:
+def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape]) -> Shape:
     try:
         return reader.decode(data or b"")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LayoutError(f"{error}: {data!r}") from error
+        raise LayoutError(f"{what} cannot be read ({error}): {data!r:.80}") from None

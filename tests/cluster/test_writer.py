@@ -1,6 +1,6 @@
 """The one writer, on the embedded store with its faults."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -10,6 +10,7 @@ from minicontroller.controller.cluster.image import Image, Partition, Topic
 from minicontroller.controller.cluster.writer import ControllerMoved, Draft, Element, InDoubt, Writer
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.store.sessions import wait_connected
 from minicontroller.protocol.error_codes import ErrorCode
 
 FENCE = Check("/controller_epoch", 0)
@@ -31,7 +32,9 @@ class World:
 @pytest.fixture
 async def world() -> World:
     world = World()
-    await world.store.commit([Create("/controller_epoch", b"1"), Create("/topics"), Create("/config"), Create("/config/topics")])
+    await world.store.commit(
+        [Create("/controller_epoch", b"1"), Create("/topics"), Create("/config"), Create("/config/topics")]
+    )
     return world
 
 
@@ -41,8 +44,11 @@ def creation(name: str, draft: Draft, size: int = 1) -> Element:
     return draft.stage(name, operations, evolve=lambda _: topic, holds=lambda image: name in image.topics)
 
 
-def creating(*names: str, size: int = 1) -> Callable[[Draft], list[Element]]:
-    return lambda draft: [creation(name, draft, size) for name in names]
+def creating(*names: str, size: int = 1) -> Callable[[Draft], Awaitable[list[Element]]]:
+    async def plan(draft: Draft) -> list[Element]:
+        return [creation(name, draft, size) for name in names]
+
+    return plan
 
 
 async def test_a_change_is_in_the_store_and_the_image_when_write_returns(world: World, nursery: trio.Nursery) -> None:
@@ -68,7 +74,7 @@ async def test_a_job_sees_what_was_planned_before_it(world: World, nursery: trio
     """Also within the same commit: so nothing can be created twice by asking twice at once."""
     seen: list[list[str]] = []
 
-    def look(draft: Draft) -> None:
+    async def look(draft: Draft) -> None:
         seen.append(sorted(draft.image.topics))
 
     async with trio.open_nursery() as jobs:
@@ -84,7 +90,11 @@ async def test_an_element_that_the_store_refuses_falls_alone(world: World, nurse
     await world.store.commit([Create("/topics/b")])
     nursery.start_soon(world.writer.run)
     elements = await world.writer.write(creating("a", "b", "c"))
-    assert [element.refusal and element.refusal.code for element in elements] == [None, ErrorCode.TOPIC_ALREADY_EXISTS, None]
+    assert [element.refusal and element.refusal.code for element in elements] == [
+        None,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        None,
+    ]
     assert set(world.writer.image.topics) == {"a", "c"}
 
 
@@ -92,7 +102,9 @@ async def test_a_leftover_config_is_overwritten(world: World, nursery: trio.Nurs
     """As in Kafka: the configs of a topic that was deleted by half do not stop a new one of its name."""
     await world.store.commit([Create("/config/topics/a", b"old")])
     nursery.start_soon(world.writer.run)
-    await world.writer.write(lambda draft: draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a")))
+    await world.writer.write(
+        lambda draft: draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a"))
+    )
     entry = await world.store.get("/config/topics/a")
     assert entry is not None
     assert entry.data == b"new"
@@ -101,7 +113,7 @@ async def test_a_leftover_config_is_overwritten(world: World, nursery: trio.Nurs
 async def test_a_plan_that_fails_harms_nobody_else(world: World, nursery: trio.Nursery) -> None:
     """Its error is its caller's, nothing of it is written, and the writer goes on."""
 
-    def broken(draft: Draft) -> None:
+    async def broken(draft: Draft) -> None:
         creation("half", draft)
         raise ValueError("a bug")
 
@@ -169,8 +181,11 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
         await world.writer.run()
     assert not done
     world.tree.resume(world.store)
+    await wait_connected(world.store)
     found = await world.store.children("/topics")
-    world.writer.reset(Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found]))
+    world.writer.reset(
+        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found])
+    )
     await trio.testing.wait_all_tasks_blocked()
     assert [element.refusal for element in done[0]] == [None]
 
