@@ -45,7 +45,7 @@ class NodeConfig:
         warnings: Sequence[str] = (),
     ) -> None:
         """For this package; others use `load` and `from_mapping`, which check what they are given."""
-        self.static = MappingProxyType({**static, **_node_id(static)})
+        self.static = MappingProxyType({**_node_id(static), **static})
         """What the file, the environment and the overrides say, as text."""
         self.dynamic_broker = dynamic_broker
         """What was changed for this node while it runs."""

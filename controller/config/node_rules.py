@@ -40,6 +40,8 @@ def _policies(config: "NodeConfig") -> Iterator[Fault]:
 
 def _identity(config: "NodeConfig") -> Iterator[Fault]:
     number, reserved = config.integer("broker.id"), config.integer("reserved.broker.max.id")
+    if config.integer("node.id") != number:
+        yield "node.id", f"node.id is another name of broker.id, which is {number} and not {config.integer('node.id')}."
     if config.boolean("broker.id.generation.enable"):
         if not -1 <= number <= reserved:
             yield "broker.id", f"broker.id must be within -1 and reserved.broker.max.id, {reserved}."

@@ -3,6 +3,7 @@
 A page ends at the limit of partitions; its cursor names the topic and the partition with which the next one begins.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode

@@ -102,9 +102,11 @@ async def test_a_leftover_config_is_overwritten(world: World, nursery: trio.Nurs
     """As in Kafka: the configs of a topic that was deleted by half do not stop a new one of its name."""
     await world.store.commit([Create("/config/topics/a", b"old")])
     nursery.start_soon(world.writer.run)
-    await world.writer.write(
-        lambda draft: draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a"))
-    )
+
+    async def plan(draft: Draft) -> None:
+        draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a"))
+
+    await world.writer.write(plan)
     entry = await world.store.get("/config/topics/a")
     assert entry is not None
     assert entry.data == b"new"
@@ -158,14 +160,21 @@ async def test_the_fence_stops_everything(world: World, nursery: trio.Nursery) -
 
 async def test_an_expired_session_stops_everything(world: World, nursery: trio.Nursery) -> None:
     """The ephemeral place is gone with it, and so is the right to write."""
-    world.tree.expire(world.store)
-    ended: list[str] = []
-    nursery.start_soon(expect_moved, world, ended, "in flight")
+
+    async def expire(draft: Draft) -> None:
+        creation("in flight", draft)
+        world.tree.expire(world.store)
+
+    async def job() -> None:
+        with pytest.raises(ControllerMoved):
+            await world.writer.write(expire)
+
+    nursery.start_soon(job)
     with pytest.raises(SessionExpired):
         await world.writer.run()
     world.writer.close(ControllerMoved())
     await trio.testing.wait_all_tasks_blocked()
-    assert ended == ["in flight"]
+    assert "in flight" not in world.writer.image.topics
 
 
 async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.Nursery) -> None:
