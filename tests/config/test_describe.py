@@ -92,7 +92,9 @@ def test_every_config_of_a_topic_is_described_as_kafka_describes_it(which: str, 
 
 def test_what_kafka_does_not_know_is_described_too() -> None:
     """Keys of our own stand among the node's configs, typed and documented like the others."""
-    entries = {entry.name: entry for entry in broker_entries(NodeConfig.from_mapping({"metadata.completion": "cluster"}))}
+    entries = {
+        entry.name: entry for entry in broker_entries(NodeConfig.from_mapping({"metadata.completion": "cluster"}))
+    }
     completion = entries["metadata.completion"]
     assert (completion.value, completion.source) == ("cluster", ConfigSource.STATIC_BROKER_CONFIG)
     assert (completion.type, completion.read_only) == (KeyType.STRING, True)

@@ -1,0 +1,146 @@
+"""The declared keys: complete, well-formed, and found under every name they may have."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.config.environment import doubts_about, key_of_variable, settings_of
+from minicontroller.controller.config.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
+from minicontroller.controller.config.topic_configs import TOPIC_KEYS
+from minicontroller.controller.config.values import KeyType
+
+RECORDED = Path(__file__).parents[1] / "vectors" / "describe_configs" / "broker_static.json"
+
+
+def test_every_key_of_a_kafka_broker_is_declared() -> None:
+    """What Kafka 3.9.1 describes of a broker can stand in a file, with Kafka's type and way to change it."""
+    for entry in json.loads(RECORDED.read_text())["entries"]:
+        key = key_named(entry["name"])
+        assert key is not None, entry["name"]
+        if entry["type"] != "UNKNOWN":
+            assert key.type.name == entry["type"], key.name
+            assert (key.update_mode is UpdateMode.READ_ONLY) == entry["read_only"], key.name
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_every_default_is_valid(name: str) -> None:
+    """A default is a value that its key would take, or no value, or the empty one."""
+    default = KEYS[name].default
+    if default:
+        assert KEYS[name].parse(default) == KEYS[name].default_value
+
+
+def test_every_key_has_a_sentence_of_its_own_table() -> None:
+    """Each says in one sentence what it is for, and no topic key is forgotten."""
+    assert all(key.documentation.endswith(".") for key in KEYS.values())
+    assert all(topic_key.key.documentation.endswith(".") for topic_key in TOPIC_KEYS.values())
+    assert len(TOPIC_KEYS) == 36
+    assert all(synonym.name in KEYS for topic_key in TOPIC_KEYS.values() for synonym in topic_key.synonyms)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "kind"),
+    [
+        ("listener.name.internal.sasl.enabled.mechanisms", "sasl.enabled.mechanisms", KeyType.LIST),
+        ("listener.name.internal.plain.sasl.jaas.config", "sasl.jaas.config", KeyType.PASSWORD),
+        ("listener.name.internal.sasl.jaas.config", "sasl.jaas.config", KeyType.PASSWORD),
+        ("listener.name.internal.scram-sha-256.connections.max.reauth.ms", "connections.max.reauth.ms", KeyType.LONG),
+        ("listener.name.x.max.connections", "max.connections", KeyType.INT),
+        ("num.partitions", "num.partitions", KeyType.INT),
+    ],
+)
+def test_a_key_is_found_behind_the_prefix_of_a_listener(name: str, base: str, kind: KeyType) -> None:
+    """listener.name.<listener>. and a mechanism after it leave the key what it is."""
+    key = key_named(name)
+    assert key is not None
+    assert (base_name(name), key.type, key.name) == (base, kind, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "brokr.id",
+        "listener.name.x",
+        "listener.name.x.",
+        "listener.name.x.nope",
+        "listener.dialect.",
+        "listener.dialect.a.b",
+    ],
+)
+def test_what_means_nothing_is_no_key(name: str) -> None:
+    """A prefix alone, or before a word that is no key, does not make one."""
+    assert key_named(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "confluent.license.topic",
+        "rsm.config.bucket",
+        "topic.management.policy.config.max.partitions",
+        "authorizer.zookeeper.url",
+    ],
+)
+def test_what_a_plugin_understands_is_let_through(name: str) -> None:
+    """Its values are not shown, since nobody knows whether they are secrets."""
+    key = key_named(name)
+    assert key is not None
+    assert key.is_sensitive
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("brokr.id", "broker.id"),
+        ("listner", "listeners"),
+        ("zookeeper.conect", "zookeeper.connect"),
+        ("Num.Partitions", "num.partitions"),
+        ("metadata.complete", "metadata.completion"),
+        ("listener.name.internal.sasl.enabled.mechanism", "listener.name.internal.sasl.enabled.mechanisms"),
+        ("xyzzy", None),
+    ],
+)
+def test_the_nearest_key_is_proposed(name: str, meant: str | None) -> None:
+    """A slip of the pen finds what was meant, a word from elsewhere finds nothing."""
+    assert nearest_key(name) == meant
+
+
+def test_synonyms_stand_in_their_order() -> None:
+    """Milliseconds go before minutes, minutes before hours; a listener's key before the plain one."""
+    assert synonyms_of("log.retention.hours") == ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+    assert synonyms_of("log.flush.scheduler.interval.ms") == ("log.flush.scheduler.interval.ms",)
+    assert synonyms_of("listener.name.x.max.connections") == ("listener.name.x.max.connections", "max.connections")
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [
+        ("KAFKA_BROKER_ID", "broker.id"),
+        ("KAFKA_LISTENER_NAME_INTERNAL_PLAIN_SASL_JAAS_CONFIG", "listener.name.internal.plain.sasl.jaas.config"),
+        ("KAFKA_LISTENER_NAME_SASL__PLAIN_MAX_CONNECTIONS", "listener.name.sasl_plain.max.connections"),
+        ("KAFKA_LISTENER_NAME_A___B_MAX_CONNECTIONS", "listener.name.a-b.max.connections"),
+        ("KAFKA_ZOOKEEPER_CLIENTCNXNSOCKET", "zookeeper.clientCnxnSocket"),
+    ],
+)
+def test_environment_variables_are_read_as_kafkas_images_read_them(variable: str, key: str) -> None:
+    """One underscore is a dot, two an underscore, three a dash."""
+    assert key_of_variable(variable) == key
+
+
+def test_variables_that_mean_no_key_are_nobodys_mistake() -> None:
+    """Images and Kubernetes set KAFKA_ variables of their own: ignored, and told only when they all but name a key."""
+    environ = {
+        "KAFKA_HOME": "/opt/kafka",
+        "KAFKA_PORT": "tcp://10.0.0.1:9092",
+        "KAFKA_SERVICE_HOST": "10.0.0.1",
+        "KAFKA_HEAP_OPTS": "-Xmx1g",
+        "BROKER_ID": "7",
+        "KAFKA_BROKER_ID": "3",
+        "KAFKA_LISTENER": "x",
+    }
+    assert list(settings_of(environ)) == [("KAFKA_BROKER_ID", "broker.id", "3")]
+    assert list(doubts_about(environ)) == [
+        "Environment variable KAFKA_LISTENER means listener, which is no key and is ignored; did you mean listeners?"
+    ]
