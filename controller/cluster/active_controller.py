@@ -37,6 +37,7 @@ class ActiveController:
         self.epoch = epoch
         self.fence = fence
         self._resign = trio.Event()
+        self.deletions = Deletions(self)
         self._propagation = Propagation(
             own_id=node.broker_id,
             inter_broker_listener=node.config.inter_broker_listener.name,
@@ -48,7 +49,6 @@ class ActiveController:
         self.writer = Writer(
             node.store, fence, Image(controller_id=node.broker_id, controller_epoch=epoch), self._committed
         )
-        self.deletions: Deletions = Deletions(self, self._propagation)
         self._watches = StoreWatches(self)
 
     @property

@@ -13,7 +13,6 @@ import trio
 from ..store import layout
 from ..store.base import Delete, Operation
 from .image import Image, Topic
-from .propagation import Propagation
 from .writer import Draft, Element
 
 if TYPE_CHECKING:
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
 class Deletions:
     """Which replicas of which marked topics are still to be deleted."""
 
-    def __init__(self, controller: "ActiveController", propagation: Propagation) -> None:
+    def __init__(self, controller: "ActiveController") -> None:
         self._controller = controller
-        self._propagation = propagation
         self._replicas_left: dict[str, set[int]] = {}
         self._without_replicas: list[Topic] = []
         self._wake = trio.Event()
@@ -36,7 +34,7 @@ class Deletions:
         brokers.discard(self._controller.node.broker_id)  # our own node hosts no logs
         self._replicas_left[topic.name] = brokers
         for broker_id in brokers.intersection(self._controller.image.brokers):
-            self._propagation.delete_replicas(topic, broker_id)
+            self._controller.propagation.delete_replicas(topic, broker_id)
         self._finish_if_empty(topic)
 
     def resume(self, image: Image) -> None:
