@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
 from tests.support.kafka import KafkaCluster, running_kafka
+from tests.support.waiting import until
 from tests.support.wire import Wire
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
@@ -140,3 +141,23 @@ def other_ids(cluster: Cluster) -> list[int]:
     """Every node but the controller."""
     controller = controller_id(cluster)
     return [number for number in cluster.addresses if number != controller]
+
+
+def until_everywhere(cluster: Cluster, topic: str, *, partitions: int | None = None) -> None:
+    """Waits until every node shows the topic with a leader for each partition; with 0 partitions, until no node shows it."""
+    for address in cluster.addresses.values():
+        with Wire(address) as wire:
+            until(partial(shown, wire, topic), right=partial(is_as_wanted, partitions))
+
+
+def shown(wire: Wire, topic: str) -> list[int]:
+    """The leaders of its partitions, as one node tells them."""
+    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    (found,) = wire.ask("Metadata", 9, body)["topics"]
+    return [partition["leader_id"] for partition in found["partitions"]]
+
+
+def is_as_wanted(partitions: int | None, leaders: list[int]) -> bool:
+    if partitions is None:
+        return bool(leaders) and -1 not in leaders
+    return len(leaders) == partitions and -1 not in leaders

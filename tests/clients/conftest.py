@@ -1,0 +1,60 @@
+"""One cluster for all tests of clients on each store; every test names its own topics."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka.admin import KafkaAdminClient
+
+from tests.support.cluster import ON_KAFKA, Cluster, running_any, until_everywhere
+from tests.support.waiting import until
+from tests.support.wire import Wire
+from tests.support.zookeeper import ZooKeeperServer
+
+STORES = ["kafka"] if ON_KAFKA else ["memory", "zookeeper"]
+
+
+@pytest.fixture(scope="session", params=STORES)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Three nodes."""
+    store = request.param
+    if store == "zookeeper":
+        zookeeper: ZooKeeperServer = request.getfixturevalue("zookeeper")
+        store = f"zookeeper://{zookeeper.connect}/clients"
+    with running_any(store) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def confluent(cluster: Cluster) -> AdminClient:
+    """librdkafka, by way of confluent-kafka."""
+    return AdminClient({"bootstrap.servers": cluster.bootstrap})
+
+
+@pytest.fixture(scope="session")
+def python_admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
+    """kafka-python."""
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test has."""
+    return f"t-{uuid4()}"
+
+
+@pytest.fixture
+def everywhere(cluster: Cluster) -> Callable[..., None]:
+    """Waits until every node shows a topic: a client that asks any node must not be told of an older time."""
+    return partial(until_everywhere, cluster)
+
+
+@pytest.fixture(scope="session")
+def coordinated(cluster: Cluster) -> None:
+    """The topic of the group coordinators is made when it is first needed; librdkafka asks three times only, then it waits for ever."""
+    with Wire(next(iter(cluster.addresses.values()))) as wire:
+        until(lambda: wire.ask("FindCoordinator", 1, {"key": "any"}), right=lambda answer: answer["error_code"] == 0)
