@@ -70,9 +70,8 @@ def main(
             quick=quick,
         )
         report = runner.run(plan, lambda text: console.print(text, style="dim", markup=False, highlight=False))
-        path = report.write()
         tables.show(report, console)
-        console.print(f"written to {path}")
+        console.print(f"written to {report.path}")
 
 
 def print_markdown(files: tuple[Path, ...]) -> None:

@@ -97,7 +97,7 @@ class Cluster:
 
     def create(self, names: Sequence[str], *, partitions: int, replication_factor: int) -> None:
         """Untimed: creates in batches and waits until every node shows every partition led."""
-        for batch in batches(names, REPLICAS_A_REQUEST // (partitions * replication_factor)):
+        for batch in batches(names, min(BATCH, REPLICAS_A_REQUEST // (partitions * replication_factor))):
             frame = messages.create_topics(batch, partitions=partitions, replication_factor=replication_factor)
             messages.check_created(self.at_controller.call(frame))
             self.wait_led(messages.metadata(batch), len(batch), partitions)

@@ -56,11 +56,13 @@ class Report(msgspec.Struct):
             return None
         return theirs / own if line.figures[goal.figure].less else own / theirs
 
-    def write(self) -> Path:
+    @property
+    def path(self) -> Path:
+        return RESULTS / f"{self.started.replace(':', '')}.json"
+
+    def write(self) -> None:
         RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{self.started.replace(':', '')}.json"
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
-        return path
+        self.path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1))
 
 
 def newest() -> Path | None:

@@ -40,7 +40,7 @@ class Plan:
 
 
 def run(plan: Plan, tell: Tell) -> Report:
-    """Measures everything that is planned and can be measured here."""
+    """Measures everything that is planned and can be measured here; what is done is written after each line."""
     return _Runner(plan, tell).run()
 
 
@@ -111,6 +111,7 @@ class _Runner:
                     stack.callback(benches[-1].forget_cluster)
             for name in names:
                 self._run_line(name, benches)
+                self._report.write()
 
     def _run_line(self, name: str, benches: Sequence[Bench]) -> None:
         suited = [bench for bench in benches if LINES[name].suits(type(bench.system))]
@@ -130,6 +131,7 @@ class _Runner:
                     with self._failing_softly([name], cls.name), contextlib.closing(cls()) as system:
                         system.prepare()
                         self._measure(name, Bench(system, self._plan.budget), number)
+            self._report.write()
 
     def _rounds(self, name: str) -> int:
         own = LINES[name].rounds

@@ -20,7 +20,7 @@ Address = tuple[str, int]
 
 HOST: Final = "127.0.0.1"
 CACHE: Final = Path("~/.cache/minicontroller").expanduser()
-STOP_SECONDS: Final = 20.0  # a Kafka broker's controlled shutdown takes up to six
+STOP_SECONDS: Final = 20.0
 READY_PREFIX: Final = "ready: bootstrap.servers="
 
 
@@ -51,13 +51,16 @@ class Process:
     def wait(self, seconds: float) -> None:
         self._popen.wait(seconds)
 
-    def stop(self) -> None:
-        """Closes standard input (kfake ends with it) and asks politely first."""
+    def end(self, signum: signal.Signals) -> None:
+        """Closes standard input, with which kfake ends, and sends the signal; does not wait."""
         with contextlib.suppress(OSError):
             assert self._popen.stdin is not None
             self._popen.stdin.close()
         if self.alive():
-            self._popen.terminate()
+            self._popen.send_signal(signum)
+
+    def reap(self) -> None:
+        """Waits for the end, and makes it after a while."""
         try:
             self._popen.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -76,6 +79,7 @@ class System(ABC):
     title: ClassVar[str]
     speaks_kafka: ClassVar[bool] = True
     forwards: ClassVar[bool] = False  # any node takes a write
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     separate_processes: ClassVar[bool] = False  # one process a node, so that one of them can be killed
 
     def __init__(self) -> None:
@@ -96,7 +100,9 @@ class System(ABC):
 
     def stop(self) -> None:
         for process in self.nodes.values():
-            process.stop()
+            process.end(self.stop_signal)
+        for process in self.nodes.values():
+            process.reap()
         self.nodes.clear()
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Java programs from Maven Central: their jars in the cache, and the ZooKeeper server that both sides use alike."""
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import ClassVar, Final
@@ -74,7 +75,8 @@ class ZooKeeper:
         return f"{HOST}:{self.port}"
 
     def stop(self) -> None:
-        self.process.stop()
+        self.process.end(signal.SIGKILL)
+        self.process.reap()
 
 
 class WithZooKeeper(System):

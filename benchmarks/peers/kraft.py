@@ -1,5 +1,6 @@
 """A real Kafka without ZooKeeper: three nodes that are broker and controller at once (KRaft's combined mode)."""
 
+import signal
 import subprocess
 
 from .base import HOST, CannotRunError, Process, System, free_ports
@@ -22,6 +23,7 @@ CLUSTER_ID = "bWluaWNvbnRyb2xsZXItYg"  # any 16 bytes in base64
 
 class KRaft(System):
     name = "kraft"
+    stop_signal = signal.SIGKILL  # its data goes too, and leaving in order takes it half a minute
     title = f"Kafka {KAFKA_WITH_KRAFT}, KRaft"
     forwards = True
 
