@@ -54,6 +54,8 @@ READS_IN_ONE = 256
 REQUESTS_IN_FLIGHT = 8
 CLOSE_SECONDS = 2.0
 """How long a server may take to end the session in good order."""
+RETRY_SECONDS = 0.5
+"""Between two rounds of connection attempts, at most."""
 RESTART_PAUSE_SECONDS = 1.0
 """Before another try when kazoo's thread failed."""
 
@@ -166,7 +168,7 @@ class ZooKeeperStore:
             handler=self._handler,
             auth_data=list(authentication),
             logger=self._failures,
-            connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=1.0),
+            connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=RETRY_SECONDS),
             command_retry=KazooRetry(max_tries=0),
         )
         self._client.add_listener(self._state_changed)
