@@ -96,8 +96,17 @@ def effective_topic_value(name: str, overrides: Mapping[str, str], node: "NodeCo
 
 
 def effective_topic_configs(overrides: Mapping[str, str], node: "NodeConfig") -> dict[str, str]:
-    """Every config of a topic as text."""
-    return {name: render_value(effective_topic_value(name, overrides, node)) or "" for name in TOPIC_KEYS}
+    """Every config of a topic as text; what overrides name that is no config of a topic is left out."""
+    configs = dict(_default_texts(node))
+    for name, text in overrides.items():
+        if name in TOPIC_KEYS:
+            configs[name] = render_value(TOPIC_KEYS[name].key.parse(text)) or ""
+    return configs
+
+
+@lru_cache(maxsize=64)
+def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
+    return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}
 
 
 def validate_topic_configs(

@@ -1,0 +1,281 @@
+"""Changes of configs, by what a real Kafka 3.9.1 answered to the same requests."""
+
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.controller.config.alterations import (
+    AlterOperation,
+    ConfigChange,
+    alter_broker,
+    alter_topic,
+    replace_broker,
+    replace_topic,
+)
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.errors import Refusal
+from minicontroller.protocol.error_codes import ErrorCode
+
+NODE = NodeConfig.from_mapping({"broker.id": "1", "min.insync.replicas": "3", "log.cleanup.policy": "compact"})
+SET, DELETE, APPEND, SUBTRACT = AlterOperation
+
+Change = tuple[str, int, str | None]
+
+
+def changes(*wanted: Change) -> list[ConfigChange]:
+    return [ConfigChange(name, operation, value) for name, operation, value in wanted]
+
+
+def topic_refusal(*wanted: Change) -> tuple[ErrorCode, str | None]:
+    with pytest.raises(Refusal) as caught:
+        alter_topic("over", {}, changes(*wanted), NODE)
+    return caught.value.code, caught.value.message
+
+
+def broker_refusal(*wanted: Change, node: NodeConfig = NODE, per_broker: bool = True) -> tuple[ErrorCode, str | None]:
+    with pytest.raises(Refusal) as caught:
+        alter_broker({}, changes(*wanted), node, per_broker=per_broker)
+    return caught.value.code, caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ({}, ("retention.ms", SET, "5"), {"retention.ms": "5"}),
+        ({"retention.ms": "5"}, ("retention.ms", SET, "6"), {"retention.ms": "6"}),
+        ({"retention.ms": "5"}, ("retention.ms", DELETE, None), {}),
+        ({"retention.ms": "5"}, ("retention.ms", DELETE, "whatever"), {}),
+        ({}, ("no.such.key", DELETE, None), {}),
+        ({}, ("cleanup.policy", APPEND, "compact"), {"cleanup.policy": "delete,compact"}),
+        (
+            {"cleanup.policy": "compact"},
+            ("cleanup.policy", APPEND, "delete, compact"),
+            {"cleanup.policy": "compact,delete"},
+        ),
+        ({"cleanup.policy": "compact,delete"}, ("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": "compact"}),
+        ({}, ("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": ""}),
+        ({}, ("cleanup.policy", SUBTRACT, "foo"), {"cleanup.policy": "delete"}),
+        (
+            {"leader.replication.throttled.replicas": "0:1"},
+            ("leader.replication.throttled.replicas", APPEND, "0:1,1:1, 2:1"),
+            {"leader.replication.throttled.replicas": "0:1,1:1,2:1"},
+        ),
+    ],
+)
+def test_one_change_of_a_topic(before: dict[str, str], change: Change, after: dict[str, str]) -> None:
+    """SET replaces, DELETE forgets, APPEND and SUBTRACT edit the override, else Kafka's default and not the node's."""
+    assert alter_topic("over", before, changes(change), NODE) == after
+
+
+def test_changes_are_made_in_order_and_judged_together() -> None:
+    """A value that contradicts what was there is fine as long as the result is."""
+    before = {"max.compaction.lag.ms": "5"}
+    after = alter_topic(
+        "t", before, changes(("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", DELETE, None)), NODE
+    )
+    assert after == {"min.compaction.lag.ms": "9"}
+    assert before == {"max.compaction.lag.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "text"),
+    [
+        ([("retention.ms", SET, None)], 42, "Null value not supported for : retention.ms"),
+        ([("a", SET, None), ("b", APPEND, None), ("c", DELETE, None)], 42, "Null value not supported for : a, b"),
+        ([("retention.ms", SET, None), ("retention.ms", DELETE, None)], 42, "Error due to duplicate config keys"),
+        ([("retention.ms", 9, "5")], 42, "Unknown operations type 9"),
+        ([("retention.ms", APPEND, "5")], 40, "Config value append is not allowed for config key: retention.ms"),
+        ([("retention.ms", SUBTRACT, "5")], 40, "Config value subtract is not allowed for config key: retention.ms"),
+        ([("foo", SUBTRACT, "5")], 40, "Config value subtract is not allowed for unknown config key: foo"),
+        ([("foo", SET, "5")], 40, "Unknown topic config name: foo"),
+        (
+            [("retention.ms", SET, "abc")],
+            40,
+            (
+                "Invalid config value for resource ConfigResource(type=TOPIC, name='over'): "
+                "Invalid value abc for configuration retention.ms: Not a number of type LONG"
+            ),
+        ),
+        (
+            [("cleanup.policy", APPEND, "foo")],
+            40,
+            (
+                "Invalid config value for resource ConfigResource(type=TOPIC, name='over'): "
+                "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete"
+            ),
+        ),
+        (
+            [("min.compaction.lag.ms", SET, "9"), ("max.compaction.lag.ms", SET, "5")],
+            40,
+            "conflict topic config setting min.compaction.lag.ms (9) > max.compaction.lag.ms (5)",
+        ),
+    ],
+)
+def test_what_is_refused_of_a_topic(wanted: list[Change], code: int, text: str) -> None:
+    """42 for a wrong request, 40 for a wrong config, in Kafka's words; where Kafka fails with -1 this answers what is wrong."""
+    assert topic_refusal(*wanted) == (code, text)
+
+
+def test_replacing_the_configs_of_a_topic() -> None:
+    """AlterConfigs: what is not named is gone; the request is judged before the configs."""
+    assert replace_topic("t", [("segment.bytes", "20")], NODE) == {"segment.bytes": "20"}
+    assert replace_topic("t", [], NODE) == {}
+    for entries, code, text in (
+        ([("retention.ms", None), ("foo", None)], 42, "Null value not supported for : retention.ms, foo"),
+        ([("retention.ms", None), ("retention.ms", "2")], 42, "Error due to duplicate config keys"),
+        ([("foo", "5")], 40, "Unknown topic config name: foo"),
+    ):
+        with pytest.raises(Refusal) as caught:
+            replace_topic("t", entries, NODE)
+        assert (caught.value.code, caught.value.message) == (code, text)
+
+
+@pytest.mark.parametrize(
+    ("change", "per_broker"),
+    [
+        (("log.retention.ms", SET, "1000"), True),
+        (("log.retention.ms", SET, "-5"), True),
+        (("log.retention.ms", SET, "2000"), False),
+        (("sasl.enabled.mechanisms", SET, "PLAIN"), True),
+        (("ssl.client.auth", SET, "required"), True),
+        (("listener.name.ext.ssl.keystore.location", SET, "/x"), True),
+        (("listener.name.ext.broker.id", SET, "3"), True),
+        (("listener.name.nope.ssl.client.auth", SET, "required"), True),
+        (("listener.name.ext.max.connections", SET, "55"), False),
+        (("leader.replication.throttled.rate", SET, "700"), False),
+        (("custom.key", SET, "v"), True),
+        (("custom.key", SET, "v"), False),
+        (("", SET, "v"), True),
+        (("max.connections.per.ip.overrides", SET, "127.0.0.1:5"), True),
+        (("num.io.threads", SET, "16"), True),
+        (("num.io.threads", SET, "4"), True),
+        (("broker.id", DELETE, None), True),
+        (("listeners", DELETE, None), False),
+    ],
+)
+def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None:
+    """Dynamic keys for one node or all, a listener's, unknown ones; forgetting what cannot be set is nothing."""
+    name, operation, value = change
+    after = alter_broker({}, changes(change), NODE, per_broker=per_broker)
+    assert after == ({} if operation == DELETE else {name: value})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "per_broker", "text"),
+    [
+        ([("broker.id", SET, "2")], True, "Cannot update these configs dynamically: [broker.id]"),
+        ([("num.partitions", SET, "2"), ("log.dirs", SET, "/x")], False, "Cannot update these configs dynamically: [log.dirs, num.partitions]"),
+        ([("metadata.completion", SET, "cluster")], True, "Cannot update these configs dynamically: [metadata.completion]"),
+        ([("log.initial.task.delay.ms", SET, "5")], True, "Cannot update these configs dynamically: [log.initial.task.delay.ms]"),
+        ([("ssl.client.auth", SET, "required"), ("broker.id", SET, "3")], False, "Cannot update these configs dynamically: [broker.id]"),
+        (
+            [("ssl.keystore.location", SET, "/x"), ("log.retention.ms", SET, "abc")],
+            True,
+            "These security configs can be dynamically updated only per-listener using the listener prefix: [ssl.keystore.location]",
+        ),
+        (
+            [("ssl.client.auth", SET, "required"), ("log.retention.ms", SET, "abc")],
+            False,
+            "Invalid value abc for configuration log.retention.ms: Not a number of type LONG",
+        ),
+        (
+            [("ssl.client.auth", SET, "required")],
+            False,
+            "Cannot update these configs at default cluster level, broker id must be specified: [ssl.client.auth]",
+        ),
+        (
+            [("listener.name.ext.ssl.client.auth", SET, "required")],
+            False,
+            "Cannot update these configs at default cluster level, broker id must be specified: [listener.name.ext.ssl.client.auth]",
+        ),
+        ([("leader.replication.throttled.rate", SET, "-1")], True, "Invalid value -1 for configuration leader.replication.throttled.rate: Value must be at least 0"),
+        ([("num.io.threads", SET, "0")], True, "Invalid value 0 for configuration num.io.threads: Value must be at least 1"),
+        ([("num.io.threads", SET, "17")], True, "Dynamic thread count update validation failed for num.io.threads=17, value should not be greater than double the current value 8"),
+        ([("num.io.threads", SET, "3")], False, "Dynamic thread count update validation failed for num.io.threads=3, value should be at least half the current value 8"),
+        ([("log.retention.ms", SET, "0")], True, "log.retention.ms must be unlimited (-1) or at least 1."),
+        ([("log.roll.ms", SET, "0")], False, "log.roll.ms must be at least 1."),
+        ([("max.connections.per.ip.overrides", SET, "foo")], True, "Error parsing configuration property 'max.connections.per.ip.overrides': 'foo' is not of the form address:count"),
+        ([("log.cleanup.policy", APPEND, "foo")], True, "Invalid value foo for configuration log.cleanup.policy: String must be one of: compact, delete"),
+        ([("custom.key", 9, "v")], True, "Unknown operations type 9"),
+        ([("log.retention.ms", SET, None)], True, "Null value not supported for : log.retention.ms"),
+        ([("advertised.listeners", SET, "PLAINTEXT://h:1")], True, "These configs can be changed only in the file of the node, which then has to be started again: [advertised.listeners]"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_of_a_node_is_an_invalid_request(wanted: list[Change], per_broker: bool, text: str) -> None:
+    """42 and not 40, in Kafka's order; sets are shown in brackets, and what this node cannot honour is refused too."""
+    assert broker_refusal(*wanted, per_broker=per_broker) == (ErrorCode.INVALID_REQUEST, text)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (("log.retention.ms", APPEND, "5"), "Config value append is not allowed for config key: log.retention.ms"),
+        (("custom.key", SUBTRACT, "5"), "Config value subtract is not allowed for unknown config key: custom.key"),
+        (
+            ("listener.name.ext.plain.sasl.jaas.config", SET, "hunter2"),
+            "Invalid config value for resource ConfigResource(type=BROKER, name='1'): Password encoder secret not configured",
+        ),
+    ],
+)
+def test_a_few_refusals_of_a_node_are_invalid_configs(change: Change, text: str) -> None:
+    """40, as with Kafka: lists that are none, and passwords that cannot be encoded."""
+    assert broker_refusal(change) == (ErrorCode.INVALID_CONFIG, text)
+
+
+def test_passwords_stay_in_the_file() -> None:
+    """With a secret to encode them they are refused too, without being shown."""
+    node = NodeConfig.from_mapping({"broker.id": "1", "password.encoder.secret": "s"})
+    code, text = broker_refusal(("listener.name.ext.ssl.key.password", SET, "hunter2"), node=node)
+    assert code is ErrorCode.INVALID_CONFIG
+    assert text is not None
+    assert "listener.name.ext.ssl.key.password is a password" in text
+    assert "hunter" not in text
+
+
+def test_a_default_for_all_nodes_is_judged_with_what_this_node_has() -> None:
+    """A value that this node's own hides cannot be wrong for it."""
+    node = NODE.with_dynamic({"log.retention.ms": "1000", "num.io.threads": "9"}, {})
+    wanted = changes(("log.retention.ms", SET, "0"), ("num.io.threads", SET, "500"))
+    after = alter_broker({}, wanted, node, per_broker=False)
+    assert after == {"log.retention.ms": "0", "num.io.threads": "500"}
+
+
+def test_lists_of_a_node_are_edited_upon_kafkas_default() -> None:
+    """What the file says does not count: APPEND to the default `delete`, not to the file's `compact`."""
+    assert alter_broker({}, changes(("log.cleanup.policy", APPEND, "compact")), NODE, per_broker=True) == {
+        "log.cleanup.policy": "delete,compact"
+    }
+
+
+def test_replacing_the_configs_of_a_node() -> None:
+    """AlterConfigs: the whole set, judged like a change."""
+    assert replace_broker([("message.max.bytes", "500")], NODE, per_broker=True) == {"message.max.bytes": "500"}
+    with pytest.raises(Refusal, match="Cannot update these configs dynamically") as caught:
+        replace_broker([("broker.id", "3")], NODE, per_broker=True)
+    assert caught.value.code is ErrorCode.INVALID_REQUEST
+
+
+NAMES = st.sampled_from(
+    ["retention.ms", "cleanup.policy", "segment.bytes", "foo", "leader.replication.throttled.replicas"]
+)
+VALUES = st.none() | st.sampled_from(["5", "20", "compact", "delete", "compact,delete", "0:1", "*", "", "x"])
+CHANGES = st.lists(st.builds(ConfigChange, NAMES, st.integers(-1, 4), VALUES), max_size=4)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(CHANGES, CHANGES)
+def test_whatever_is_accepted_is_valid_and_stays_so(first: list[ConfigChange], second: list[ConfigChange]) -> None:
+    """A change gives a valid set or a Refusal, never touches what was there, and no change leaves it as it is."""
+    overrides = MappingProxyType[str, str]({})
+    for wanted in (first, second):
+        before = dict(overrides)
+        try:
+            altered = alter_topic("t", overrides, wanted, NODE)
+        except Refusal:
+            altered = dict(overrides)
+        assert overrides == before
+        assert alter_topic("t", altered, [], NODE) == altered
+        assert replace_topic("t", list(altered.items()), NODE) == altered
+        overrides = MappingProxyType(altered)

@@ -1,0 +1,276 @@
+"""Dynamic configs: followed by their notifications, over lost connections and sessions, and never read more often than needed."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.config import changes
+from minicontroller.controller.config.changes import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
+from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Create, Entry, SetData, Watch
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+
+CONFIG = NodeConfig.from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
+THREADS = "log.cleaner.threads"
+
+
+class CountingStore(MemoryStore):
+    """A store that remembers what was read of it."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.read: list[str] = []
+        self.looks = 0
+
+    async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
+        self.read += paths
+        return await super().get_many(paths)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        self.looks += 1
+        return await super().children(path, watch)
+
+
+class Bench:
+    """A node's dynamic configs on a store of their own, and another node that changes things."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.now_ms = 1_000_000_000_000
+        self.tree = MemoryTree(clock=lambda: self.now_ms / 1000)
+        self.store = CountingStore(self.tree)
+        self.configs = DynamicConfigs(CONFIG, 1, clock_ms=lambda: self.now_ms)
+        self.seen: list[tuple[str, str]] = []
+        self.tidies = False
+        self.configs.on_change(lambda kind, name: self.seen.append((kind, name)))
+        self._other = MemoryStore(self.tree)
+        self._nursery = nursery
+
+    async def start(self) -> None:
+        await self._nursery.start(partial(self.configs.run, self.store, tidies=lambda: self.tidies))
+
+    async def write(self, path: str, configs: dict[str, str] | bytes) -> None:
+        """A znode below /config, without a notification."""
+        full = f"/config/{path}"
+        await self._other.ensure(full)
+        data = configs if isinstance(configs, bytes) else layout.encode_config(configs)
+        await self._other.commit([SetData(full, data)])
+
+    async def notify(self, *notifications: str | bytes) -> None:
+        await self._other.ensure(layout.CONFIG_CHANGES)
+        for each in notifications:
+            data = each if isinstance(each, bytes) else layout.encode_config_change(each)
+            await self._other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
+
+    async def change(self, path: str, configs: dict[str, str]) -> None:
+        await self.write(path, configs)
+        await self.notify(path)
+
+    async def settle(self) -> None:
+        """Until nothing is going on any more. The clock jumps, so this takes no time."""
+        await trio.sleep(10 * PAUSE_SECONDS)
+        await trio.testing.wait_all_tasks_blocked()
+
+    def threads(self) -> int:
+        return self.configs.current.integer(THREADS)
+
+
+@pytest.fixture(name="bench")
+async def running_bench(autojump_clock: trio.testing.MockClock) -> AsyncIterator[Bench]:
+    del autojump_clock
+    async with trio.open_nursery() as nursery:
+        yield Bench(nursery)
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_initial_state(bench: Bench) -> None:
+    """Once started, what the store says of the node and of all nodes is in force; its own goes first."""
+    await bench.write("brokers/<default>", {THREADS: "3", "background.threads": "4"})
+    await bench.write("brokers/1", {THREADS: "5"})
+    await bench.write("brokers/2", {THREADS: "7"})
+    await bench.start()
+    assert (bench.threads(), bench.configs.current.integer("background.threads")) == (5, 4)
+    assert (dict(bench.configs.of_node), bench.configs.of_cluster[THREADS]) == ({THREADS: "5"}, "3")
+
+
+async def test_nothing_there(bench: Bench) -> None:
+    """On an empty store the node's file holds, and the path of the notifications is made."""
+    await bench.start()
+    assert bench.threads() == CONFIG.integer(THREADS)
+    assert await bench.store.children(layout.CONFIG_CHANGES) == []
+
+
+async def test_a_change_is_followed(bench: Bench) -> None:
+    """A notified change is in force, and the listeners hear of it when it is."""
+    await bench.start()
+    found = []
+    bench.configs.on_change(lambda _kind, _name: found.append(bench.threads()))
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.settle()
+    await bench.change("brokers/<default>", {THREADS: "3"})
+    await bench.settle()
+    await bench.change("brokers/1", {})
+    await bench.settle()
+    assert found == [5, 5, 3]
+    assert bench.seen == [("brokers", "1"), ("brokers", "<default>"), ("brokers", "1")]
+
+
+async def test_only_what_changed_is_read(bench: Bench) -> None:
+    """A notification costs the reading of itself, and of what it names if that is this node's; never of everything."""
+    await bench.start()
+    bench.store.read.clear()
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.settle()
+    changed = f"{layout.CONFIG_CHANGE_PREFIX}0000000000"
+    assert bench.store.read == [changed, "/config/brokers/1"]
+    bench.store.read.clear()
+    await bench.change("topics/orders", {"retention.ms": "5"})
+    await bench.change("brokers/2", {THREADS: "5"})
+    await bench.settle()
+    assert bench.store.read == [f"{layout.CONFIG_CHANGE_PREFIX}000000000{number}" for number in (1, 2)]
+    assert bench.seen[1:] == [("topics", "orders"), ("brokers", "2")]
+
+
+async def test_what_came_before_the_start_is_not_replayed(bench: Bench) -> None:
+    """The state is loaded after the watch is set, so older notifications say nothing new."""
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.notify("topics/old")
+    await bench.start()
+    await bench.change("topics/new", {})
+    await bench.settle()
+    assert bench.seen == [("topics", "new")]
+    assert f"{layout.CONFIG_CHANGE_PREFIX}0000000000" not in bench.store.read
+
+
+async def test_a_stream_of_changes_costs_few_looks(bench: Bench) -> None:
+    """However many changes there are, the list is read a few times a second; nothing is missed, and doubles are one."""
+    await bench.start()
+    bench.store.looks = 0
+    for number in range(200):
+        await bench.change(f"topics/t{number % 50}", {})
+    await bench.settle()
+    assert bench.store.looks <= 3
+    assert sorted(set(bench.seen)) == sorted(("topics", f"t{number}") for number in range(50))
+    assert len(bench.seen) <= 100
+
+
+@pytest.mark.parametrize(
+    "notification",
+    [
+        b'{"version":1,"entity_type":"topics","entity_name":"orders"}',
+        b'{"version":2,"entity_path":"topics/orders","more":1}',
+    ],
+)
+async def test_both_versions_of_a_notification(bench: Bench, notification: bytes) -> None:
+    """Notifications of old brokers are understood."""
+    await bench.start()
+    await bench.notify(notification)
+    await bench.settle()
+    assert bench.seen == [("topics", "orders")]
+
+
+async def test_nonsense_is_passed_over(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """An unreadable notification is logged and does not stop those behind it; a nameless child is nothing."""
+    await bench.start()
+    await bench.store.ensure(f"{layout.CONFIG_CHANGES}/stray")
+    await bench.notify(b"\xff", b"{}", b"", "topics/orders")
+    await bench.settle()
+    assert bench.seen == [("topics", "orders")]
+    assert caplog.text.count("is unreadable") == 2
+
+
+async def test_an_unreadable_config_changes_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """What was in force stays; the log names the path, and shows nothing of what stands there."""
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.start()
+    await bench.write("brokers/1", b'{"secret": "hush"')
+    await bench.notify("brokers/1")
+    await bench.settle()
+    assert bench.threads() == 5
+    assert "/config/brokers/1 is unreadable" in caplog.text
+    assert "hush" not in caplog.text
+
+
+async def test_values_are_not_logged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """A password that changes leaves no trace in the log, whatever its level."""
+    caplog.set_level(logging.DEBUG)
+    await bench.start()
+    await bench.change("brokers/1", {"listener.name.external.ssl.key.password": "hush", THREADS: "hush"})
+    await bench.settle()
+    assert "hush" not in caplog.text
+
+
+async def test_a_lost_connection(bench: Bench) -> None:
+    """What changes while the connection is lost is seen when it is back, each change once."""
+    await bench.start()
+    bench.tree.suspend(bench.store)
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.notify("topics/orders")
+    await bench.settle()
+    assert bench.seen == []
+    bench.tree.resume(bench.store)
+    await bench.settle()
+    assert (bench.seen, bench.threads()) == ([("brokers", "1"), ("topics", "orders")], 5)
+
+
+async def test_a_lost_session(bench: Bench) -> None:
+    """A new session looks again and reads its own configs anew: notifications may have been removed meanwhile."""
+    await bench.start()
+    await bench.notify("topics/before")
+    await bench.settle()
+    bench.tree.expire(bench.store)
+    await bench.write("brokers/1", {THREADS: "5"})  # its notification is gone
+    await bench.notify("topics/meanwhile")
+    await bench.settle()
+    assert (bench.seen, bench.threads()) == ([("topics", "before"), ("topics", "meanwhile")], 5)
+    await bench.change("brokers/1", {THREADS: "6"})
+    await bench.settle()
+    assert (bench.seen[2:], bench.threads()) == ([("brokers", "1")], 6)
+
+
+async def test_it_starts_when_the_store_comes(bench: Bench) -> None:
+    """Without a connection it waits, and is started only when all is loaded."""
+    await bench.write("brokers/1", {THREADS: "5"})
+    bench.tree.suspend(bench.store)
+    started = trio.Event()
+
+    async def start() -> None:
+        await bench.start()
+        started.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(start)
+        await bench.settle()
+        assert not started.is_set()
+        bench.tree.resume(bench.store)
+    assert bench.threads() == 5
+
+
+async def test_old_notifications_are_removed_by_the_controller(bench: Bench) -> None:
+    """After a quarter of an hour, and by the one node that writes; younger ones stay for those who are slow."""
+    await bench.notify("topics/old", "topics/older")
+    await bench.start()
+    bench.now_ms += KEPT_MS + 1
+    await bench.notify("topics/young")
+    await bench.settle()
+    assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 3
+    bench.tidies = True
+    await bench.notify("topics/younger")
+    await bench.settle()
+    assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000002", "config_change_0000000003"]
+    assert bench.seen == [("topics", "young"), ("topics", "younger")]
+
+
+async def test_notifications_do_not_pile_up(bench: Bench) -> None:
+    """Beyond what Kafka's brokers can list the oldest go, however young they are."""
+    assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
+    store, feed = bench.store, changes.ConfigChanges(lambda: bench.now_ms)
+    await bench.notify(*(f"topics/t{number}" for number in range(5)))
+    names = await store.children(layout.CONFIG_CHANGES)
+    await feed.tidy(store, names, most=3)
+    assert await store.children(layout.CONFIG_CHANGES) == names[2:]
