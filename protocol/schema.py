@@ -61,11 +61,12 @@ Kind = Fixed | Text | Blob | Nested | Array
 UUID = Fixed("16s", 16)
 BOOL = Fixed("?", 1)
 FLOAT64 = Fixed("d", 8)
+INT32 = Fixed("i", 4)
 
 Int8 = Annotated[int, Fixed("b", 1)]
 Int16 = Annotated[int, Fixed("h", 2)]
 UInt16 = Annotated[int, Fixed("H", 2)]
-Int32 = Annotated[int, Fixed("i", 4)]
+Int32 = Annotated[int, INT32]
 Int64 = Annotated[int, Fixed("q", 8)]
 Uuid = Annotated[bytes, UUID]
 

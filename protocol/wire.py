@@ -89,14 +89,18 @@ def null_array() -> MalformedMessage:
 
 
 def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
-    """The tagged fields whose count stands at `offset`, and the position behind them. Of a tag that is there twice the last one counts."""
+    """The tagged fields whose count stands at `offset`, and the position behind them. KIP-482: in ascending order, none twice."""
     count, last = read_uvarint(data, offset)
     offset = last + 1
     if count * 2 > len(data) - offset:
         raise too_many(count, len(data) - offset)
-    tags = {}
+    tags: dict[int, bytes] = {}
+    previous = -1
     for _ in range(count):
         tag, last = read_uvarint(data, offset)
+        if tag <= previous:
+            raise MalformedMessage(f"the tagged field {tag} stands behind {previous}")
+        previous = tag
         size, last = read_uvarint(data, last + 1)
         offset = last + 1 + size
         if offset > len(data):

@@ -33,10 +33,14 @@ TIDY_PAUSE_SECONDS = 30.0
 TIDY_BATCH = 1_000
 
 
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 class ConfigChanges:
     """Follows `/config/changes` over any number of sessions."""
 
-    def __init__(self, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(self, clock_ms: Callable[[], int]) -> None:
         self._clock_ms = clock_ms
         self._bell = Bell()
         self._last: int | None = None
@@ -95,7 +99,7 @@ class ConfigChanges:
             await self._process(store, names, notice)
             if tidies() and began >= self._tidy_at:
                 self._tidy_at = began + TIDY_PAUSE_SECONDS
-                await self._tidy(store, names)
+                await self.tidy(store, names)
             await trio.sleep(max(PAUSE_SECONDS, LOOKING_SHARE * (trio.current_time() - began)))
             await self._bell.wait()
             if self._session_lost:
@@ -121,12 +125,12 @@ class ConfigChanges:
         await notice(store, entities)
         self._last = _number(new[-1])
 
-    async def _tidy(self, store: Store, names: Sequence[str]) -> None:
+    async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> None:
         """Remove the oldest, as far as they have been there long enough, or there are too many."""
         oldest = sorted(names, key=_number)[:TIDY_BATCH]
         paths = [f"{layout.CONFIG_CHANGES}/{name}" for name in oldest]
         horizon = self._clock_ms() - KEPT_MS
-        surplus = len(names) - MAX_KEPT
+        surplus = len(names) - most
         entries = await store.get_many(paths)
         doomed = [
             Delete(path)

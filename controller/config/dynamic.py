@@ -10,7 +10,7 @@ import trio
 
 from ..store import layout
 from ..store.base import Store
-from .changes import ConfigChanges, EntityChanged
+from .changes import ConfigChanges, EntityChanged, now_ms
 from .node_config import NodeConfig
 
 log = logging.getLogger("minicontroller.config")
@@ -21,7 +21,7 @@ NOTHING: Mapping[str, str] = {}
 class DynamicConfigs:
     """What the store says of one node, and of all of them, kept up to date by `run`."""
 
-    def __init__(self, config: NodeConfig, broker_id: int) -> None:
+    def __init__(self, config: NodeConfig, broker_id: int, clock_ms: Callable[[], int] = now_ms) -> None:
         self.current = config
         """The node's configuration with what is overridden; a new one after each change."""
         self.of_cluster: Mapping[str, str] = NOTHING
@@ -29,7 +29,7 @@ class DynamicConfigs:
         self.of_node: Mapping[str, str] = NOTHING
         """`/config/brokers/<id>`."""
         self._own_name = str(broker_id)
-        self._changes = ConfigChanges()
+        self._changes = ConfigChanges(clock_ms)
         self._listeners: list[EntityChanged] = []
 
     def on_change(self, listener: EntityChanged) -> None:
@@ -37,12 +37,6 @@ class DynamicConfigs:
         own configs once it is in force. In the event loop's thread.
         """
         self._listeners.append(listener)
-
-    def boolean(self, key: str) -> bool:
-        return self.current.boolean(key)
-
-    def integer(self, key: str) -> int:
-        return self.current.integer(key)
 
     async def load(self, store: Store) -> None:
         """Read all of it. Raises StoreUnavailable or SessionExpired."""

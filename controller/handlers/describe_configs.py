@@ -42,7 +42,7 @@ class ResourceType(IntEnum):
 
 
 MAX_INT32 = 2**31 - 1
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,10})")
 _TYPES = frozenset(ResourceType)
 
 Overrides = Mapping[str, Mapping[str, str]]
@@ -124,8 +124,8 @@ def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrid
 
 
 def _check_own_id(node: "Node", name: str, expected: str) -> None:
-    digits = name.lstrip("+-").lstrip("0")
-    number = int(name) if _INTEGER.fullmatch(name) and len(digits) <= len(str(MAX_INT32)) else None
+    match = _INTEGER.fullmatch(name)
+    number = int(match["sign"] + match["digits"]) if match else None
     if number is None or not -MAX_INT32 - 1 <= number <= MAX_INT32:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if number != node.broker_id:

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from minicontroller.controller.config import changes
 from minicontroller.controller.config.changes import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
@@ -81,14 +82,13 @@ class Bench:
 
 
 @pytest.fixture(name="bench")
-async def running_bench(autojump_clock: trio.testing.MockClock) -> AsyncIterator[Bench]:
-    del autojump_clock
+async def running_bench() -> AsyncIterator[Bench]:
     async with trio.open_nursery() as nursery:
         yield Bench(nursery)
         nursery.cancel_scope.cancel()
 
 
-async def test_the_initial_state(bench: Bench) -> None:
+async def test_the_initial_state(bench: Bench, autojump_clock: MockClock) -> None:
     """Once started, what the store says of the node and of all nodes is in force; its own goes first."""
     await bench.write("brokers/<default>", {THREADS: "3", "background.threads": "4"})
     await bench.write("brokers/1", {THREADS: "5"})
@@ -98,14 +98,14 @@ async def test_the_initial_state(bench: Bench) -> None:
     assert (dict(bench.configs.of_node), bench.configs.of_cluster[THREADS]) == ({THREADS: "5"}, "3")
 
 
-async def test_nothing_there(bench: Bench) -> None:
+async def test_nothing_there(bench: Bench, autojump_clock: MockClock) -> None:
     """On an empty store the node's file holds, and the path of the notifications is made."""
     await bench.start()
     assert bench.threads() == CONFIG.integer(THREADS)
     assert await bench.store.children(layout.CONFIG_CHANGES) == []
 
 
-async def test_a_change_is_followed(bench: Bench) -> None:
+async def test_a_change_is_followed(bench: Bench, autojump_clock: MockClock) -> None:
     """A notified change is in force, and the listeners hear of it when it is."""
     await bench.start()
     found = []
@@ -120,7 +120,7 @@ async def test_a_change_is_followed(bench: Bench) -> None:
     assert bench.seen == [("brokers", "1"), ("brokers", "<default>"), ("brokers", "1")]
 
 
-async def test_only_what_changed_is_read(bench: Bench) -> None:
+async def test_only_what_changed_is_read(bench: Bench, autojump_clock: MockClock) -> None:
     """A notification costs the reading of itself, and of what it names if that is this node's; never of everything."""
     await bench.start()
     bench.store.read.clear()
@@ -136,7 +136,7 @@ async def test_only_what_changed_is_read(bench: Bench) -> None:
     assert bench.seen[1:] == [("topics", "orders"), ("brokers", "2")]
 
 
-async def test_what_came_before_the_start_is_not_replayed(bench: Bench) -> None:
+async def test_what_came_before_the_start_is_not_replayed(bench: Bench, autojump_clock: MockClock) -> None:
     """The state is loaded after the watch is set, so older notifications say nothing new."""
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.notify("topics/old")
@@ -147,7 +147,7 @@ async def test_what_came_before_the_start_is_not_replayed(bench: Bench) -> None:
     assert f"{layout.CONFIG_CHANGE_PREFIX}0000000000" not in bench.store.read
 
 
-async def test_a_stream_of_changes_costs_few_looks(bench: Bench) -> None:
+async def test_a_stream_of_changes_costs_few_looks(bench: Bench, autojump_clock: MockClock) -> None:
     """However many changes there are, the list is read a few times a second; nothing is missed, and doubles are one."""
     await bench.start()
     bench.store.looks = 0
@@ -166,7 +166,7 @@ async def test_a_stream_of_changes_costs_few_looks(bench: Bench) -> None:
         b'{"version":2,"entity_path":"topics/orders","more":1}',
     ],
 )
-async def test_both_versions_of_a_notification(bench: Bench, notification: bytes) -> None:
+async def test_both_versions_of_a_notification(bench: Bench, autojump_clock: MockClock, notification: bytes) -> None:
     """Notifications of old brokers are understood."""
     await bench.start()
     await bench.notify(notification)
@@ -174,7 +174,9 @@ async def test_both_versions_of_a_notification(bench: Bench, notification: bytes
     assert bench.seen == [("topics", "orders")]
 
 
-async def test_nonsense_is_passed_over(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_nonsense_is_passed_over(
+    bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     """An unreadable notification is logged and does not stop those behind it; a nameless child is nothing."""
     await bench.start()
     await bench.store.ensure(f"{layout.CONFIG_CHANGES}/stray")
@@ -184,7 +186,9 @@ async def test_nonsense_is_passed_over(bench: Bench, caplog: pytest.LogCaptureFi
     assert caplog.text.count("is unreadable") == 2
 
 
-async def test_an_unreadable_config_changes_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unreadable_config_changes_nothing(
+    bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     """What was in force stays; the log names the path, and shows nothing of what stands there."""
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.start()
@@ -196,7 +200,7 @@ async def test_an_unreadable_config_changes_nothing(bench: Bench, caplog: pytest
     assert "hush" not in caplog.text
 
 
-async def test_values_are_not_logged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_values_are_not_logged(bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     """A password that changes leaves no trace in the log, whatever its level."""
     caplog.set_level(logging.DEBUG)
     await bench.start()
@@ -205,7 +209,7 @@ async def test_values_are_not_logged(bench: Bench, caplog: pytest.LogCaptureFixt
     assert "hush" not in caplog.text
 
 
-async def test_a_lost_connection(bench: Bench) -> None:
+async def test_a_lost_connection(bench: Bench, autojump_clock: MockClock) -> None:
     """What changes while the connection is lost is seen when it is back, each change once."""
     await bench.start()
     bench.tree.suspend(bench.store)
@@ -218,7 +222,7 @@ async def test_a_lost_connection(bench: Bench) -> None:
     assert (bench.seen, bench.threads()) == ([("brokers", "1"), ("topics", "orders")], 5)
 
 
-async def test_a_lost_session(bench: Bench) -> None:
+async def test_a_lost_session(bench: Bench, autojump_clock: MockClock) -> None:
     """A new session looks again and reads its own configs anew: notifications may have been removed meanwhile."""
     await bench.start()
     await bench.notify("topics/before")
@@ -233,7 +237,7 @@ async def test_a_lost_session(bench: Bench) -> None:
     assert (bench.seen[2:], bench.threads()) == ([("brokers", "1")], 6)
 
 
-async def test_it_starts_when_the_store_comes(bench: Bench) -> None:
+async def test_it_starts_when_the_store_comes(bench: Bench, autojump_clock: MockClock) -> None:
     """Without a connection it waits, and is started only when all is loaded."""
     await bench.write("brokers/1", {THREADS: "5"})
     bench.tree.suspend(bench.store)
@@ -251,7 +255,7 @@ async def test_it_starts_when_the_store_comes(bench: Bench) -> None:
     assert bench.threads() == 5
 
 
-async def test_old_notifications_are_removed_by_the_controller(bench: Bench) -> None:
+async def test_old_notifications_are_removed_by_the_controller(bench: Bench, autojump_clock: MockClock) -> None:
     """After a quarter of an hour, and by the one node that writes; younger ones stay for those who are slow."""
     await bench.notify("topics/old", "topics/older")
     await bench.start()
@@ -266,7 +270,7 @@ async def test_old_notifications_are_removed_by_the_controller(bench: Bench) -> 
     assert bench.seen == [("topics", "young"), ("topics", "younger")]
 
 
-async def test_notifications_do_not_pile_up(bench: Bench) -> None:
+async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockClock) -> None:
     """Beyond what Kafka's brokers can list the oldest go, however young they are."""
     assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
     store, feed = bench.store, changes.ConfigChanges(lambda: bench.now_ms)

@@ -214,7 +214,6 @@ async def test_nothing_is_left_behind() -> None:
 
 async def test_patience_ends(autojump_clock: trio.testing.MockClock) -> None:
     """A controller that does not answer keeps the client only for a while."""
-    del autojump_clock
     creations = Creations()
     creations.gate = trio.Event()
     started = trio.current_time()

@@ -162,7 +162,6 @@ async def test_a_missing_topic_is_made_and_waited_for(version: int) -> None:
 @pytest.mark.parametrize("version", range(7))
 async def test_the_wait_has_an_end(version: int, autojump_clock: trio.testing.MockClock) -> None:
     """A topic that does not come is COORDINATOR_NOT_AVAILABLE after a while: clients come again."""
-    del autojump_clock
     started = trio.current_time()
     answer = await client_of(ruling_node(Image()), Creations()).ask(finding(version, "g"), version)
     assert (answer.coordinators[0] if version >= 4 else answer).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

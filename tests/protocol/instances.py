@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from minicontroller.protocol.error_codes import ErrorCode
@@ -62,6 +62,8 @@ def instances(cls: type[WireStruct], version: int) -> st.SearchStrategy[Any]:
 def values(field: Field, version: int) -> st.SearchStrategy[Any]:
     if field.name == "error_code":  # other codecs know only the codes that there are
         return st.sampled_from([int(code) for code in ErrorCode])
+    if field.name == "session_lifetime_ms":  # kio makes a timedelta of it, which ends sooner
+        return st.integers(-(2**45), 2**45)
     strategy = of_kind(field.kind, version)
     if field.nullable(version):
         strategy = st.none() | strategy
@@ -89,6 +91,20 @@ def of_kind(kind: Kind, version: int) -> st.SearchStrategy[Any]:
             return st.lists(of_kind(element, version), max_size=3)
         case Nested(cls=cls):
             return instances(cls, version)
+
+
+@cache
+def samples(cls: type[WireStruct], version: int, count: int = 8) -> list[Any]:
+    """Some random messages, the same ones each time, for tests that are no property of one message."""
+    found: list[Any] = []
+
+    @settings(max_examples=count, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
+    @given(message=instances(cls, version))
+    def collect(message: WireStruct) -> None:
+        found.append(message)
+
+    collect()
+    return found
 
 
 def with_unknown_tags(message: WireStruct, version: int, tags: dict[int, bytes]) -> bool:

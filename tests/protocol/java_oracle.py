@@ -42,7 +42,15 @@ def built() -> Path:
     if not folder.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
-            command = ["mvn", "-q", "-B", "-f", str(PROJECT / "pom.xml"), f"-Dbuild.folder={temporary}/build", "package"]
+            command = [
+                "mvn",
+                "-q",
+                "-B",
+                "-f",
+                str(PROJECT / "pom.xml"),
+                f"-Dbuild.folder={temporary}/build",
+                "package",
+            ]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             Path(temporary, "build").rename(folder)
     return folder
@@ -69,7 +77,9 @@ class JavaOracle:
         """What Kafka's class of that name makes of the bytes."""
         assert self._process.stdin is not None
         encoded = name.encode()
-        self._process.stdin.write(struct.pack(">h", len(encoded)) + encoded + struct.pack(">hi", version, len(data)) + data)
+        self._process.stdin.write(
+            struct.pack(">h", len(encoded)) + encoded + struct.pack(">hi", version, len(data)) + data
+        )
         self._process.stdin.flush()
         if self._take(1) == b"\0":
             raise RefusedError(self._block().decode())

@@ -1,22 +1,27 @@
 """Agreement with the classes of Kafka's own kafka-clients 3.9.1, the only other codec that has every message and version."""
 
-import random
+import re
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
+
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.errors import MalformedMessage
 from minicontroller.protocol.header import RequestHeader
-from minicontroller.protocol.schema import WireStruct, layout_of
-
-from tests.protocol.instances import cases, few, instances, plain, with_unknown_tags
-from tests.protocol.java_oracle import JavaOracle, RefusedError, missing_tools
+from minicontroller.protocol.schema import WireStruct
+from tests.protocol.instances import cases, few, instances, plain, samples, with_unknown_tags
+from tests.protocol.java_oracle import JavaOracle, Reading, RefusedError, missing_tools
+from tests.protocol.mutations import mutated
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_tools()), reason=f"Kafka's own classes are fetched and run with {', '.join(missing_tools())}: not installed"
+    bool(missing_tools()),
+    reason=f"Kafka's own classes are fetched and run with Maven and a JDK; missing: {missing_tools()}",
 )
+
+MUTATIONS = 25  # of each message and version
 
 
 @pytest.fixture(name="java", scope="module")
@@ -40,3 +45,58 @@ def test_kafka_reads_and_writes_the_same(cls: type[WireStruct], version: int, ja
 
     check()
 
+
+@cases()
+def test_kafka_keeps_the_same_unknown_tags(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
+    """Tagged fields that nobody declared pass through both codecs alike."""
+
+    @few
+    @given(message=instances(cls, version))
+    def check(message: WireStruct) -> None:
+        if with_unknown_tags(message, version, {9: b"", 200: b"x" * 130, 2**30: b"yz"}):
+            data = encoder(cls, version)(message)
+            assert java.read(cls.__name__, version, data)[:2] == (0, data)
+
+    check()
+
+
+@cases(of=lambda cls, _: cls is not RequestHeader)
+def test_kafka_takes_and_refuses_the_same_bytes(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
+    """Of broken bytes we make what Kafka makes of them. Where only we refuse, Kafka itself would never have written them."""
+    random = Random(f"{cls.__name__} {version}")
+    valid = [encoder(cls, version)(message) for message in samples(cls, version)]
+    for _ in range(MUTATIONS):
+        data = mutated(random.choice(valid), random)
+        ours, theirs = our_reading(cls, version, data), their_reading(java, cls, version, data)
+        if ours is None and theirs is not None:
+            assert theirs.written_again != data[: len(data) - theirs.left], data.hex()
+        else:
+            assert same_reading(ours, theirs), data.hex()
+
+
+def our_reading(cls: type[WireStruct], version: int, data: bytes) -> Reading | None:
+    try:
+        message, end = decoder(cls, version)(data, 0)
+    except MalformedMessage:
+        return None
+    return Reading(len(data) - end, encoder(cls, version)(message), plain(message, version))
+
+
+def their_reading(java: JavaOracle, cls: type[WireStruct], version: int, data: bytes) -> Reading | None:
+    try:
+        return java.read(cls.__name__, version, data)
+    except RefusedError as refusal:
+        if "as an undefined tag" in str(refusal):  # the greatest tag there is: Kafka reads it and does not write it
+            return our_reading(cls, version, data)
+        return None
+
+
+def same_reading(ours: Reading | None, theirs: Reading | None) -> bool:
+    """Java puts one replacement character for an encoded surrogate, Python one for each of its bytes."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    return (ours.left, one_replacement(ours.plain)) == (theirs.left, one_replacement(theirs.plain))
+
+
+def one_replacement(value: Any) -> Any:
+    return re.sub("�+", "�", repr(value))
