@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 import trio
+import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 from minicontroller.controller.store.base import Session, Store, WatchEvent
