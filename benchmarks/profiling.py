@@ -7,6 +7,7 @@ as a map. With the sampler the shares are right, and a function that is rarely a
 import contextlib
 import io
 import pstats
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Tool:
 
     arguments: Callable[[Path], list[str]]
     report: Callable[[Path], str]
+    begin: signal.Signals | None = None
 
 
 def profile(line: str, systems: Sequence[str], budget: Budget, *, tool: Tool, console: Console) -> None:
@@ -46,13 +48,15 @@ def profile(line: str, systems: Sequence[str], budget: Budget, *, tool: Tool, co
 
 def _profile_one(line: str, system: OnMemory, budget: Budget, tool: Tool) -> str:
     output = system.folder / "profile.out"
+    if LINES[line].stage is None:
+        raise click.UsageError(f"{line} starts its system by itself: profiles are taken of one that runs")
     system.interpreter = [sys.executable, *tool.arguments(output)]
     system.prepare()
     bench = Bench(system, budget)
-    if LINES[line].stage is not None:
-        system.start()
-        assert bench.cluster.nodes, "it is ready"
+    system.start()
     LINES[line].prepare(bench)
+    if tool.begin is not None and bench.cluster.nodes:  # it is ready
+        system.nodes[0].send(tool.begin)
     figures = LINES[line].run(bench)
     bench.forget_cluster()
     system.stop()  # which is when the tool writes
@@ -69,5 +73,7 @@ def _top_calls(path: Path) -> str:
 
 CALLS: Final = Tool(arguments=lambda output: ["-m", "cProfile", "-o", str(output)], report=_top_calls)
 SAMPLES: Final = Tool(
-    arguments=lambda output: [sampler.__file__, str(output)], report=lambda output: sampler.report(output, TOP)
+    arguments=lambda output: [sampler.__file__, str(output)],
+    report=lambda output: sampler.report(output, TOP),
+    begin=sampler.BEGIN,
 )

@@ -1,4 +1,6 @@
-"""`python sampler.py OUT -m MODULE ARGUMENTS...` runs the module and notes where its threads are, by processor time spent.
+"""`python sampler.py OUT -m MODULE ARGUMENTS...` runs the module and notes where its threads are, by processor time.
+
+It begins when it gets SIGUSR1, so that the start does not drown what is asked about.
 
 It costs a few per cent, where cProfile doubles the price of a call, and it sees the threads of kazoo. The samples are
 taken in a signal handler: a thread that asked for them would get its turn when the others release the interpreter's
@@ -17,6 +19,8 @@ from types import FrameType
 from typing import Final
 
 INTERVAL_SECONDS: Final = 0.002
+FRAME_SHARE: Final = 0.98  # what is on every stack tells nothing
+BEGIN: Final = signal.SIGUSR1
 WAITING: Final = frozenset({"wait", "select", "poll", "get_events", "_wait_for_tstate_lock"})
 
 Stack = tuple[str, ...]
@@ -28,8 +32,11 @@ class Sampler:
     def __init__(self) -> None:
         self.stacks: Counter[tuple[str, Stack]] = Counter()
 
-    def start(self) -> None:
+    def prepare(self) -> None:
         signal.signal(signal.SIGPROF, self.sample)
+        signal.signal(BEGIN, self.begin)
+
+    def begin(self, _signum: int, _frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_PROF, INTERVAL_SECONDS, INTERVAL_SECONDS)
 
     def stop(self) -> None:
@@ -69,6 +76,7 @@ def report(path: Path, top: int) -> str:
         own[stack[-1]] += count
         cumulative.update(dict.fromkeys(stack, count))
     total = sum(threads.values()) or 1
+    cumulative = Counter({name: count for name, count in cumulative.items() if count < total * FRAME_SHARE})
     sections = [("threads at work", threads), ("own time", own), ("with what they call", cumulative)]
     lines = []
     for title, counter in sections:
@@ -80,7 +88,7 @@ def main() -> None:
     out, flag, module, *arguments = sys.argv[1:]
     assert flag == "-m"
     sampler = Sampler()
-    sampler.start()
+    sampler.prepare()
     atexit.register(sampler.write, Path(out))
     sys.argv = [module, *arguments]
     del sys.path[0]  # this folder; the module is to be found as without the sampler

@@ -1,5 +1,6 @@
 """minicontroller itself: one process of three nodes on either store, and three processes on ZooKeeper."""
 
+import secrets
 import sys
 
 from .base import HOST, Process, System, free_ports, wait_for_ready_line
@@ -8,13 +9,20 @@ from .java import WithZooKeeper
 READY_SECONDS = 30.0
 SESSION_MS = 6000
 
+# The nodes prove to each other who they are, as they do in `up`: only then does one forward to another.
 PROPERTIES = """\
 broker.id={node_id}
-listeners=PLAINTEXT://{host}:{port}
+listeners=PLAINTEXT://{host}:{port},INTERNAL://{host}:0
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT
+inter.broker.listener.name=INTERNAL
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.internal.plain.sasl.jaas.config={login} required username="node" password="{secret}" user_node="{secret}";
 zookeeper.connect={zookeeper}
 zookeeper.session.timeout.ms={session_ms}
 auto.create.topics.enable=false
 """
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class OnMemory(System):
@@ -67,6 +75,7 @@ class Processes(WithZooKeeper):
 
     def prepare(self) -> None:
         super().prepare()
+        self._secret = secrets.token_urlsafe()
         self.addresses = [(HOST, port) for port in free_ports(3)]
 
     def start(self) -> None:
@@ -79,7 +88,15 @@ class Processes(WithZooKeeper):
         host, port = self.addresses[node_id - 1]
         properties = home / "server.properties"
         properties.write_text(
-            PROPERTIES.format(node_id=node_id, host=host, port=port, zookeeper=self.zookeeper(), session_ms=SESSION_MS)
+            PROPERTIES.format(
+                node_id=node_id,
+                host=host,
+                port=port,
+                login=LOGIN,
+                secret=self._secret,
+                zookeeper=self.zookeeper(),
+                session_ms=SESSION_MS,
+            )
         )
         command = [sys.executable, "-m", "minicontroller", "serve", "--config", str(properties)]
         self.nodes[node_id] = Process(command, log=home / "log.txt")
