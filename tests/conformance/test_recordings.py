@@ -58,7 +58,7 @@ def test_recordings_are_small() -> None:
     assert sum(path.stat().st_size for path in RECORDINGS.iterdir()) < LARGEST_BYTES
 
 
-@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.name)
+@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.cases)
 def test_differences_are_documented(difference: Difference) -> None:
     """A difference on purpose concerns a case that exists, and docs/conformance.md gives its reason."""
     keys = [case.key for cases in SCENARIOS.values() for case in cases]

@@ -40,7 +40,7 @@ def find(name: str, *keys: str, kind: int = 0, settles: bool = False, random_pla
 
 CASES = [
     *each_version("groups without a coordinator", "ListGroups", {}),
-    Case("group without a coordinator", "DescribeGroups", 5, {"groups": ["g"]}),
+    Case("group without a coordinator", "DescribeGroups", 5, {"groups": ["g"]}, node_1=True),
     Case("setup groups", "CreateTopics", 7, creation(OFFSETS)),
     Case("internal", "Metadata", 12, {"topics": [{"name": "__consumer_offsets"}], "allow_auto_topic_creation": False}, once_led=("__consumer_offsets",)),
     *find("group", "g", "another", "g", settles=True),
@@ -54,11 +54,11 @@ CASES = [
     *each_version("states", "ListGroups", {"states_filter": ["Stable", "empty", "nonsense"]}, since=4),
     Case("types", "ListGroups", 5, {"types_filter": ["Classic"]}),
     Case("unknown types", "ListGroups", 5, {"types_filter": ["nonsense", "consumer"]}),
-    *each_version("unknown", "DescribeGroups", {"groups": ["g"]}, settles=True),
-    *each_version("none", "DescribeGroups", {"groups": []}),
-    *each_version("several", "DescribeGroups", {"groups": ["b", "a", "b"]}),
-    *each_version("empty name", "DescribeGroups", {"groups": [""]}),
-    *each_version("operations", "DescribeGroups", {"groups": ["g"], "include_authorized_operations": True}, since=3),
+    *each_version("unknown", "DescribeGroups", {"groups": ["g"]}, settles=True, node_1=True),
+    *each_version("none", "DescribeGroups", {"groups": []}, node_1=True),
+    *each_version("several", "DescribeGroups", {"groups": ["b", "a", "b"]}, node_1=True),
+    *each_version("empty name", "DescribeGroups", {"groups": [""]}, node_1=True),
+    *each_version("operations", "DescribeGroups", {"groups": ["g"], "include_authorized_operations": True}, since=3, node_1=True),
     # Its topic has to be made first: asked until there is an answer.
     *find("transaction", "t", kind=1, settles=True, random_placement=True),
     Case("transactions' topic", "Metadata", 12, {"topics": [{"name": "__transaction_state"}], "allow_auto_topic_creation": False}, random_placement=True, once_led=("__transaction_state",)),
