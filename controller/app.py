@@ -81,12 +81,13 @@ async def run_node(
     config: NodeConfig,
     store: Store,
     *,
+    neighbours: dict[int, Node] | None = None,
     clock_ms: Callable[[], int] = now_ms,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
 
-    Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     policy = load_policy(config)
     async with trio.open_nursery() as tasks:
@@ -105,7 +106,9 @@ async def run_node(
             endpoints=advertised_endpoints(config, server.ports),
             rack=config.optional_string("broker.rack"),
         )
-        links = ControlLinks(tasks, node)
+        neighbours = {} if neighbours is None else neighbours
+        neighbours[node.broker_id] = node
+        links = ControlLinks(tasks, node, neighbours)
         if config.boolean("controller.forwarding.enable"):
             node.forwarder = Forwarder(
                 tasks,
@@ -132,6 +135,7 @@ async def run_node(
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:
             await policy.close()
+        del neighbours[node.broker_id]
         tasks.cancel_scope.cancel()
 
 

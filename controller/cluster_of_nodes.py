@@ -16,6 +16,7 @@ import trio
 from .app import RunningNode, run_node
 from .config.node_config import NodeConfig
 from .errors import ConfigurationError
+from .node import Node
 from .store.base import Store
 from .store.memory import MemoryStore, MemoryTree
 from .store.watchdog import run_watchdog
@@ -100,10 +101,11 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
             nodes: list[RunningNode] = []
+            neighbours: dict[int, Node] = {}
             nursery.start_soon(_stop_on_signal, signals, nodes, nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
-                    nodes.append(await running.start(partial(_run_node, config, open_store)))  # noqa: PERF401 - the stopper sees them come
+                    nodes.append(await running.start(partial(_run_node, config, open_store, neighbours)))  # noqa: PERF401 - the stopper sees them come
                 ids = frozenset(node.node.broker_id for node in nodes)
                 for node in nodes:
                     await node.wait_ready(ids)
@@ -112,10 +114,13 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
 
 
 async def _run_node(
-    config: NodeConfig, open_store: OpenStore, task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED
+    config: NodeConfig,
+    open_store: OpenStore,
+    neighbours: dict[int, Node],
+    task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     async with open_store(config) as store:
-        await run_node(config, store, task_status=task_status)
+        await run_node(config, store, neighbours=neighbours, task_status=task_status)
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], nodes: Sequence[RunningNode], nursery: trio.Nursery) -> None:

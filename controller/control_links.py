@@ -1,6 +1,7 @@
 """From the controller to the nodes, and from a node to the controller: the connections that carry no client's request."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -12,6 +13,7 @@ from ..protocol.schema import WireStruct
 from .cluster.control_requests import VERSIONS, ControlRequest
 from .cluster.image import Broker, Endpoint
 from .cluster.propagation import ControlLink, Unreachable
+from .handlers import leader_and_isr, stop_replica, update_metadata
 from .peer import PeerConnection, PeerUnavailable
 from .security.listeners import peer_credentials
 
@@ -24,9 +26,17 @@ KEYS: dict[type[ControlRequest], ApiKey] = {
     StopReplicaRequest: ApiKey.STOP_REPLICA,
 }
 
+TAKERS: dict[type[ControlRequest], Callable[["Node", Any, int], object]] = {
+    LeaderAndIsrRequest: leader_and_isr.take,
+    UpdateMetadataRequest: update_metadata.take,
+    StopReplicaRequest: stop_replica.take,
+}
+
 
 class PeerLink:
     """One broker's control connection. A broker that does not listen where nodes meet is never reached."""
+
+    takes_bytes = True
 
     def __init__(self, peer: PeerConnection | None) -> None:
         self._peer = peer
@@ -45,11 +55,28 @@ class PeerLink:
         await trio.lowlevel.checkpoint()
 
 
+class NeighbourLink:
+    """To a node of this process: the same request to the same handler, handed over instead of sent."""
+
+    takes_bytes = False
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+
+    async def request(self, message: ControlRequest) -> object:
+        await trio.lowlevel.checkpoint()
+        return TAKERS[type(message)](self._node, message, VERSIONS[type(message)])
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+
 class ControlLinks:
     """Makes connections between this node and the others."""
 
-    def __init__(self, nursery: trio.Nursery, node: "Node") -> None:
+    def __init__(self, nursery: trio.Nursery, node: "Node", neighbours: Mapping[int, "Node"]) -> None:
         self._nursery = nursery
+        self._neighbours = neighbours
         self._node = node
         self._listener = node.config.control_plane_listener.name
         self._credentials = peer_credentials(node.config)
@@ -57,6 +84,9 @@ class ControlLinks:
 
     def link(self, broker: Broker) -> ControlLink:
         """To one broker, for the controller."""
+        neighbour = self._neighbours.get(broker.broker_id)
+        if neighbour is not None and neighbour.broker_epoch == broker.epoch:
+            return NeighbourLink(neighbour)
         endpoint = broker.endpoint(self._listener) or broker.endpoint(self._node.config.inter_broker_listener.name)
         return PeerLink(None if endpoint is None else self._connection(endpoint))
 

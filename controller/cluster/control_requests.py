@@ -97,7 +97,7 @@ def update_metadata(
     target: Broker,
     changed: Mapping[str, set[int] | None],
     forgotten: Mapping[str, Topic],
-    encoded_topic: Callable[[Topic], bytes],
+    whole_topic: Callable[[Topic], UpdateMetadataTopicState | bytes],
 ) -> UpdateMetadataRequest:
     """All brokers, always (the list replaces what the target knows); topics that are forgotten; partitions that changed.
 
@@ -109,7 +109,7 @@ def update_metadata(
         if topic is None or topic.marked_for_deletion:
             continue
         if partitions is None or len(partitions) == len(topic.partitions):
-            states.append(encoded_topic(topic))
+            states.append(whole_topic(topic))
         else:
             states.append(_topic_state(topic, sorted(partitions)))
     return UpdateMetadataRequest(
@@ -124,7 +124,11 @@ def update_metadata(
 def encode_topic_state(topic: Topic) -> bytes:
     """A whole topic as it stands in UpdateMetadata."""
     encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
-    return encode(_topic_state(topic, range(len(topic.partitions))))
+    return encode(whole_topic_state(topic))
+
+
+def whole_topic_state(topic: Topic) -> UpdateMetadataTopicState:
+    return _topic_state(topic, range(len(topic.partitions)))
 
 
 def _topic_state(topic: Topic, partitions: Iterable[int]) -> UpdateMetadataTopicState:

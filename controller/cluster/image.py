@@ -141,6 +141,19 @@ class Image(msgspec.Struct, frozen=True):
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.shutting_down
 
+    def with_topic(self, topic: Topic) -> "Image":
+        """The same for one topic, which is how most changes come."""
+        before = self.topics.get(topic.name)
+        if before is not None and before.topic_id != topic.topic_id:
+            return self.with_topics((topic,))
+        names, index = self.topic_names, self.name_index
+        if before is None:
+            index = index.changed((topic.name,))
+            if topic.topic_id != NO_TOPIC_ID:
+                names = names.set(topic.topic_id, topic.name)
+        topics = self.topics.set(topic.name, topic)
+        return Image(topics, names, index, self.brokers, self.controller_id, self.controller_epoch)
+
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
         """The image with some topics put in the place of what was there and others left out."""
         topics, names = self.topics.mutate(), self.topic_names.mutate()
@@ -161,7 +174,7 @@ class Image(msgspec.Struct, frozen=True):
                     names[topic.topic_id] = topic.name
             topics[topic.name] = topic
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
-        return msgspec.structs.replace(self, topics=topics.finish(), topic_names=names.finish(), name_index=index)
+        return Image(topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch)
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
         """The image with exactly these brokers."""

@@ -36,7 +36,10 @@ class MetadataCache:
         """Move the image on. `brokers` replaces all of them (None: no change); topics are merged by name."""
         before = self.image
         changed, removed = list(changed), list(removed)
-        image = before.with_topics(changed, removed) if changed or removed else before
+        if len(changed) == 1 and not removed:
+            image = before.with_topic(changed[0])
+        else:
+            image = before.with_topics(changed, removed) if changed or removed else before
         if brokers is not None:
             image = image.with_brokers(brokers)
         if (image.controller_id, image.controller_epoch) != (controller_id, controller_epoch):

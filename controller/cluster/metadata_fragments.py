@@ -5,7 +5,8 @@ object and the brokers are equal: images never change, so the same object says t
 of that topic, in the versions that are asked for; a change of the brokers drops all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ...protocol import registry
@@ -33,12 +34,28 @@ class Dialect(NamedTuple):
     """The authorized operations of each topic were asked for."""
 
 
+class Joined(list[bytes]):
+    """The encoded elements of an array in one piece: as long as the array, and one element that holds them all.
+
+    For an encoder, which writes the length and then each element, it is the array; ten thousand topics cost it no loop.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, elements: Sequence[bytes]) -> None:
+        super().__init__((b"".join(elements),))
+        self._count = len(elements)
+
+    def __len__(self) -> int:
+        return self._count
+
+
 class DialectFragments:
     """The fragments of one dialect, for the image that it followed last."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.brokers: list[bytes] = []
-        """Those that can be reached at the listener, in the order of their ids. As `all_topics`, shared: not to be changed."""
+        """Those that can be reached at the listener, in the order of their ids. Shared: not to be changed."""
         self.reachable: Mapping[int, Endpoint] = {}
         self._dialect = dialect
         self._view = view if dialect.version >= 6 else view_before_v6 if dialect.version else view_in_v0
@@ -46,7 +63,7 @@ class DialectFragments:
         self._encode_broker = registry.encoder(MetadataResponseBroker, dialect.version)
         self._image: Image | None = None
         self._topics: dict[str, tuple[Topic, bytes]] = {}
-        self._all: list[bytes] | None = None
+        self._all: Joined | None = None
 
     @property
     def size(self) -> int:
@@ -76,11 +93,17 @@ class DialectFragments:
         self._topics[topic.name] = (topic, fragment)
         return fragment
 
-    def all_topics(self) -> list[bytes]:
+    def all_topics(self) -> Joined:
         """The elements of all topics of the image, in the order of their names."""
         if self._all is None:
             topics = {} if self._image is None else self._image.topics
-            self._all = [self.topic(topic) for _, topic in sorted(topics.items())]
+            kept = self._topics.get
+            self._all = Joined(
+                [
+                    held[1] if (held := kept(name)) is not None and held[0] is topic else self.topic(topic)
+                    for name, topic in sorted(topics.items(), key=itemgetter(0))
+                ]
+            )
         return self._all
 
     def _element(self, topic: Topic) -> MetadataResponseTopic:

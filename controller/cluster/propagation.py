@@ -35,6 +35,10 @@ class Unreachable(Exception):  # noqa: N818
 class ControlLink(Protocol):
     """The way to one node: a request, and its answer. One at a time. Raises Unreachable."""
 
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether elements of a message may be encoded already."""
+
     async def request(self, message: control_requests.ControlRequest) -> object: ...
 
     async def aclose(self) -> None: ...
@@ -156,9 +160,8 @@ class Channel:
     async def _update_metadata(
         self, image: Image, metadata: dict[str, set[int] | None], forgotten: dict[str, Topic]
     ) -> None:
-        await self._send(
-            control_requests.update_metadata(image, self.broker, metadata, forgotten, self._owner.encoded_topic)
-        )
+        whole_topic = self._owner.encoded_topic if self._link.takes_bytes else control_requests.whole_topic_state
+        await self._send(control_requests.update_metadata(image, self.broker, metadata, forgotten, whole_topic))
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
         here = control_requests.replicas_on(self.broker.broker_id, topics)

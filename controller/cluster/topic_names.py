@@ -62,14 +62,17 @@ class NameIndex(msgspec.Struct, frozen=True):
 
     def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> "NameIndex":
         """The index without some names and with others."""
+        added, removed = list(filter(_can_collide, added)), list(filter(_can_collide, removed))
+        if not added and not removed:
+            return self
         names = self.names.mutate()
-        for name in filter(_can_collide, removed):
+        for name in removed:
             left = tuple(known for known in names.get(_folded(name), _NO_NAMES) if known != name)
             if left:
                 names[_folded(name)] = left
             else:
                 names.pop(_folded(name), None)
-        for name in filter(_can_collide, added):
+        for name in added:
             names[_folded(name)] = tuple(sorted({*names.get(_folded(name), _NO_NAMES), name}))
         return NameIndex(names.finish())
 

@@ -52,7 +52,7 @@ class InDoubt(Exception):  # noqa: N818
 class Element:
     """One element of a job: what it writes, and what that means for the image."""
 
-    __slots__ = ("evolve", "holds", "job", "operations", "refusal", "topic")
+    __slots__ = ("evolve", "holds", "job", "operations", "refusal", "topic", "weight")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Element:
     ) -> None:
         self.topic = topic
         self.operations = operations
+        self.weight = sum(map(weight, operations))
         self.evolve = evolve
         """The topic before this element to the topic after it, None for no topic. Asked again whenever the order changes."""
         self.holds = holds
@@ -75,7 +76,7 @@ class Element:
         if self.topic is None:
             return image
         after = self.evolve(image.topics.get(self.topic))
-        return image.with_topics((after,)) if after is not None else image.with_topics((), (self.topic,))
+        return image.with_topic(after) if after is not None else image.with_topics((), (self.topic,))
 
 
 class Draft:
@@ -256,7 +257,7 @@ class Writer:
             job = (self._urgent or self._queue).popleft()
             planned = await self._plan(job)
             elements += planned
-            total += sum(weight(operation) for element in planned for operation in element.operations)
+            total += sum(element.weight for element in planned)
         return elements
 
     async def _plan(self, job: Job) -> list[Element]:
@@ -286,22 +287,25 @@ class Writer:
                 else:
                     await self._wake.park()
             self._in_flight.append(commit)
-            nursery.start_soon(self._finish, commit, self._store.commit([self._fence, *commit.operations]))
+            answer = self._store.commit([self._fence, *commit.operations])
+            if self._store.commits_at_once:
+                await self._finish(commit, answer)
+            else:
+                nursery.start_soon(self._finish, commit, answer)
 
     def _pack(self, elements: Iterable[Element]) -> list[Commit]:
         """Elements in order into commits below the store's limit; only an element that exceeds it alone is divided."""
         limit = self._store.max_commit_bytes - weight(self._fence)
         commits: list[Commit] = []
         for element in elements:
-            weights = [weight(operation) for operation in element.operations]
-            total = sum(weights)
+            total = element.weight
             if not commits or commits[-1].weight + total > limit:
                 commits.append(Commit())
             if total <= limit:
                 commits[-1].add(element, element.operations, total, last=True)
                 continue
             first = size = 0
-            for index, one in enumerate(weights):
+            for index, one in enumerate(map(weight, element.operations)):
                 if size + one > limit:
                     commits[-1].add(element, element.operations[first:index], size, last=False)
                     commits.append(Commit())

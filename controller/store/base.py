@@ -183,6 +183,10 @@ class Store(Protocol):
         """Create a persistent znode with null data, and its parents, where missing."""
 
     @property
+    def commits_at_once(self) -> bool:
+        """Whether a commit's results are there when the call returns, so that awaiting them does not wait."""
+
+    @property
     def max_commit_bytes(self) -> int:
         """The most that the operations of one commit may weigh, measured by `weight`."""
 

@@ -266,18 +266,20 @@ class Failures:
 
     def __init__(self, hosts: str) -> None:
         self._hosts = hosts
+        self._connected = False
         self._count = 0
         self._told = False
 
-    def lost(self) -> None:
-        """A connection broke: what fails from now on is news."""
-        self._count = 0
-
     def connected(self) -> None:
+        self._connected = True
         self._count = 0
         if self._told:
             self._told = False
             log.warning("ZooKeeper at %s answers again", self._hosts)
+
+    def lost(self) -> None:
+        """The connection broke: what fails from now on are attempts to make another."""
+        self._connected = False
 
     def log(self, *_: object) -> None:
         """Nothing: the levels below a warning."""
@@ -285,15 +287,15 @@ class Failures:
     debug = info = log
 
     def warning(self, text: str, *arguments: object) -> None:
-        if not text.startswith(("Connection", "Cannot")):
+        if self._connected or not text.startswith(("Connection", "Cannot")):
             return
         self._count += 1
         if self._count == self._hosts.count(",") + 1 and not self._told:
             self._told = True
-            reason = (text % arguments).rpartition("socket connection error: ")[2]
+            reason = (text % arguments).removeprefix("Connection dropped: ").removeprefix("socket connection error: ")
             log.warning("ZooKeeper at %s cannot be reached (%s): trying again until it answers", self._hosts, reason)
 
     warn = warning
 
     def exception(self, text: str, *arguments: object) -> None:
-        """The thread's end tells it."""
+        """Nothing: the end of kazoo's thread tells it."""

@@ -264,6 +264,10 @@ class MemoryStore:
         return self._session_id
 
     @property
+    def commits_at_once(self) -> bool:
+        return True
+
+    @property
     def max_commit_bytes(self) -> int:
         return MAX_COMMIT_BYTES
 
@@ -334,9 +338,11 @@ class MemoryStore:
 
     def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
         """What a commit has changed, in its order."""
+        watched = self.watches.data, self.watches.children
         for path, change, parent in changes:
-            self._wake(path, change)
-            if parent:
+            if path in watched[0] or path in watched[1]:
+                self._wake(path, change)
+            if parent in watched[1]:
                 self._wake(parent, Change.CHILDREN)
 
     def _wake(self, path: str, change: Change) -> None:

@@ -1,14 +1,18 @@
 """A controller whose event loop hangs is worse than a dead one: nobody elects, and nobody else may. So its session is given up.
 
-Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of life. It acts once.
+Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of life. It acts once for each
+time that the loop hangs. A process that was stopped as a whole acts when it wakes, before its loop does anything.
 """
 
+import logging
 import threading
 import time
 
 import trio
 
 from .base import Store
+
+log = logging.getLogger("minicontroller.store")
 
 BEATS_PER_TIMEOUT = 4
 
@@ -33,7 +37,7 @@ class Watchdog:
         self._timeout = timeout_seconds
         self._last = time.monotonic()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="minicontroller-watchdog", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -45,7 +49,11 @@ class Watchdog:
         self._last = time.monotonic()
 
     def _watch(self) -> None:
+        given_up_at = 0.0
         while not self._stopped.wait(self._timeout / BEATS_PER_TIMEOUT):
-            if time.monotonic() - self._last > self._timeout:
+            last = self._last
+            silence = time.monotonic() - last
+            if silence > self._timeout and last != given_up_at:
+                given_up_at = last
+                log.error("The event loop has not turned for %.1f s: the session is given up", silence)
                 self._store.abandon()
-                return

@@ -130,6 +130,9 @@ class Client(KazooClient):  # type: ignore[misc]
 
     def _session_callback(self, state: str) -> None:
         with self.gate:
+            if state == KeeperState.CONNECTING and self._state == KeeperState.CONNECTED:
+                # Before kazoo fails what is under way: who learns that no answer comes finds the session suspended.
+                self._make_state_change(KazooState.SUSPENDED)
             super()._session_callback(state)
 
 
@@ -162,15 +165,18 @@ class ZooKeeperStore:
         self._crossing = Crossing()
         self._failures = Failures(hosts)
         self._handler = LinkHandler(self._crossing.post, self._thread_ended)
-        self._client = Client(
-            hosts,
-            timeout=session_timeout_ms / 1000,
-            handler=self._handler,
-            auth_data=list(authentication),
-            logger=self._failures,
-            connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=RETRY_SECONDS),
-            command_retry=KazooRetry(max_tries=0),
-        )
+        try:
+            self._client = Client(
+                hosts,
+                timeout=session_timeout_ms / 1000,
+                handler=self._handler,
+                auth_data=list(authentication),
+                logger=self._failures,
+                connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=RETRY_SECONDS),
+                command_retry=KazooRetry(max_tries=0),
+            )
+        except ValueError as error:
+            raise ValueError(f"{connect!r} is no list of host:port with a chroot behind it ({error})") from None
         self._client.add_listener(self._state_changed)
 
     async def __aenter__(self) -> Self:
@@ -221,6 +227,10 @@ class ZooKeeperStore:
     @property
     def session_id(self) -> int:
         return self._session_id
+
+    @property
+    def commits_at_once(self) -> bool:
+        return False
 
     @property
     def max_commit_bytes(self) -> int:
