@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     reason=f"Kafka's own classes are fetched and run with Maven and a JDK; missing: {missing_tools()}",
 )
 
-MUTATIONS = 25  # of each message and version
+MUTATIONS = 20  # of each message and version
 
 
 @pytest.fixture(name="java", scope="module")

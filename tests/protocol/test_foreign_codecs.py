@@ -1,0 +1,128 @@
+"""Agreement with two codecs that share no code with ours or with each other: kio (Rust, decoding) and kafka-python (from Kafka's schemas).
+
+They see valid bytes only: kio ends the whole process on a hostile array count, kafka-python takes its time over a hostile varint.
+"""
+
+import io
+import re
+from typing import Any, Literal
+from uuid import UUID
+
+import kio.index
+import kio.serial
+from hypothesis import given
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kio.static.constants import EntityType
+
+from minicontroller.protocol import schema
+from minicontroller.protocol.compiler import decoder, encoder
+from minicontroller.protocol.schema import Array, Kind, Nested, WireStruct, layout_of
+from tests.protocol.instances import HEADERS, cases, few, instances
+from tests.support.wire import MESSAGES as KAFKA_PYTHON_ADMIN
+from tests.support.wire import build
+
+KAFKA_PYTHON: dict[str, Any] = {
+    cls.__name__: cls
+    for pair in (
+        *KAFKA_PYTHON_ADMIN.values(),
+        (SaslHandshakeRequest, SaslHandshakeResponse),
+        (SaslAuthenticateRequest, SaslAuthenticateResponse),
+    )
+    for cls in pair
+}
+
+ROLES: dict[str, Literal[EntityType.request, EntityType.response]] = {
+    "Request": EntityType.request,
+    "Response": EntityType.response,
+}
+
+
+def kio_entity(cls: type[WireStruct], version: int) -> Any:
+    """Kio's class of the message in the version, None if it has none."""
+    name, role = re.fullmatch(r"(\w+)(Request|Response)", cls.__name__).groups()  # type: ignore[union-attr]
+    snake_name = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    try:
+        module = kio.index.load_entity_module(snake_name, version, ROLES[role])
+    except kio.index.UnknownEntity:
+        return None
+    return getattr(module, cls.__name__)
+
+
+def known_to_kio(cls: type[WireStruct], version: int) -> bool:
+    return cls not in HEADERS and kio_entity(cls, version) is not None
+
+
+def known_to_kafka_python(cls: type[WireStruct], version: int) -> bool:
+    theirs = KAFKA_PYTHON.get(cls.__name__)
+    return theirs is not None and theirs.min_version <= version <= theirs.max_version
+
+
+@cases(of=known_to_kio)
+def test_kio_agrees(cls: type[WireStruct], version: int) -> None:
+    """Kio reads all of our bytes and writes them again as they were."""
+    entity = kio_entity(cls, version)
+    read, write = kio.serial.entity_reader(entity), kio.serial.entity_writer(entity)
+
+    @few
+    @given(message=instances(cls, version))
+    def check(message: WireStruct) -> None:
+        data = encoder(cls, version)(message)
+        theirs, size = read(data, 0)
+        written = io.BytesIO()
+        write(written, theirs)
+        assert (written.getvalue(), size) == (data, len(data))
+
+    check()
+
+
+@cases(of=known_to_kafka_python)
+def test_kafka_python_agrees(cls: type[WireStruct], version: int) -> None:
+    """kafka-python, given the same values under the same names, writes the same bytes, and we read the message from them."""
+    theirs = KAFKA_PYTHON[cls.__name__]
+
+    @few
+    @given(message=instances(cls, version))
+    def check(message: WireStruct) -> None:
+        data = bytes(
+            build(theirs, theirs._struct, as_dict(message, version, theirs._struct), version).encode(version=version)
+        )
+        assert data == encoder(cls, version)(message)
+        assert decoder(cls, version)(data, 0) == (message, len(data))
+
+    check()
+
+
+def test_the_oracles_know_most_of_it() -> None:
+    """So that an oracle which lost its messages in an upgrade does not agree with nothing."""
+    known = [mark.args[1] for mark in (cases(of=known_to_kio).mark, cases(of=known_to_kafka_python).mark)]
+    assert [len(found) > 140 for found in known] == [True, True]
+
+
+def as_dict(message: WireStruct, version: int, known: Any) -> dict[str, Any]:
+    """The fields of the version as kafka-python wants them: ids as UUIDs, authorized operations, where it calls them so, as a set."""
+    body: dict[str, Any] = {}
+    for field in layout_of(type(message)).fields:
+        if not field.present(version):
+            continue
+        value = getattr(message, field.name)
+        if field.name not in known.fields or known.fields[field.name]._type_str == "bitfield":
+            body["authorized_operations"] = {bit for bit in range(32) if value >> bit & 1}
+        else:
+            body[field.name] = as_value(value, field.kind, version, known.fields[field.name])
+    return body
+
+
+def as_value(value: Any, kind: Kind, version: int, known: Any) -> Any:
+    if value is None:
+        return None
+    match kind:
+        case Array(element=Nested()):
+            return [as_dict(item, version, known) for item in value]
+        case Nested():
+            return as_dict(value, version, known)
+    return UUID(bytes=value) if kind == schema.UUID else value
