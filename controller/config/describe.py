@@ -56,6 +56,7 @@ effective_topic_entries = topic_entries
 """What CreateTopics answers: the same entries, of which it leaves the synonyms out."""
 
 
+@lru_cache(maxsize=16)
 def broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
     """Every config of a node, by name."""
     written = {name for _, level in node.levels() for name in level}
