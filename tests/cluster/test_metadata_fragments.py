@@ -1,11 +1,10 @@
 """Metadata's fragments: byte for byte what would be encoded without them, and no more work than what changed."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from immutables import Map
 
 from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Partition, Topic
 from minicontroller.controller.cluster.metadata_fragments import (
@@ -128,7 +127,7 @@ def plain_answer(image: Image, dialect: Dialect) -> bytes:
 def joined_answer(fragments: DialectFragments, version: int) -> bytes:
     response = MetadataResponse(cluster_id="c")
     response.brokers = list[Any](fragments.brokers)
-    response.topics = list[Any](fragments.all_topics())
+    response.topics = cast("Any", fragments.all_topics())
     return registry.encoder(MetadataResponse, version)(response)
 
 
@@ -198,7 +197,7 @@ def test_deleted_topics_are_forgotten(asked_for_all: bool) -> None:
         fragments.topic(image.topics[name])
         if asked_for_all:
             fragments.all_topics()
-    assert fragments.size <= SLACK + 2
+    assert kept.of(image, DIALECT).size <= SLACK + 2
 
 
 def test_dialects_are_bounded() -> None:
@@ -214,4 +213,4 @@ def test_an_image_is_listed_once() -> None:
     """All topics of the same image are the same list: nothing is done twice."""
     kept, image = MetadataFragments(), numbered(3)
     assert kept.of(image, DIALECT).all_topics() is kept.of(image, DIALECT).all_topics()
-    assert len(kept.of(image, DIALECT).all_topics()) == len(Map(image.topics))
+    assert len(kept.of(image, DIALECT).all_topics()) == 3
