@@ -5,7 +5,7 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
 from tests.support.cluster import ON_KAFKA, Cluster, running_any, until_everywhere
@@ -30,7 +30,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def confluent(cluster: Cluster) -> AdminClient:
     """librdkafka, by way of confluent-kafka."""
-    return AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +51,24 @@ def topic() -> str:
 def everywhere(cluster: Cluster) -> Callable[..., None]:
     """Waits until every node shows a topic: a client that asks any node must not be told of an older time."""
     return partial(until_everywhere, cluster)
+
+
+@pytest.fixture
+def create(confluent: AdminClient, everywhere: Callable[..., None]) -> Callable[..., None]:
+    """Makes topics with confluent-kafka and waits until every node shows them: the next question may go to any node."""
+
+    def create_and_wait(*topics: NewTopic) -> None:
+        for name, future in confluent.create_topics(list(topics)).items():
+            future.result()
+            everywhere(name)
+
+    return create_and_wait
+
+
+@pytest.fixture
+def made(create: Callable[..., None], topic: str) -> None:
+    """The topic exists, with two partitions of one replica."""
+    create(NewTopic(topic, 2, 1))
 
 
 @pytest.fixture(scope="session")

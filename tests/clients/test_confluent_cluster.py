@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from tests.clients.test_confluent_topics import create, placed, refusal
+from tests.clients.test_confluent_topics import Create, placed, refusal
 from tests.support.cluster import Cluster, controller_id
 from tests.support.waiting import until
 
@@ -18,15 +18,15 @@ def test_describes_the_cluster(confluent: AdminClient, cluster: Cluster) -> None
 
 
 def test_tells_what_one_may_do(confluent: AdminClient) -> None:
-    """Without an authorizer everybody may do everything: seven operations on the cluster (clients.md 4)."""
+    """Without an authorizer everybody may do everything: seven operations on the cluster."""
     seen = confluent.describe_cluster(include_authorized_operations=True, request_timeout=10).result()
     assert len(seen.authorized_operations) == 7
     assert AclOperation.ALTER in seen.authorized_operations
 
 
-def test_describes_topics(confluent: AdminClient, topic: str) -> None:
+def test_describes_topics(confluent: AdminClient, create: Create, topic: str) -> None:
     """A topic is described with id, partitions, leaders and operations; an unknown one is refused by itself."""
-    create(confluent, placed(topic, [2, 3]))
+    create(placed(topic, [2, 3]))
     wished = TopicCollection([topic, f"{topic}-no"])
     futures = confluent.describe_topics(wished, include_authorized_operations=True, request_timeout=10)
     seen = futures[topic].result()

@@ -34,7 +34,7 @@ def test_describes_all_and_only_the_modified(
 
 
 def test_obeys_the_filter_of_keys(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """Keys that are asked for are answered, and no others (clients.md 4)."""
+    """Keys that are asked for are answered, and no others."""
     python_admin.create_topics([topic])
     everywhere(topic)
     wanted = {"retention.bytes": "-1", "segment.ms": "604800000"}
