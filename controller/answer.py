@@ -39,6 +39,7 @@ BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, A
 MAX_REMEMBERED_SOFTWARE = 1_000
 """Names of clients whose leftover bytes have been logged: strangers choose them, so there is an end to remembering."""
 
+_NAMES = {int(key): key.name for key in ApiKey}
 _START = struct.Struct(">hhi")  # api key, version, correlation id
 
 
@@ -68,16 +69,19 @@ class AnswerLine:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
         api_key, version, correlation_id = _START.unpack_from(frame)
         route = self.routes.get(api_key)
-        if route is None:
-            raise ProtocolError(f"API {api_key} in version {version} is not served")
-        if not route.api.min_version <= version <= route.api.max_version:
-            if api_key == ApiKey.API_VERSIONS:
+        if route is None or not route.api.min_version <= version <= route.api.max_version:
+            if route is not None and api_key == ApiKey.API_VERSIONS:
                 return _speak_older(route, correlation_id)
-            raise ProtocolError(f"{route.api.name} is not served in version {version}")
+            raise _not_served(api_key, version, frame)
         now = trio.current_time()
         _admit(caller, route, now)
 
-        header, request, leftover = registry.decode_request(frame)
+        try:
+            header, request, leftover = registry.decode_request(frame)
+        except ProtocolError as error:
+            raise MalformedMessage(
+                f"client {_client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
+            ) from error
         ctx, forged = _context(caller, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
@@ -149,6 +153,24 @@ class AnswerLine:
             "refused: %s speaks in the name of %r and is no node of this cluster", caller, header.principal_name
         )
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+
+def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
+    return ProtocolError(
+        f"client {_client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+    )
+
+
+def _name(api_key: int) -> str:
+    name = _NAMES.get(api_key)
+    return f"API {api_key}" if name is None else f"API {api_key} ({name})"
+
+
+def _client_id(frame: bytes) -> str | None:
+    """For the log: it stands at the same place in every header that has one."""
+    start = _START.size + 2
+    size = int.from_bytes(frame[_START.size : start], signed=True)
+    return frame[start : start + size].decode("utf-8", "replace") if 0 <= size <= len(frame) - start else None
 
 
 def _admit(caller: Caller, route: Route, now: float) -> None:

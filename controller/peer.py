@@ -25,6 +25,11 @@ log = logging.getLogger("minicontroller.peer")
 
 RECONNECT_BACKOFF_SECONDS = 0.1  # Kafka: the sender threads between brokers pause as long
 CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka: socket.connection.setup.timeout.ms
+DEAD_AFTER_SECONDS = 10
+"""A node's machine that vanished must not keep its connection, and the requests on it, for the kernel's quarter of an hour."""
+MAX_IDLE_SECONDS = 540.0
+"""Kafka's clients: connections.max.idle.ms, a minute below the server's. A connection that the other end may be about to close
+is not used: a request on it would be left in doubt for nothing."""
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
 
@@ -73,6 +78,11 @@ class _Link:
         self.waiters: dict[int, _Waiter] = {}
         self.reason = "the connection was closed"
         self.ended = False
+        self.last_used = trio.current_time()
+
+    @property
+    def is_stale(self) -> bool:
+        return not self.waiters and trio.current_time() - self.last_used > MAX_IDLE_SECONDS
 
     def settle(self, frame: bytes) -> None:
         waiter = self.waiters.pop(int.from_bytes(frame[:4], signed=True), None)
@@ -125,7 +135,10 @@ class PeerConnection:
         on_behalf_of: OnBehalfOf | None = None,
     ) -> WireStruct:
         """Ask, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
+        if self._link is not None and self._link.is_stale:
+            self._end(self._link, "it was idle for too long")
         link = self._link or await self._connect()
+        link.last_used = trio.current_time()
         header = self._header(api_key, version)
         if on_behalf_of is not None:
             header.client_id = client_id
@@ -202,6 +215,7 @@ class PeerConnection:
 
     async def _open(self) -> _Link:
         link = _Link(SocketTransport(await trio.open_tcp_stream(self.host, self.port)))
+        link.transport.notice_death(DEAD_AFTER_SECONDS)
         try:
             if self._credentials is not None:
                 await self._authenticate(link, self._credentials)

@@ -41,6 +41,18 @@ class SocketTransport:
         """Takes the socket over: the stream is of no use afterwards."""
         self._socket = socket.socket(fileno=stream.socket.detach())
         self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def notice_death(self, seconds: int) -> None:
+        """Of the machine at the other end, which says no farewell: the connection breaks after so long without a sign of it."""
+        for option, value in (
+            ("TCP_KEEPIDLE", max(1, seconds // 2)),
+            ("TCP_KEEPINTVL", max(1, seconds // 4)),
+            ("TCP_KEEPCNT", 2),
+            ("TCP_USER_TIMEOUT", seconds * 1000),
+        ):
+            if hasattr(socket, option):  # Linux has all of them
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
     async def receive(self) -> bytes:
         await trio.lowlevel.checkpoint()

@@ -54,11 +54,10 @@ async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCapt
             async with await served.connect() as client:
                 await client.ask(3, KCAT, ApiVersionsResponse)
                 start = bytes([*key.to_bytes(2), *version.to_bytes(2, signed=True)])
-                await client.send((10).to_bytes(4) + start + bytes(6))
+                await client.send((15).to_bytes(4) + start + bytes(4) + b"\0\5probe")
                 assert await client.ended()
-            name = registry.APIS[ApiKey(key)].name if key in table else f"API {key} "
-            assert name in caplog.text
-            assert f"version {version}" in caplog.text
+            assert f"API {int(key)} ({ApiKey(key).name}) version {version}" in caplog.text
+            assert "client 'probe'" in caplog.text
             assert "librdkafka/2.0.2" in caplog.text
             assert "127.0.0.1" in caplog.text
 

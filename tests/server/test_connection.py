@@ -156,6 +156,14 @@ async def test_nodes_are_answered_as_it_comes_and_clients_in_order() -> None:
             assert await client.silent()
 
 
+async def test_leftover_bytes_of_a_node_end_its_connection() -> None:
+    """What is accepted from clients is a bug that must not hide when a node does it."""
+    async with serving(listeners=[NODES]) as served, await authenticated(served, "node", "node-secret") as peer:
+        whole = peer.encode(1, metadata_of("t"))
+        await peer.send((len(whole) - 4 + 1).to_bytes(4) + whole[4:] + b"x")
+        assert await peer.ended()
+
+
 class Exploding(Exception):  # noqa: N818
     """What a handler with a bug raises."""
 

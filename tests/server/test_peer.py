@@ -138,6 +138,20 @@ async def test_a_connection_that_breaks_leaves_its_requests_in_doubt() -> None:
         assert await ask_metadata(peer, "t") == "t"
 
 
+async def test_an_idle_connection_is_not_trusted(autojump_clock: MockClock) -> None:
+    """The other end closes it after ten minutes: a request that met this moment would be left in doubt, so a new one is made."""
+    async with connected() as (served, peer):
+        await ask_metadata(peer, "t")
+        (first,) = served.server.connections
+        await trio.sleep(530)
+        await ask_metadata(peer, "t")
+        assert list(served.server.connections) == [first]
+        await trio.sleep(550)
+        await ask_metadata(peer, "t")
+        await until(lambda: first not in served.server.connections)
+        assert len(served.server.connections) == 1
+
+
 async def test_closing_tells_who_waits() -> None:
     """`close` ends every wait, in doubt."""
     gates = Gates()

@@ -268,6 +268,30 @@ async def test_a_mechanism_may_take_several_steps(bare: bool) -> None:
         assert served.node.seen[-1].principal == "User:oedipus"
 
 
+class Broken:
+    """A mechanism with a bug."""
+
+    def step(self, token: bytes) -> Step:
+        raise ZeroDivisionError(token)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_an_accident_in_a_mechanism_lets_nobody_in(version: int) -> None:
+    """With and without headers: the caller stays unknown, and others are served."""
+    listener = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms={"BROKEN": Broken})
+    async with serving(listeners=[listener, CLIENTS]) as served, await served.connect(listener) as client:
+        await client.ask(version, SaslHandshakeRequest(mechanism="BROKEN"), SaslHandshakeResponse)
+        if version:
+            answer = await client.ask(2, SaslAuthenticateRequest(auth_bytes=b"x"), SaslAuthenticateResponse)
+            assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            await client.send(client.encode(1, ALL))
+        else:
+            await client.send(b"\0\0\0\1x")
+        assert await client.ended()
+        assert served.node.seen == []
+        assert await served.alive()
+
+
 def test_plain_takes_utf_8() -> None:
     """Names and passwords are UTF-8, and what is not is a wrong password, not an accident."""
     assert PlainExchange({"jürgen": "größe"}).step("\0jürgen\0größe".encode()) == Proved("jürgen")
