@@ -1,5 +1,6 @@
 """The `minicontroller` command. What goes wrong is said in a sentence, and the exit code tells (1: it failed, 2: it was called wrongly)."""
 
+import gc
 import logging
 import sys
 from collections.abc import Awaitable, Callable
@@ -93,6 +94,7 @@ def show(message: str, version: int) -> None:
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
     import trio
 
+    _tune_garbage_collection()
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
         trio.run(function, *arguments)
@@ -102,6 +104,12 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         pass
+
+
+def _tune_garbage_collection() -> None:
+    """A server keeps what it makes: Python's default, a collection after every 700 new objects, cost a quarter of a bulk creation."""
+    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
+    gc.set_threshold(20_000, 50, 100)
 
 
 def _explain(group: BaseExceptionGroup[BaseException]) -> None:
