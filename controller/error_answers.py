@@ -151,13 +151,11 @@ def _describe_configs(
     )
 
 
-def _metadata(request: metadata.MetadataRequest, version: int, code: ErrorCode, _message: str | None) -> Any:
-    unnamed = None if version >= 12 else ""
+def _metadata(request: metadata.MetadataRequest, _version: int, code: ErrorCode, _message: str | None) -> Any:
+    """A topic without a name gets an empty one, also in v12, which could say null: as Kafka has it."""
     return metadata.MetadataResponse(
         topics=[
-            metadata.MetadataResponseTopic(
-                error_code=code, name=unnamed if topic.name is None else topic.name, topic_id=topic.topic_id
-            )
+            metadata.MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
     )

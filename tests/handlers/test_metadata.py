@@ -257,7 +257,8 @@ async def test_ids_and_null_names_too_early(version: int, name: str | None) -> N
 async def test_neither_name_nor_id() -> None:
     """What Kafka stumbles over is an error of the whole request here too, and no topic is made."""
     answer = Client(node_with(CLUSTER)).ask_at_once(by_id(bytes(16)), LAST)
-    assert [each.error_code for each in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert [(each.error_code, each.name) for each in answer.topics] == [(ErrorCode.UNKNOWN_SERVER_ERROR, "")]
+    assert (answer.brokers, answer.controller_id) == ([], -1)
 
 
 async def test_the_answer_follows_the_image() -> None:
