@@ -3,6 +3,7 @@
 The servers do not force their log to the disk: the tests kill processes, not machines.
 """
 
+import os
 import signal
 import socket
 import subprocess
@@ -127,6 +128,7 @@ class ZooKeeperServer:
         """SIGSTOP: connections stay open and nothing answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)
 
     def thaw(self) -> None:
         assert self._process is not None
