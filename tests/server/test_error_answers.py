@@ -107,7 +107,7 @@ def test_the_code_is_copied_to_every_entity() -> None:
         topics=[MetadataRequestTopic(name="a"), MetadataRequestTopic(name=None, topic_id=b"i" * 16)]
     )
     answer = error_answer(ApiKey.METADATA, asked, 12, code=ErrorCode.UNKNOWN_SERVER_ERROR)
-    assert [(t.name, t.error_code) for t in answer.topics] == [("a", -1), (None, -1)]
+    assert [(t.name, t.error_code) for t in answer.topics] == [("a", -1), ("", -1)]
     assert answer.controller_id == -1
 
 
