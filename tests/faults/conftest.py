@@ -1,0 +1,37 @@
+"""A real ensemble of three ZooKeeper servers, and three nodes on it, for tests that break them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.tree import Tree
+from tests.support.nodes import Nodes, running_nodes
+from tests.support.zookeeper import ZooKeeperEnsemble
+
+
+@pytest.fixture(scope="session")
+def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnsemble]:
+    """One for all tests of faults: whoever breaks one of its servers mends it."""
+    with ZooKeeperEnsemble(tmp_path_factory.mktemp("ensemble")) as ensemble:
+        yield ensemble
+
+
+@pytest.fixture(name="chroot")
+def chroot_fixture(request: pytest.FixtureRequest) -> str:
+    """A chroot for this test alone."""
+    return "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
+
+
+@pytest.fixture
+def tree(ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Tree]:
+    """The znodes of this test's cluster, seen through a session of the test's own."""
+    with Tree(ensemble.connect, chroot) as tree:
+        yield tree
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Nodes]:
+    """Three nodes that serve and know each other."""
+    with running_nodes(tmp_path, [ensemble.connect + chroot] * 3) as nodes:
+        yield nodes
