@@ -75,16 +75,23 @@ class JavaOracle:
 
     def read(self, name: str, version: int, data: bytes) -> Reading:
         """What Kafka's class of that name makes of the bytes."""
+        self._ask(b"r", name, version, data)
+        (left,) = struct.unpack(">i", self._take(4))
+        return Reading(left, self._block(), normal(json.loads(self._block())))
+
+    def write(self, name: str, version: int, values: dict[str, Any]) -> bytes:
+        """What Kafka's class of that name, filled with these values of its JSON, is on the wire."""
+        self._ask(b"w", name, version, json.dumps(values).encode())
+        return self._block()
+
+    def _ask(self, operation: bytes, name: str, version: int, data: bytes) -> None:
         assert self._process.stdin is not None
         encoded = name.encode()
-        self._process.stdin.write(
-            struct.pack(">h", len(encoded)) + encoded + struct.pack(">hi", version, len(data)) + data
-        )
+        head = operation + struct.pack(">h", len(encoded)) + encoded + struct.pack(">hi", version, len(data))
+        self._process.stdin.write(head + data)
         self._process.stdin.flush()
         if self._take(1) == b"\0":
             raise RefusedError(self._block().decode())
-        (left,) = struct.unpack(">i", self._take(4))
-        return Reading(left, self._block(), normal(json.loads(self._block())))
 
     def _block(self) -> bytes:
         (size,) = struct.unpack(">i", self._take(4))

@@ -1,8 +1,8 @@
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.BufferedOutputStream;
-import java.io.EOFException;
 import java.io.IOException;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
@@ -14,36 +14,38 @@ import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
 
 /**
- * Reads messages with the classes of kafka-clients and tells what they found.
+ * Reads and writes messages with the classes of kafka-clients.
  *
- * Question: name of the message (modified UTF-8), version (int16), size (int32), bytes.
- * Answer: a status byte. 1: bytes left over (int32), the message written again (int32 and bytes), the message as JSON (int32 and
- * bytes). 0: why it could not be read (int32 and bytes).
+ * Question: "r" or "w", name of the message (modified UTF-8), version (int16), size (int32), bytes: the message to read, or the JSON
+ * of the message to write. Answer: a status byte. 1, when reading: bytes left over (int32), the message written again (int32 and
+ * bytes), the message as JSON (int32 and bytes). 1, when writing: the message (int32 and bytes). 0: why not (int32 and bytes).
  */
 public final class CodecOracle {
     private static final String PACKAGE = "org.apache.kafka.common.message.";
-    private static final Map<String, Method> CONVERTERS = new HashMap<>();
     private static final Map<String, Class<?>> CLASSES = new HashMap<>();
 
     public static void main(String[] arguments) throws Exception {
         DataInputStream in = new DataInputStream(new java.io.BufferedInputStream(System.in));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out));
         while (true) {
-            String name;
-            try {
-                name = in.readUTF();
-            } catch (EOFException end) {
+            int operation = in.read();
+            if (operation < 0) {
                 return;
             }
+            String name = in.readUTF();
             short version = in.readShort();
             byte[] bytes = new byte[in.readInt()];
             in.readFully(bytes);
-            answer(name, version, ByteBuffer.wrap(bytes), out);
+            if (operation == 'w') {
+                write(name, version, bytes, out);
+            } else {
+                read(name, version, ByteBuffer.wrap(bytes), out);
+            }
             out.flush();
         }
     }
 
-    private static void answer(String name, short version, ByteBuffer bytes, DataOutputStream out) throws Exception {
+    private static void read(String name, short version, ByteBuffer bytes, DataOutputStream out) throws Exception {
         Message message = (Message) type(name).getConstructor().newInstance();
         try {
             message.read(new ByteBufferAccessor(bytes), version);
@@ -58,7 +60,7 @@ public final class CodecOracle {
             ByteBuffer again = MessageUtil.toByteBuffer(message, version);
             written = new byte[again.remaining()];
             again.get(written);
-            json = (JsonNode) converter(name).invoke(null, message, version);
+            json = (JsonNode) converter(name).getMethod("write", type(name), short.class).invoke(null, message, version);
         } catch (RuntimeException | ReflectiveOperationException unwritable) {
             out.writeByte(0);
             block(("read, but cannot be written: " + unwritable).getBytes(StandardCharsets.UTF_8), out);
@@ -70,21 +72,36 @@ public final class CodecOracle {
         block(json.toString().getBytes(StandardCharsets.UTF_8), out);
     }
 
-    private static Class<?> type(String name) throws ClassNotFoundException {
-        Class<?> known = CLASSES.get(name);
-        if (known == null) {
-            known = Class.forName(PACKAGE + name + "Data");
-            CLASSES.put(name, known);
+    private static void write(String name, short version, byte[] json, DataOutputStream out) throws Exception {
+        byte[] written;
+        try {
+            JsonNode node = new ObjectMapper().readTree(json);
+            Method reader = converter(name).getMethod("read", JsonNode.class, short.class);
+            ByteBuffer buffer = MessageUtil.toByteBuffer((Message) reader.invoke(null, node, version), version);
+            written = new byte[buffer.remaining()];
+            buffer.get(written);
+        } catch (RuntimeException | ReflectiveOperationException refused) {
+            out.writeByte(0);
+            block(String.valueOf(refused.getCause() == null ? refused : refused.getCause()).getBytes(StandardCharsets.UTF_8), out);
+            return;
         }
-        return known;
+        out.writeByte(1);
+        block(written, out);
     }
 
-    private static Method converter(String name) throws ReflectiveOperationException {
-        Method known = CONVERTERS.get(name);
+    private static Class<?> type(String name) throws ClassNotFoundException {
+        return named(name + "Data");
+    }
+
+    private static Class<?> converter(String name) throws ClassNotFoundException {
+        return named(name + "DataJsonConverter");
+    }
+
+    private static Class<?> named(String name) throws ClassNotFoundException {
+        Class<?> known = CLASSES.get(name);
         if (known == null) {
-            Class<?> converters = Class.forName(PACKAGE + name + "DataJsonConverter");
-            known = converters.getMethod("write", type(name), short.class);
-            CONVERTERS.put(name, known);
+            known = Class.forName(PACKAGE + name);
+            CLASSES.put(name, known);
         }
         return known;
     }
