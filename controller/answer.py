@@ -196,7 +196,12 @@ def _speak_older(route: Route, correlation_id: int) -> bytes:
 
 def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
     """Who asks; and whether somebody who may not do so claims to ask for another."""
-    tagged = header.principal_name is not None or header.client_host is not None or header.client_api_version >= 0
+    tagged = (
+        header.principal_name is not None
+        or header.client_host is not None
+        or header.client_api_version >= 0
+        or header.on_behalf_of_api >= 0
+    )
     forwarded = tagged and caller.from_peer
     ctx = RequestContext(
         api_key=header.api_key,
@@ -228,3 +233,4 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
         ctx.client_host = header.client_host
     if header.client_api_version >= 0:
         ctx.client_api_version = header.client_api_version
+    ctx.on_behalf_of = header.on_behalf_of_api

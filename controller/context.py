@@ -1,5 +1,7 @@
 """Who asks, from where, in which version, and until when."""
 
+from contextlib import suppress
+
 import msgspec
 
 from ..protocol import registry
@@ -38,4 +40,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     @property
     def policy_api(self) -> str:
         """Kafka's name of the API that the client used, as policies are told it."""
-        return registry.api(self.api_key if self.on_behalf_of < 0 else self.on_behalf_of).name
+        if self.on_behalf_of >= 0:
+            with suppress(LookupError):  # of a newer node, in the middle of an upgrade
+                return registry.api(self.on_behalf_of).name
+        return registry.api(self.api_key).name

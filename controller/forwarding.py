@@ -138,7 +138,9 @@ class Forwarder:
                     registry.api(key).max_version,
                     _newest_form(_with_time_left(request, deadline)),
                     client_id=ctx.client_id,
-                    on_behalf_of=OnBehalfOf(principal_text(ctx.principal), ctx.client_host, ctx.client_api_version),
+                    on_behalf_of=OnBehalfOf(
+                        principal_text(ctx.principal), ctx.client_host, ctx.client_api_version, ctx.on_behalf_of
+                    ),
                 )
             except PeerUnavailable as error:
                 if error.in_doubt:

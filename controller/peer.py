@@ -58,6 +58,8 @@ class OnBehalfOf(msgspec.Struct, frozen=True):
     principal: str
     client_host: str
     client_api_version: int
+    api: int = -1
+    """The API that the client used, if it is another one: see `RequestContext.on_behalf_of`."""
 
 
 class _Waiter:
@@ -145,6 +147,7 @@ class PeerConnection:
             header.principal_name = on_behalf_of.principal
             header.client_host = on_behalf_of.client_host
             header.client_api_version = on_behalf_of.client_api_version
+            header.on_behalf_of_api = on_behalf_of.api
         frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
         try:
             _, response = registry.decode_response(api_key, version, frame)

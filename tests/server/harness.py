@@ -34,7 +34,7 @@ R = TypeVar("R", bound=WireStruct)
 USERS = {"alice": "alice-secret", "node": "node-secret"}
 PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
 CLIENTS = Listener(name="CLIENTS", host="127.0.0.1")
-SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN)
+SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, peer_user="node")
 NODES = Listener(name="NODES", host="127.0.0.1", sasl=True, mechanisms=PLAIN, inter_broker=True, peer_user="node")
 
 

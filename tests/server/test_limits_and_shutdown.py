@@ -12,13 +12,14 @@ from trio.testing import MockClock
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.server import Server
+from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from tests.server.harness import CLIENTS, Client, serving, until
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from tests.server.harness import CLIENTS, TINY_HANDLERS, Client, serving, until
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 ALL = MetadataRequest(topics=None)
@@ -203,6 +204,23 @@ async def test_shutdown_lets_running_requests_be_answered(autojump_clock: MockCl
         assert [(await client.answer(CreateTopicsResponse, 7))[0] for _ in range(2)] == [1, 2]
         assert await client.ended()
         assert len(served.node.seen) == 2
+
+
+def huge(_node: object, _ctx: object, _request: MetadataRequest) -> MetadataResponse:
+    return MetadataResponse(topics=[MetadataResponseTopic(name="x" * 32_000) for _ in range(1000)])
+
+
+async def test_shutdown_does_not_cut_an_answer_in_two() -> None:
+    """An answer that the client has half of is sent to its end before the connection ends."""
+    async with serving(handlers={**TINY_HANDLERS, ApiKey.METADATA: huge}) as served, await served.connect() as client:
+        await client.send(client.encode(1, ALL))
+        await trio.testing.wait_all_tasks_blocked(0.02)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(served.server.shutdown, 30)
+            await trio.testing.wait_all_tasks_blocked(0.02)
+            _, answer = await client.answer(MetadataResponse, 1)
+            assert len(answer.topics) == 1000
+            assert await client.ended()
 
 
 async def test_shutdown_cuts_off_what_outlives_the_grace(autojump_clock: MockClock) -> None:
