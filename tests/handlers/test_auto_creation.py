@@ -8,9 +8,12 @@ import trio
 import trio.testing
 
 from minicontroller.controller.cluster.auto_creation import PATIENCE_SECONDS
+from minicontroller.controller.cluster.image import Broker, Endpoint
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.forwarding import Forwarder
 from minicontroller.controller.node import Node
+from minicontroller.controller.peer import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (
@@ -18,8 +21,9 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
+from tests.handlers.asking import HANDLERS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
+from tests.server.harness import NODES, TINY_HANDLERS, serving
 
 LAST = 12
 CLUSTER = image([broker(1)], [topic("there", led(1))])
@@ -241,6 +245,28 @@ async def test_what_was_made_meanwhile_is_told_next_time() -> None:
         creations.gate.set()
     assert codes(found[0]) == {"there": 0, "new": ErrorCode.LEADER_NOT_AVAILABLE}
     assert [len(each.partitions) for each in found[0].topics] == [2, 0]
+
+
+async def test_from_any_node() -> None:
+    """K4-5: a node that is not the controller forwards the creation, and with it who asked and by which API."""
+    creations = Creations()
+    handlers = {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: creations.handle}
+    async with serving(handlers=handlers, listeners=[NODES]) as far, trio.open_nursery() as nursery:
+        at_far = Endpoint("NODES", "127.0.0.1", far.server.ports["NODES"], "SASL_PLAINTEXT")
+        node = node_with(image([broker(1), Broker(2, (at_far,))], controller_id=2))
+        node.forwarder = Forwarder(
+            nursery,
+            broker_id=1,
+            cache=node.cache,
+            inter_broker_listener="NODES",
+            credentials=PlainCredentials("node", "node-secret"),
+        )
+        answer = await Client(node, principal="User:alice", handlers=handlers | HANDLERS).ask(wanting("new"), LAST)
+        nursery.cancel_scope.cancel()
+    assert codes(answer) == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
+    ((context, _),) = creations.calls
+    assert context.forwarded
+    assert (context.principal, context.policy_api) == ("User:alice", "Metadata")
 
 
 async def test_the_presets_of_internal_topics() -> None:
