@@ -130,7 +130,7 @@ async def test_a_name_that_does_not_resolve_is_told(caplog: pytest.LogCaptureFix
 
 async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer) -> None:
     """When the server is killed and comes back within the session's time, session and ephemerals are those of before."""
-    async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=30_000) as store:
+    async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=60_000) as store:
         session_id = store.session_id
         await store.commit([Create("/e", ephemeral=True)])
         own_server.kill()
