@@ -120,6 +120,7 @@ async def run_node(
             )
         candidacy = Candidacy(node, links.link, clock_ms)
         followers = Followers(node, partial(ask_to_alter, node, links))
+        node.dynamic_configs.on_change(partial(tell_the_controller, node))
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
         await tasks.start(server.run)
         await tasks.start(Registration(store, broker, clock_ms, node.registered).run)
@@ -200,6 +201,12 @@ def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
 
 
 # ------------------------------------------------------------------ what a node asks of the controller for itself
+
+
+def tell_the_controller(node: Node, kind: str, name: str) -> None:
+    """Of a change of configs, if it is this node."""
+    if node.controller is not None:
+        node.controller.entity_changed(kind, name)
 
 
 async def ask_to_alter(

@@ -2,8 +2,10 @@
 
 import gc
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,9 +13,31 @@ import click
 from .. import __version__
 from ..policies.faults import PolicyLoadError
 from ..protocol import describe
+from .config.environment import PREFIX
 from .errors import ConfigurationError
 
 LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+MAX_PORT = 65535
+EXPECTED = (ConfigurationError, PolicyLoadError, OSError, KeyboardInterrupt)
+"""What the user can mend, or did; anything else is our bug and keeps its trace."""
+
+
+def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
+    for setting in settings:
+        if not setting.partition("=")[1]:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE.")
+    return settings
+
+
+def _address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT):
+        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
+verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Say more on stderr.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,35 +49,70 @@ def main() -> None:
 @main.command()
 @click.option("--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Nodes; ids count from 1.")
 @click.option(
-    "--port", default=9092, show_default=True, type=click.IntRange(0, 65535), help="Of node 1; 0 for free ports."
+    "--port", default=9092, show_default=True, type=click.IntRange(0, MAX_PORT), help="Of node 1; 0 for free ports."
 )
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A configuration key of every node; repeatable."
-)
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@settings_option(help="A configuration key of every node; repeatable.")
+@verbose_option()
 def up(brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool) -> None:
     """A cluster in one process. Ctrl-C ends it."""
     from .cluster_of_nodes import run_cluster
 
+    if port + brokers - 1 > MAX_PORT:
+        raise click.UsageError(
+            f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
+        )
     _run(run_cluster, brokers, port, store, settings, verbose=verbose)
 
 
 @main.command()
-@click.option("--config", "file", required=True, type=click.Path(path_type=Path), help="Properties in Kafka's format.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Goes before what the file says; repeatable."
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties in Kafka's format.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
-def serve(file: Path, settings: tuple[str, ...], verbose: bool) -> None:
-    """One node of a cluster on ZooKeeper."""
+@settings_option(help="Goes before the environment and the file; repeatable.")
+@verbose_option()
+def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
+    """One node of a cluster on ZooKeeper.
+
+    Environment variables go before what the file says: KAFKA_BROKER_ID is broker.id. The file may be left out where they say it all.
+    """
     from .cluster_of_nodes import run_one
 
+    if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
+        raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
+    _run(run_one, "" if file is None else _text(file), str(file or "no file"), settings, verbose=verbose)
+
+
+def _text(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        raise click.ClickException(f"cannot read {file}: {error}") from None
-    _run(run_one, text, str(file), settings, verbose=verbose)
+        raise click.ClickException(f"Cannot read {file}: {error}.") from None
+
+
+@main.command()
+@click.argument("address", metavar="HOST:PORT", callback=_address)
+@click.option("--timeout", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Seconds.")
+@click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
+def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
+    """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or 1."""
+    import trio
+
+    from .peer import PlainCredentials
+    from .ping import NotReady
+    from .ping import ping as ask
+
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
+    host, port = address
+    credentials = None if user is None else PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
+    try:
+        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials))
+    except NotReady as reason:
+        raise click.ClickException(str(reason)) from None
+    click.echo(f"ready: {pulse}")
 
 
 @main.group()
@@ -69,14 +128,8 @@ def apis() -> None:
 
     table = Table("key", "API", "versions", "flexible from")
     for row in describe.apis():
-        table.add_row(
-            *(
-                str(row.key),
-                row.name,
-                f"{row.min_version}-{row.max_version}",
-                "" if row.flexible_from is None else str(row.flexible_from),
-            )
-        )
+        flexible_from = "" if row.flexible_from is None else str(row.flexible_from)
+        table.add_row(str(row.key), row.name, row.versions, flexible_from)
     Console().print(table)
 
 
@@ -88,7 +141,8 @@ def show(message: str, version: int) -> None:
     try:
         click.echo(describe.show(message, version))
     except (LookupError, ValueError) as error:
-        raise click.UsageError(str(error.args[0] if error.args else error)) from None
+        text = str(error.args[0] if error.args else error)
+        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
 
 
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
@@ -99,11 +153,12 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     try:
         trio.run(function, *arguments)
     except BaseExceptionGroup as group:
-        _explain(group)
-    except (ConfigurationError, PolicyLoadError, OSError) as error:
-        raise click.ClickException(str(error)) from None
-    except KeyboardInterrupt:
-        pass
+        expected, rest = group.split(EXPECTED)
+        if rest is not None:
+            raise rest from None
+        _explain(_first(expected))
+    except EXPECTED as error:
+        _explain(error)
 
 
 def _tune_garbage_collection() -> None:
@@ -112,14 +167,13 @@ def _tune_garbage_collection() -> None:
     gc.set_threshold(20_000, 50, 100)
 
 
-def _explain(group: BaseExceptionGroup[BaseException]) -> None:
-    """What the user can mend is a sentence; anything else is our bug and keeps its trace."""
-    expected, rest = group.split((ConfigurationError, PolicyLoadError, OSError, KeyboardInterrupt))
-    if rest is not None:
-        raise rest
-    assert expected is not None
-    error: BaseException = expected
+def _first(error: BaseException | None) -> BaseException:
+    assert error is not None
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def _explain(error: BaseException) -> None:
     if not isinstance(error, KeyboardInterrupt):
         raise click.ClickException(str(error)) from None

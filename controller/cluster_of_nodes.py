@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 
 import trio
@@ -27,23 +27,38 @@ log = logging.getLogger("minicontroller")
 ZOOKEEPER = "zookeeper://"
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
+DECIDED_BY_UP = {
+    **dict.fromkeys(("broker.id", "node.id"), "the nodes of `up` are numbered from 1"),
+    "zookeeper.connect": "use --store zookeeper://host:port/chroot",
+}
+"""Keys that cannot be the same for all nodes of a cluster in one process, or that have an option of their own."""
+
 OpenStore = Callable[[NodeConfig], contextlib.AbstractAsyncContextManager[Store]]
 
 
 async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
     """`brokers` nodes in this process: node i listens on port + i - 1 (port 0: anywhere) and has id i."""
-    secret = secrets.token_urlsafe(24)
-    own = dict(_pair(setting) for setting in settings)
+    open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
+    for setting in settings:
+        key = setting.partition("=")[0].strip()
+        if key in DECIDED_BY_UP:
+            raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
     configs = [
-        NodeConfig.from_mapping({**node_settings(number, brokers, port, store, secret), **own})
+        NodeConfig.load(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
         for number in range(1, brokers + 1)
     ]
-    await _run_until_signal(configs, _store_opener(store))
+    await _run_until_signal(configs, open_store)
 
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
     """The node of a properties file."""
     config = NodeConfig.load(text, file, settings, os.environ)
+    if not config.string("zookeeper.connect"):
+        raise ConfigurationError(
+            f"{file}: zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
+        )
+    if config.integer("broker.id") < 0:
+        raise ConfigurationError(f"{file}: broker.id is missing, and this version makes up none.")
     for warning in config.warnings:
         log.warning("%s", warning)
     await _run_until_signal([config], open_zookeeper)
@@ -61,6 +76,7 @@ def node_settings(number: int, brokers: int, port: int, store: str, secret: str)
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": jaas,
+        "metadata.completion": "cluster",  # a test may ask any node at once for what another one has just made
         "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
@@ -83,11 +99,14 @@ def _store_opener(store: str) -> OpenStore:
 @contextlib.asynccontextmanager
 async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
     """A session of its own, given up when this process's event loop hangs."""
-    store = ZooKeeperStore(
-        config.string("zookeeper.connect"),
-        session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
-        set_acl=config.boolean("zookeeper.set.acl"),
-    )
+    try:
+        store = ZooKeeperStore(
+            config.string("zookeeper.connect"),
+            session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
+            set_acl=config.boolean("zookeeper.set.acl"),
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"zookeeper.connect: {error}.") from error
     async with store, trio.open_nursery() as nursery:
         nursery.start_soon(run_watchdog, store, config.integer("controller.watchdog.timeout.ms"))
         yield store
@@ -102,15 +121,19 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
         async with trio.open_nursery() as nursery:
             nodes: list[RunningNode] = []
             neighbours: dict[int, Node] = {}
-            nursery.start_soon(_stop_on_signal, signals, nodes, nursery)
+            nursery.start_soon(_stop_on_signal, signals, nodes, len(configs), nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
                     nodes.append(await running.start(partial(_run_node, config, open_store, neighbours)))  # noqa: PERF401 - the stopper sees them come
-                ids = frozenset(node.node.broker_id for node in nodes)
-                for node in nodes:
-                    await node.wait_ready(ids)
-                print(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}", flush=True)  # noqa: T201
+                nursery.start_soon(_announce, nodes)
             nursery.cancel_scope.cancel()
+
+
+async def _announce(nodes: Sequence[RunningNode]) -> None:
+    ids = frozenset(node.node.broker_id for node in nodes)
+    for node in nodes:
+        await node.wait_ready(ids)
+    print(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}", flush=True)  # noqa: T201
 
 
 async def _run_node(
@@ -123,10 +146,12 @@ async def _run_node(
         await run_node(config, store, neighbours=neighbours, task_status=task_status)
 
 
-async def _stop_on_signal(signals: AsyncIterator[int], nodes: Sequence[RunningNode], nursery: trio.Nursery) -> None:
+async def _stop_on_signal(
+    signals: AsyncIterator[int], nodes: Sequence[RunningNode], expected: int, nursery: trio.Nursery
+) -> None:
     stopping = False
     async for number in signals:
-        if stopping or not nodes:
+        if stopping or len(nodes) < expected:
             nursery.cancel_scope.cancel()
             return
         stopping = True
@@ -135,8 +160,5 @@ async def _stop_on_signal(signals: AsyncIterator[int], nodes: Sequence[RunningNo
             node.stop(hand_over=len(nodes) == 1)  # else the whole cluster ends
 
 
-def _pair(setting: str) -> tuple[str, str]:
-    key, equals, value = setting.partition("=")
-    if not equals:
-        raise ConfigurationError(f"--set {setting}: it takes key=value.")
-    return key.strip(), value.strip()
+def _as_properties(settings: Mapping[str, str]) -> str:
+    return "\n".join(f"{key}={value}" for key, value in settings.items())

@@ -36,7 +36,7 @@ TAKERS: dict[type[ControlRequest], Callable[["Node", Any, int], object]] = {
 class PeerLink:
     """One broker's control connection. A broker that does not listen where nodes meet is never reached."""
 
-    takes_bytes = True
+    is_neighbour = False
 
     def __init__(self, peer: PeerConnection | None) -> None:
         self._peer = peer
@@ -58,13 +58,13 @@ class PeerLink:
 class NeighbourLink:
     """To a node of this process: the same request to the same handler, handed over instead of sent."""
 
-    takes_bytes = False
+    is_neighbour = True
 
     def __init__(self, node: "Node") -> None:
         self._node = node
 
     async def request(self, message: ControlRequest) -> object:
-        await trio.lowlevel.checkpoint()
+        """Does not wait: a round of the controller to such a node is one turn of the event loop."""
         return TAKERS[type(message)](self._node, message, VERSIONS[type(message)])
 
     async def aclose(self) -> None:

@@ -46,7 +46,7 @@ class Server:
         """Bind all of them. Raises OSError."""
         for listener in listeners:
             host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
-            for opened in await trio.open_tcp_listeners(listener.port, host=host):
+            for opened in await _listening(listener, host):
                 self._sockets.append((listener, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]
 
@@ -156,3 +156,11 @@ class Server:
     async def _wait(self, reached: Callable[[], bool]) -> None:
         while not reached():
             await self._changed.park()
+
+
+async def _listening(listener: Listener, host: str | None) -> list[trio.SocketListener]:
+    try:
+        return await trio.open_tcp_listeners(listener.port, host=host)
+    except OSError as error:
+        where = f"{host or 'all addresses'}, port {listener.port}"
+        raise OSError(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error

@@ -173,6 +173,13 @@ class ActiveController:
             )
             self.deletions.resume(self.image)
 
+    def entity_changed(self, kind: str, name: str) -> None:
+        """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""
+        if kind == layout.TOPICS_ENTITY:
+            self._watches.configs_changed([name])
+        elif kind == layout.BROKERS_ENTITY:
+            self._watches.configs_changed([topic.name for topic in self.image.topics.values() if not topic.is_complete])
+
     def begin_shutdown(self, broker_id: int) -> None:
         """The broker stays in the metadata, but is not electable any more (controlled shutdown)."""
         broker = self.image.brokers[broker_id]

@@ -36,8 +36,8 @@ class ControlLink(Protocol):
     """The way to one node: a request, and its answer. One at a time. Raises Unreachable."""
 
     @property
-    def takes_bytes(self) -> bool:
-        """Whether elements of a message may be encoded already."""
+    def is_neighbour(self) -> bool:
+        """It leads to a node of this process: requests do not wait, and nothing is encoded."""
 
     async def request(self, message: control_requests.ControlRequest) -> object: ...
 
@@ -107,6 +107,14 @@ class Channel:
         self._stir(sequence)
         self._urgent.set()
 
+    async def hurry_or_tell(self, sequence: int) -> None:
+        """The same; a node of this process is told in the caller's turn, because a round to it never waits."""
+        if self._link.is_neighbour and not self._fresh:
+            self._sequence = max(sequence, self._sequence)
+            await self._round()
+        else:
+            self.hurry(sequence)
+
     def _stir(self, sequence: int) -> None:
         self._sequence = max(sequence, self._sequence)
         self._wake.set()
@@ -160,7 +168,7 @@ class Channel:
     async def _update_metadata(
         self, image: Image, metadata: dict[str, set[int] | None], forgotten: dict[str, Topic]
     ) -> None:
-        whole_topic = self._owner.encoded_topic if self._link.takes_bytes else control_requests.whole_topic_state
+        whole_topic = control_requests.whole_topic_state if self._link.is_neighbour else self._owner.encoded_topic
         await self._send(control_requests.update_metadata(image, self.broker, metadata, forgotten, whole_topic))
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
@@ -305,7 +313,7 @@ class Propagation:
         sequence = self._sequence
         for channel in self._channels.values():
             if channel.acknowledged < sequence:
-                channel.hurry(sequence)
+                await channel.hurry_or_tell(sequence)
         while any(channel.acknowledged < sequence for channel in self._channels.values()):
             await self._acknowledgements.park()
 

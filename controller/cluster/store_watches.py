@@ -6,7 +6,7 @@ so a list that we write ourselves is read again at most once in a while.
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,10 +39,11 @@ class StoreWatches:
         self._store = controller.node.store
         self._changed_configs: set[str] = set()
 
-    def topic_config_changed(self, topic: str) -> None:
-        """A notification in `/config/changes` names this topic."""
-        self._changed_configs.add(topic)
-        self.configs.ring()
+    def configs_changed(self, topics: Iterable[str]) -> None:
+        """Notifications in `/config/changes` name these topics, or what they inherit."""
+        self._changed_configs.update(topics)
+        if self._changed_configs:
+            self.configs.ring()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -111,12 +112,15 @@ class StoreWatches:
         await self._controller.write(lambda draft: self._adopt_configs(draft, sorted(names)))
 
     async def _adopt_configs(self, draft: Draft, names: list[str]) -> None:
+        """What others wrote; and, whoever wrote it, an election where a change allows an unclean one."""
         entries = await self._store.get_many([layout.topic_config_path(name) for name in names])
         for name, entry in zip(names, entries, strict=True):
             topic = draft.image.topics.get(name)
             configs = configs_of(name, entry)
             if topic is not None and topic.configs != configs:
                 draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
+        controller = self._controller
+        await elections.settle_topics(draft, self._store, controller.epoch, controller.unclean_leader_election, names)
 
 
 def _marked(topic: Topic | None) -> Topic | None:

@@ -7,12 +7,13 @@ checks the version of `/controller_epoch`: once another controller is elected, n
 How a commit can fail, and what becomes of it:
 - the fence: another controller was elected. `ControllerMoved`; every job is told so.
 - the session ended: `SessionExpired`, the same.
-- the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the state anew and calls `resolve`.
+- the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the state anew and calls `reset`. What
+  was never sent is planned again.
 - one operation was refused (somebody else wrote there): its element is refused, the others are committed again without it.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import trio
@@ -25,14 +26,16 @@ from ..store.base import (
     NodeExists,
     NodeMissing,
     Operation,
+    Session,
     SessionExpired,
     SetData,
     Store,
     StoreError,
     StoreUnavailable,
-    VersionConflict,
     weight,
 )
+from ..store.sessions import wait_connected
+from .commits import Commit, pack
 from .image import Image, Topic
 
 T = TypeVar("T")
@@ -52,7 +55,7 @@ class InDoubt(Exception):  # noqa: N818
 class Element:
     """One element of a job: what it writes, and what that means for the image."""
 
-    __slots__ = ("evolve", "holds", "job", "operations", "refusal", "topic", "weight")
+    __slots__ = ("begun", "evolve", "holds", "job", "operations", "refusal", "settled", "topic", "weight")
 
     def __init__(
         self,
@@ -70,6 +73,9 @@ class Element:
         """Whether an image, freshly loaded, shows that the element took effect."""
         self.refusal: Refusal | None = None
         """Set when the store refused it."""
+        self.begun = 0
+        """How many commits with operations of it were sent and not refused: while there is one, it may have taken effect."""
+        self.settled = False
         self.job: Job
 
     def apply(self, image: Image) -> Image:
@@ -104,14 +110,14 @@ class Draft:
 class Job:
     """A request for changes, from its planning to the last of its commits."""
 
-    __slots__ = ("done", "error", "open_elements", "plan", "result", "settled_some")
+    __slots__ = ("done", "elements", "error", "open_elements", "plan", "result")
 
     def __init__(self, plan: Callable[[Draft], Any]) -> None:
         self.plan = plan
         self.result: Any = None
         self.error: BaseException | None = None
+        self.elements: list[Element] = []
         self.open_elements = 0
-        self.settled_some = False
         self.done = trio.Event()
 
     def fail(self, error: BaseException) -> None:
@@ -119,39 +125,10 @@ class Job:
             self.error = error
             self.done.set()
 
-    def element_settled(self) -> None:
-        self.settled_some = True
-        self.open_elements -= 1
-        if self.open_elements == 0:
-            self.done.set()
-
-
-class Commit:
-    """Operations that take effect together. `finishes` are the elements whose last operation is among them."""
-
-    __slots__ = ("elements", "error", "finished", "finishes", "operations", "owners", "weight")
-
-    def __init__(self) -> None:
-        self.operations: list[Operation] = []
-        self.owners: list[Element] = []
-        """Of each operation."""
-        self.finishes: list[Element] = []
-        self.weight = 0
-        self.finished = False
-        self.error: StoreError | None = None
-
-    def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
-        self.operations.extend(operations)
-        self.owners.extend([element] * len(operations))
-        self.weight += total
-        if last:
-            self.finishes.append(element)
-
-    def without(self, element: Element) -> None:
-        kept = [(op, owner) for op, owner in zip(self.operations, self.owners, strict=True) if owner is not element]
-        self.operations = [op for op, _ in kept]
-        self.owners = [owner for _, owner in kept]
-        self.finishes = [owner for owner in self.finishes if owner is not element]
+    @property
+    def nothing_of_it_stands(self) -> bool:
+        """No element took effect, or may have: it can be done anew, here or by another controller."""
+        return not any(element.begun or element.settled for element in self.elements)
 
 
 class Writer:
@@ -168,6 +145,10 @@ class Writer:
         """Called with the image before, the image after, and the elements that took effect, for each commit in order."""
         self._queue: deque[Job] = deque()
         self._urgent: deque[Job] = deque()
+        self._begun: dict[Job, None] = {}
+        """Jobs that are being planned or have open elements, in order."""
+        self._planned: list[Element] = []
+        """Elements that wait for room in flight."""
         self._in_flight: deque[Commit] = deque()
         self._wake = trio.lowlevel.ParkingLot()
         self._closed: BaseException | None = None
@@ -197,35 +178,51 @@ class Writer:
         return result
 
     def reset(self, image: Image) -> None:
-        """Go on from this image: what was in doubt is settled by whether the image shows it."""
-        in_doubt = [element for commit in self._in_flight for element in commit.finishes]
+        """Go on from this image: what was in doubt is settled by whether the image shows it, what was not begun is planned again."""
         self._in_flight.clear()
+        self._planned.clear()
         self.image = self._pending = image
-        for element in in_doubt:
-            if not element.holds(image):
-                element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-            element.job.element_settled()
+        begun, self._begun = self._begun, {}
+        again = [job for job in begun if job.nothing_of_it_stands]
+        self._urgent.extendleft(reversed(again))
+        for job in begun.keys() - set(again):
+            self._settle_by(job, image)
 
     def adopt(self, image: Image) -> None:
         """Take over a change that came from elsewhere than a job: brokers, or topics that others wrote. Nothing is committed."""
         self.image = image
         self._rebase()
 
+    async def finish(self) -> None:
+        """Begin nothing any more; returns when all that was begun is settled."""
+        self._refuse_what_waits(ControllerMoved())
+        for job in list(self._begun):
+            await job.done.wait()
+
     def close(self, reason: BaseException) -> None:
-        """No job gets through any more: those that were in flight may have taken effect, and time out; the others were not begun."""
+        """No job gets through any more: what was in flight may have taken effect, and times out; the rest was not done."""
+        self._refuse_what_waits(reason)
+        begun, self._begun = self._begun, {}
+        for job in begun:
+            if job.nothing_of_it_stands:
+                job.fail(ControllerMoved())  # another controller may do it
+            else:
+                self._settle_by(job, None)
+
+    def _refuse_what_waits(self, reason: BaseException) -> None:
         self._closed = reason
-        for commit in self._in_flight:
-            without_effect = commit.error is not None and not isinstance(commit.error, StoreUnavailable)
-            for element in commit.finishes:
-                if without_effect and not element.job.settled_some:
-                    element.job.fail(ControllerMoved())  # nothing of it was done: another controller may do it
-                else:
-                    element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-                    element.job.element_settled()
         for job in (*self._urgent, *self._queue):
             job.fail(ControllerMoved())
         self._urgent.clear()
         self._queue.clear()
+
+    def _settle_by(self, job: Job, image: Image | None) -> None:
+        """The open elements of a job: those that this image shows took effect, the others time out."""
+        for element in job.elements:
+            if not element.settled:
+                if image is None or not element.holds(image):
+                    element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+                self._element_settled(element)
 
     # ------------------------------------------------------------------ the task
 
@@ -246,83 +243,79 @@ class Writer:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
             elif (self._urgent or self._queue) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
-                await self._send(await self._plan_waiting(), nursery)
+                if self._store.session is not Session.CONNECTED:
+                    await wait_connected(self._store)  # sent now, it would be in doubt for nothing
+                    continue
+                await self._plan_waiting()
+                await self._send(nursery)
             else:
                 await self._wake.park()
 
-    async def _plan_waiting(self) -> list[Element]:
-        elements: list[Element] = []
+    async def _plan_waiting(self) -> None:
         total, limit = 0, self._store.max_commit_bytes
         while (self._urgent or self._queue) and total < limit:
             job = (self._urgent or self._queue).popleft()
-            planned = await self._plan(job)
-            elements += planned
-            total += sum(element.weight for element in planned)
-        return elements
+            await self._plan(job)
+            total += sum(element.weight for element in job.elements)
 
-    async def _plan(self, job: Job) -> list[Element]:
-        draft = Draft(self._pending)
+    async def _plan(self, job: Job) -> None:
+        base = self._pending
+        draft = Draft(base)
+        job.elements = []
+        self._begun[job] = None
         try:
             job.result = await job.plan(draft)
-        except trio.Cancelled:
-            job.fail(ControllerMoved())
+        except StoreUnavailable as error:
+            raise InDoubt from error  # what it could not read is read with everything else, and it is planned again
+        except SessionExpired:
             raise
         except Exception as error:  # noqa: BLE001 - the plan's errors belong to its caller; the writer goes on
             job.fail(error)
-            return []
-        if not draft.elements:
+        else:
+            job.elements = draft.elements
+        if not job.elements:
+            del self._begun[job]
             job.done.set()
-            return []
-        self._pending = draft.image
-        job.open_elements = len(draft.elements)
-        for element in draft.elements:
+            return
+        job.open_elements = len(job.elements)
+        for element in job.elements:
             element.job = job
-        return draft.elements
+        self._planned += job.elements
+        if self._pending is base:
+            self._pending = draft.image
+        else:  # brokers came or went while it was planned
+            self._rebase()
 
-    async def _send(self, elements: Iterable[Element], nursery: trio.Nursery) -> None:
-        for commit in self._pack(elements):
+    async def _send(self, nursery: trio.Nursery) -> None:
+        for commit in pack(self._planned, self._store.max_commit_bytes - weight(self._fence)):
             while len(self._in_flight) >= MAX_COMMITS_IN_FLIGHT:
                 if self._in_flight[0].finished:
                     await self._collect()
                 else:
                     await self._wake.park()
             self._in_flight.append(commit)
+            del self._planned[: len(commit.finishes)]
+            commit.begun()
             answer = self._store.commit([self._fence, *commit.operations])
             if self._store.commits_at_once:
                 await self._finish(commit, answer)
             else:
                 nursery.start_soon(self._finish, commit, answer)
 
-    def _pack(self, elements: Iterable[Element]) -> list[Commit]:
-        """Elements in order into commits below the store's limit; only an element that exceeds it alone is divided."""
-        limit = self._store.max_commit_bytes - weight(self._fence)
-        commits: list[Commit] = []
-        for element in elements:
-            total = element.weight
-            if not commits or commits[-1].weight + total > limit:
-                commits.append(Commit())
-            if total <= limit:
-                commits[-1].add(element, element.operations, total, last=True)
-                continue
-            first = size = 0
-            for index, one in enumerate(map(weight, element.operations)):
-                if size + one > limit:
-                    commits[-1].add(element, element.operations[first:index], size, last=False)
-                    commits.append(Commit())
-                    first, size = index, 0
-                size += one
-            commits[-1].add(element, element.operations[first:], size, last=True)
-        return commits
-
     async def _finish(self, commit: Commit, answer: Awaitable[object]) -> None:
         try:
             await answer
         except StoreError as error:
-            commit.error = error
+            self._failed(commit, error)
         commit.finished = True
         self._wake.unpark_all()
 
     # ------------------------------------------------------------------ what came back
+
+    def _failed(self, commit: Commit, error: StoreError) -> None:
+        commit.error = error
+        if not isinstance(error, StoreUnavailable):
+            commit.refused()
 
     async def _collect(self) -> None:
         commit = self._in_flight[0]
@@ -344,7 +337,7 @@ class Writer:
 
     def _raise_if_fatal(self, commit: Commit) -> None:
         error = commit.error
-        if isinstance(error, VersionConflict) and error.index == 0:
+        if error is not None and error.index == 0:  # the fence
             raise ControllerMoved from error
         if isinstance(error, SessionExpired):
             raise error
@@ -354,11 +347,12 @@ class Writer:
     async def _commit_again(self, commit: Commit) -> None:
         """Commit without the elements that the store refuses, one by one, until the rest takes effect."""
         while commit.operations:
+            commit.begun()
             try:
                 await self._store.commit([self._fence, *commit.operations])
                 break
             except StoreError as error:
-                commit.error = error
+                self._failed(commit, error)
                 self._raise_if_fatal(commit)
                 self._blame(commit, error)
         self._in_flight.remove(commit)
@@ -376,7 +370,7 @@ class Writer:
             raise InDoubt from error  # the first part of a divided element may stand: let the state be loaded
         element.refusal = _refusal(error)
         commit.without(element)
-        element.job.element_settled()
+        self._element_settled(element)
 
     def _settle(self, commit: Commit) -> None:
         before = self.image
@@ -384,13 +378,20 @@ class Writer:
             self.image = element.apply(self.image)
         self._on_commit(before, self.image, commit.finishes)
         for element in commit.finishes:
-            element.job.element_settled()
+            self._element_settled(element)
+
+    def _element_settled(self, element: Element) -> None:
+        element.settled = True
+        job = element.job
+        job.open_elements -= 1
+        if job.open_elements == 0:
+            self._begun.pop(job, None)
+            job.done.set()
 
     def _rebase(self) -> None:
         image = self.image
-        for commit in self._in_flight:
-            for element in commit.finishes:
-                image = element.apply(image)
+        for element in (*(each for commit in self._in_flight for each in commit.finishes), *self._planned):
+            image = element.apply(image)
         self._pending = image
 
 

@@ -1,0 +1,68 @@
+"""How the writer's elements become commits: in order, many in one, below the store's limit."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ..store.base import Operation, StoreError, weight
+
+if TYPE_CHECKING:
+    from .writer import Element
+
+
+class Commit:
+    """Operations that take effect together. `finishes` are the elements whose last operation is among them."""
+
+    __slots__ = ("error", "finished", "finishes", "operations", "owners", "weight")
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.owners: list[Element] = []
+        """Of each operation."""
+        self.finishes: list[Element] = []
+        self.weight = 0
+        self.finished = False
+        self.error: StoreError | None = None
+
+    def add(self, element: "Element", operations: Sequence[Operation], total: int, *, last: bool) -> None:
+        self.operations.extend(operations)
+        self.owners.extend([element] * len(operations))
+        self.weight += total
+        if last:
+            self.finishes.append(element)
+
+    def without(self, element: "Element") -> None:
+        kept = [(op, owner) for op, owner in zip(self.operations, self.owners, strict=True) if owner is not element]
+        self.operations = [op for op, _ in kept]
+        self.owners = [owner for _, owner in kept]
+        self.finishes = [owner for owner in self.finishes if owner is not element]
+
+    def begun(self) -> None:
+        """It is on its way to the store."""
+        for element in dict.fromkeys(self.owners):
+            element.begun += 1
+
+    def refused(self) -> None:
+        """The store said no: nothing of it took effect."""
+        for element in dict.fromkeys(self.owners):
+            element.begun -= 1
+
+
+def pack(elements: Iterable["Element"], limit: int) -> list[Commit]:
+    """Elements in order into commits of at most `limit` bytes; only an element that exceeds it alone is divided."""
+    commits: list[Commit] = []
+    for element in elements:
+        total = element.weight
+        if not commits or commits[-1].weight + total > limit:
+            commits.append(Commit())
+        if total <= limit:
+            commits[-1].add(element, element.operations, total, last=True)
+            continue
+        first = size = 0
+        for index, one in enumerate(map(weight, element.operations)):
+            if size + one > limit:
+                commits[-1].add(element, element.operations[first:index], size, last=False)
+                commits.append(Commit())
+                first, size = index, 0
+            size += one
+        commits[-1].add(element, element.operations[first:], size, last=True)
+    return commits
