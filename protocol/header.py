@@ -21,9 +21,7 @@ class RequestHeader(WireStruct):
     )
     client_host: Annotated[str | None, since(2), tagged(1)] = None  # from where
     client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version
-    on_behalf_of_api: Annotated[
-        Int16, since(2), tagged(3)
-    ] = -1  # by which API, where a node asks for what that API needs
+    on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for him
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

@@ -261,7 +261,7 @@ async def test_from_any_node() -> None:
             inter_broker_listener="NODES",
             credentials=PlainCredentials("node", "node-secret"),
         )
-        answer = await Client(node, principal="User:alice", handlers=handlers | HANDLERS).ask(wanting("new"), LAST)
+        answer = await Client(node, principal="User:alice", handlers={**handlers, **HANDLERS}).ask(wanting("new"), LAST)
         nursery.cancel_scope.cancel()
     assert codes(answer) == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
     ((context, _),) = creations.calls
