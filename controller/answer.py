@@ -140,7 +140,7 @@ class AnswerLine:
         known = self._software_with_leftovers
         if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
             known.add(software)
-            log.warning(
+            log.info(
                 "%s sends %d bytes after the end of API %d: ignored, as Kafka ignores them",
                 software,
                 leftover,

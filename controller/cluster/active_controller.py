@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import trio
 
+from ..store import layout
 from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections
