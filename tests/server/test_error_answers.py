@@ -1,5 +1,6 @@
 """The error form of every API, and how accidents are told: to the client, and in the log."""
 
+import logging
 from random import Random
 from typing import Any, get_args, get_type_hints
 
@@ -194,6 +195,7 @@ async def test_the_log_of_an_accident_holds_no_secret(caplog: pytest.LogCaptureF
 
 async def test_leftover_bytes_are_counted_and_told_once_for_each_software(caplog: pytest.LogCaptureFixture) -> None:
     """From clients they are accepted, as Kafka accepts them."""
+    caplog.set_level(logging.INFO)
     async with serving() as served, await served.connect() as client:
         for _ in range(3):
             whole = client.encode(1, MetadataRequest(topics=None), client_id="sloppy")

@@ -80,8 +80,15 @@ async def metadata_v(version: int, sent: bytes) -> MetadataResponse:
         (12, request(3, 12, b"\xff\xff\xff\xff\x0f" + b"\1\0\0\0"[1:], tags=b"\0")),
         (1, request(3, 1, struct.pack(">i", -1), client_id=struct.pack(">h", -7))),
         (12, request(3, 12, b"\0" + b"\1\0\0" + bytes(20), tags=b"\0")),
+        (12, framed(bytes.fromhex("0003000c00000005000772646b61666b610000000000010000"))),
     ],
-    ids=["count -5 is null", "compact count 2^32-1 is null", "client id of length -7 is null", "20 trailing bytes"],
+    ids=[
+        "count -5 is null",
+        "compact count 2^32-1 is null",
+        "client id of length -7 is null",
+        "20 trailing bytes",
+        "all topics as librdkafka 2.16.0 asks for them, with a count of 4 bytes where 1 belongs",
+    ],
 )
 async def test_what_kafka_tolerates_is_answered(version: int, sent: bytes) -> None:
     """Counts that wrap to null, a negative client id and trailing bytes are answered, as Kafka answers them."""
