@@ -5,7 +5,7 @@ The text of what is made is registered in `linecache`, so that tracebacks and de
 
 import linecache
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -13,7 +13,7 @@ from . import wire
 from .decoder_source import decoder_source
 from .encoder_source import encoder_source
 from .errors import MalformedMessage, UnencodableMessage
-from .schema import LAYOUTS, Layout, WireStruct, layout_of
+from .schema import Array, Layout, Nested, WireStruct, layout_of
 
 S = TypeVar("S", bound=WireStruct)
 Encoder = Callable[[S], bytes]
@@ -89,9 +89,13 @@ def checked_layout(cls: type[WireStruct], version: int) -> Layout:
     return layout
 
 
-def structs_of(layout: Layout) -> list[type[WireStruct]]:
-    """The structs of the layout's own module: what it may contain."""
-    return [cls for cls in LAYOUTS if cls.__module__ == layout.cls.__module__]
+def structs_of(layout: Layout) -> Iterator[type[WireStruct]]:
+    """The class itself and every struct inside it."""
+    yield layout.cls
+    for field in layout.fields:
+        inner = field.kind.element if isinstance(field.kind, Array) else field.kind
+        if isinstance(inner, Nested):
+            yield from structs_of(layout_of(inner.cls))
 
 
 def _compiled(source: str, name: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:

@@ -8,8 +8,8 @@ that are left before anything is made for them.
 
 from collections.abc import Callable
 
-from .schema import BOOL, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of, min_size
-from .source import Source, literal
+from .schema import BOOL, UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of, min_size
+from .source import Source, identifier, literal
 from .wire import SHORT_ARRAY
 
 Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
@@ -173,8 +173,12 @@ class _Decoder:
         size = min_size(element, self.version, compact=self.compact)
         with out.block(f"if n * {size} > end - o"):
             out.line("raise too_many(n, end - o)")
+        if element == UUID:
+            out.line(f"{target} = [d[i : i + 16] for i in range(o, o + n * 16, 16)]")
+            out.line("o += n * 16")
+            return
         if isinstance(element, Fixed):
-            few = out.constant(f"unpack_{element.code}s", f'unpackers("{element.code}")')
+            few = out.constant(f"unpack_{identifier(element.code)}s", f'unpackers("{element.code}")')
             many = f'unpack_from(f">{{n}}{element.code}", d, o)'
             out.line(f"{target} = list({few}[n](d, o) if n < {SHORT_ARRAY} else {many})")
             out.line(f"o += n * {size}" if size > 1 else "o += n")

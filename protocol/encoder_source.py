@@ -6,7 +6,7 @@ taken as they are.
 """
 
 from .schema import UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of
-from .source import Source, literal
+from .source import Source, identifier, literal
 from .wire import SHORT_ARRAY
 
 
@@ -130,7 +130,7 @@ class _Encoder:
             self.elements(element, f"a{depth}", depth)
 
     def elements(self, element: Fixed | Text | Blob | Nested, array: str, depth: int) -> None:
-        if isinstance(element, Fixed):
+        if isinstance(element, Fixed) and element != UUID:
             self.numbers(element, array)
             return
         if self.compact:
@@ -148,6 +148,8 @@ class _Encoder:
                     self.struct(layout_of(cls), f"m{depth}", depth + 1)
                 case Text():
                     self.sized(f"m{depth}", "h", self.encode, compact=self.compact, nullable=False)
+                case Fixed():
+                    self.out.line(f"w(check_uuid(m{depth}))")
                 case Blob():
                     self.sized(f"m{depth}", "i", "", compact=self.compact, nullable=False)
 
@@ -156,7 +158,7 @@ class _Encoder:
         self.flush()
         out = self.out
         count, prefix = ("n + 1", "B") if self.compact else ("n", "i")
-        many = out.constant(f"pack_{prefix}_{kind.code}s", f'packers("{kind.code}", "{prefix}")')
+        many = out.constant(f"pack_{prefix}_{identifier(kind.code)}s", f'packers("{kind.code}", "{prefix}")')
         long = "uvarint(n + 1)" if self.compact else f"{out.packer('i')}(n)"
         out.line(f"n = len({array})")
         out.line(

@@ -30,17 +30,18 @@ class Source:
         return name
 
     def packer(self, codes: str) -> str:
-        return self.constant(f"pack_{_identifier(codes)}", f'Struct(">{codes}").pack')
+        return self.constant(f"pack_{identifier(codes)}", f'Struct(">{codes}").pack')
 
     def unpacker(self, codes: str) -> str:
-        return self.constant(f"unpack_{_identifier(codes)}", f'Struct(">{codes}").unpack_from')
+        return self.constant(f"unpack_{identifier(codes)}", f'Struct(">{codes}").unpack_from')
 
     def text(self) -> str:
         head = [f"{name} = {value}" for name, value in self.constants.items()]
         return "\n".join([*head, "", *self.lines, ""])
 
 
-def _identifier(codes: str) -> str:
+def identifier(codes: str) -> str:
+    """The letters as part of a name."""
     return "".join(NAMES.get(code, code) for code in codes)
 
 

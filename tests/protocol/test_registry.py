@@ -1,0 +1,201 @@
+"""What is spoken, and the way of a frame through header and body."""
+
+import ast
+import linecache
+import struct
+import traceback
+from pathlib import Path
+
+import pytest
+
+from minicontroller.protocol import errors, registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.compiler import decoder, encoder
+from minicontroller.protocol.error_codes import RETRIABLE, ErrorCode
+from minicontroller.protocol.header import RequestHeader, ResponseHeader
+from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from minicontroller.protocol.messages.metadata import MetadataRequest
+from minicontroller.protocol.registry import (
+    APIS,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from minicontroller.protocol.schema import WireStruct
+from tests.protocol.instances import samples, versions
+
+# What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible one.
+SPOKEN = {
+    ApiKey.METADATA: (0, 12, 9),
+    ApiKey.LEADER_AND_ISR: (0, 7, 4),
+    ApiKey.STOP_REPLICA: (0, 4, 2),
+    ApiKey.UPDATE_METADATA: (0, 8, 6),
+    ApiKey.CONTROLLED_SHUTDOWN: (0, 3, 3),
+    ApiKey.FIND_COORDINATOR: (0, 6, 3),
+    ApiKey.DESCRIBE_GROUPS: (0, 5, 5),
+    ApiKey.LIST_GROUPS: (0, 5, 3),
+    ApiKey.SASL_HANDSHAKE: (0, 1, None),
+    ApiKey.API_VERSIONS: (0, 4, 3),
+    ApiKey.CREATE_TOPICS: (0, 7, 5),
+    ApiKey.DELETE_TOPICS: (0, 6, 4),
+    ApiKey.DESCRIBE_CONFIGS: (0, 4, 4),
+    ApiKey.ALTER_CONFIGS: (0, 2, 2),
+    ApiKey.SASL_AUTHENTICATE: (0, 2, 2),
+    ApiKey.CREATE_PARTITIONS: (0, 3, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1, 1),
+    ApiKey.ALTER_PARTITION: (0, 3, 0),
+    ApiKey.ENVELOPE: (0, 0, 0),
+    ApiKey.DESCRIBE_CLUSTER: (0, 1, 0),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0, 0),
+}
+
+ROWS = [(row, version) for row in APIS.values() for version in range(row.min_version, row.max_version + 1)]
+every_row = pytest.mark.parametrize(("row", "version"), ROWS, ids=[f"{row.name}-{version}" for row, version in ROWS])
+
+
+def test_all_versions_of_kafka_3_9() -> None:
+    """Every API is spoken in exactly the versions of Kafka 3.9, and gets compact forms and tags where Kafka's does."""
+    assert {key: (row.min_version, row.max_version, row.flexible_from) for key, row in APIS.items()} == SPOKEN
+
+
+@every_row
+def test_a_request_goes_and_comes(row: registry.Api, version: int) -> None:
+    """A request that went out is read with its header, and nothing is left over."""
+    header = RequestHeader(row.key, version, 12345, "me" if row.request_header_version(version) else "")
+    for message in samples(row.request, version):
+        frame = encode_request(header, message)
+        assert struct.unpack_from(">i", frame) == (len(frame) - 4,)
+        assert decode_request(frame[4:]) == (header, message, 0)
+
+
+@every_row
+def test_a_response_goes_and_comes(row: registry.Api, version: int) -> None:
+    """A response that went out is read with its correlation id."""
+    for message in samples(row.response, version):
+        frame = encode_response(row.key, version, -5, message)
+        assert struct.unpack_from(">i", frame) == (len(frame) - 4,)
+        assert decode_response(row.key, version, frame[4:]) == (-5, message)
+
+
+def test_header_versions() -> None:
+    """ControlledShutdown v0 has no client id, ApiVersions always the oldest response header, flexible versions tags in both."""
+    api = registry.api
+    assert [api(7).request_header_version(version) for version in range(4)] == [0, 1, 1, 2]
+    assert [api(7).response_header_version(version) for version in range(4)] == [0, 0, 0, 1]
+    assert [api(18).request_header_version(version) for version in range(5)] == [1, 1, 1, 2, 2]
+    assert [api(18).response_header_version(version) for version in range(5)] == [0, 0, 0, 0, 0]
+    assert [api(17).request_header_version(version) for version in range(2)] == [1, 1]
+    assert (api(56).request_header_version(0), api(56).response_header_version(0)) == (2, 1)
+
+
+def test_the_oldest_header_drops_the_client_id() -> None:
+    """A client id that the header cannot carry is no reason to fail."""
+    frame = encode_request(RequestHeader(7, 0, 1, "me"), ControlledShutdownRequest(3))
+    assert frame[4:] == struct.pack(">hhii", 7, 0, 1, 3)
+
+
+def test_a_forwarded_request_names_its_sender() -> None:
+    """The principal, the host and the version of the first sender travel in tags 0, 1 and 2 of header version 2 (K590-2)."""
+    header = RequestHeader(19, 7, 1, "n", principal_name="User:alice", client_host="10.0.0.1", client_api_version=2)
+    frame = encode_request(header, CreateTopicsRequest())
+    assert frame[15:].startswith(b"\x03\x00\x0b\x0bUser:alice\x01\x09\x0910.0.0.1\x02\x02\x00\x02")
+    assert decode_request(frame[4:])[0] == header
+    with pytest.raises(errors.UnencodableMessage, match="principal_name"):
+        encode_request(RequestHeader(3, 8, 1, "n", principal_name="User:alice"), MetadataRequest())
+
+
+def test_unknown_header_tags_are_kept() -> None:
+    """A header's tags that nobody declared are there for who wants to pass them on."""
+    frame = struct.pack(">hhih", 3, 12, 1, -1) + b"\x01\x09\x02xy" + b"\x00\x01\x00\x00"
+    header, _, left = decode_request(frame)
+    assert (header.unknown_tags, header.client_id, left) == ({9: b"xy"}, None, 0)
+
+
+def test_what_is_not_spoken_has_no_row() -> None:
+    """Asking for an API that is not spoken, known to Kafka or not, is told by its number."""
+    for key in (0, 999, -1):
+        with pytest.raises(LookupError, match=f"the API {key} is"):
+            registry.api(key)
+        with pytest.raises(LookupError):
+            encode_response(key, 0, 1, CreateTopicsResponse())
+    with pytest.raises(LookupError, match="versions 0 to 7, not 8"):
+        encode_response(19, 8, 1, CreateTopicsResponse())
+
+
+def test_a_topic_may_be_encoded_alone() -> None:
+    """A struct inside a message has codecs of its own: that is how elements are encoded before their message."""
+    topic = CreatableTopic("t", 3, 2)
+    data = encoder(CreatableTopic, 7)(topic)
+    assert decoder(CreatableTopic, 7)(data, 0) == (topic, len(data))
+
+
+def test_warm_compiles_everything() -> None:
+    """After `warm` no request waits for a compiler: every message and version is there, with the text that made it."""
+    registry.warm()
+    for cls, version in versions([cls for row in APIS.values() for cls in (row.request, row.response)]):
+        for kind in ("encoder", "decoder"):
+            assert linecache.getlines(f"<minicontroller {cls.__name__} v{version} {kind} strict>")
+
+
+def test_codecs_are_made_once() -> None:
+    """The same function comes back for the same message and version."""
+    assert encoder(CreateTopicsRequest, 7) is encoder(CreateTopicsRequest, 7)
+    assert decoder(CreateTopicsRequest, 7) is decoder(CreateTopicsRequest, 7)
+    assert decoder(CreateTopicsRequest, 7) is not decoder(CreateTopicsRequest, 6)
+
+
+def test_tracebacks_show_generated_code() -> None:
+    """A bug that surfaces in generated code is shown with the line that raised it."""
+    with pytest.raises(errors.UnencodableMessage) as caught:
+        encoder(CreateTopicsRequest, 7)(CreateTopicsRequest([CreatableTopic(7)]))  # type: ignore[arg-type]
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert "b = m1.name.encode()" in "".join(traceback.format_exception(cause))
+
+
+@pytest.mark.parametrize("header", [RequestHeader(1, 2, 3, "c"), ResponseHeader(3)])
+def test_headers_are_messages(header: WireStruct) -> None:
+    """Headers go through the same codec, and a client id of nothing differs from none."""
+    data = encoder(type(header), 1)(header)
+    assert decoder(type(header), 1)(data, 0) == (header, len(data))
+
+
+def test_error_codes() -> None:
+    """The codes are Kafka 3.9's: -1 to 127 without a gap, none twice, and the retriable ones are among them."""
+    assert sorted(ErrorCode) == list(range(-1, 128))
+    assert ErrorCode(41) is ErrorCode.NOT_CONTROLLER
+    assert ErrorCode.NOT_CONTROLLER in RETRIABLE
+    assert ErrorCode.POLICY_VIOLATION not in RETRIABLE
+
+
+def test_only_protocol_errors_are_raised_for_bytes() -> None:
+    """Every error of the package that bytes or messages can cause is a ProtocolError."""
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert classes
+    assert all(issubclass(cls, errors.ProtocolError) for cls in classes)
+
+
+def test_the_protocol_does_no_input_or_output() -> None:
+    """The package imports what turns bytes into structs and back, and nothing that waits, reads a clock, or opens a file."""
+    allowed = {
+        "ast",
+        "collections",
+        "contextlib",
+        "difflib",
+        "enum",
+        "functools",
+        "linecache",
+        "msgspec",
+        "struct",
+        "types",
+        "typing",
+    }
+    folder = Path(registry.__file__).parent
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} <= allowed, path
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                assert str(node.module).split(".")[0] in allowed, path
