@@ -83,7 +83,7 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
 
     if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
         raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
-    _run(run_one, "" if file is None else _text(file), str(file or "no file"), settings, verbose=verbose)
+    _run(run_one, "" if file is None else _text(file), str(file or "the environment"), settings, verbose=verbose)
 
 
 def _text(file: Path) -> str:

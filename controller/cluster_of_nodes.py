@@ -55,10 +55,10 @@ async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
     config = NodeConfig.load(text, file, settings, os.environ)
     if not config.string("zookeeper.connect"):
         raise ConfigurationError(
-            f"{file}: zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
+            "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
         )
     if config.integer("broker.id") < 0:
-        raise ConfigurationError(f"{file}: broker.id is missing, and this version makes up none.")
+        raise ConfigurationError("broker.id is missing, and this version makes up none.")
     for warning in config.warnings:
         log.warning("%s", warning)
     await _run_until_signal([config], open_zookeeper)
