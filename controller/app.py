@@ -110,6 +110,7 @@ async def run_node(
         neighbours[node.broker_id] = node
         links = ControlLinks(tasks, node, neighbours)
         if config.boolean("controller.forwarding.enable"):
+            warn_of_strangers(config)
             node.forwarder = Forwarder(
                 tasks,
                 broker_id=node.broker_id,
@@ -164,6 +165,16 @@ def load_policy(config: NodeConfig) -> PolicyRunner | None:
     secrets = {name for name, key in KEYS.items() if key.type is KeyType.PASSWORD}
     policy = build_policy(config.static, secrets=secrets)
     return None if policy is None else PolicyRunner(policy, timeout_ms=config.integer("policy.timeout.ms"))
+
+
+def warn_of_strangers(config: NodeConfig) -> None:
+    listener = config.inter_broker_listener
+    if not listener.needs_sasl:
+        log.warning(
+            "Nodes do not authenticate at the listener %s, so writes are not forwarded between them: a node that is not the "
+            "controller answers NOT_CONTROLLER. A SASL_PLAINTEXT listener as inter.broker.listener.name changes that.",
+            listener.name,
+        )
 
 
 def connection_limits(config: NodeConfig) -> ConnectionLimits:

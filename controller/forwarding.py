@@ -98,6 +98,9 @@ class Forwarder:
             if node.controller is not None:
                 answer = await _here(node, ctx, request, handler)
             elif controller.endpoint is not None and controller.broker_id != self._broker_id:
+                if self._credentials is None:
+                    # The controller believes the tags of an authenticated node only (K590-6): the client has to go there himself.
+                    raise Refusal(ErrorCode.NOT_CONTROLLER)
                 answer = await self._there(controller.endpoint, ctx, request, deadline)
             else:
                 answer = None
