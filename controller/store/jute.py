@@ -81,6 +81,8 @@ FLAGS = tuple(INT.pack(flags) for flags in range(4))
 def error_of(code: int, path: str, index: int | None = None) -> StoreError:
     """A server's error number as ours."""
     kind = ERRORS.get(code)
+    if kind is Unimplemented:
+        return Unimplemented("This ZooKeeper is too old: 3.6 or newer is needed", path=path, index=index)
     if kind is None:
         return StoreError(f"ZooKeeper refuses with error {code}: {path}", path=path, index=index)
     return kind(f"{kind.__name__}: {path}", path=path, index=index)
