@@ -178,15 +178,22 @@ class Writer:
         return result
 
     def reset(self, image: Image) -> None:
-        """Go on from this image: what was in doubt is settled by whether the image shows it, what was not begun is planned again."""
+        """Go on from this image: what was in doubt is settled by whether the image shows it, jobs of which nothing was sent are
+        planned again, and what is left of the others is sent as it is.
+        """
         self._in_flight.clear()
         self._planned.clear()
-        self.image = self._pending = image
+        self.image = image
         begun, self._begun = self._begun, {}
-        again = [job for job in begun if job.nothing_of_it_stands]
-        self._urgent.extendleft(reversed(again))
-        for job in begun.keys() - set(again):
-            self._settle_by(job, image)
+        for job in reversed(begun):
+            if job.nothing_of_it_stands:
+                self._urgent.appendleft(job)
+        for job in begun:
+            if not job.nothing_of_it_stands:
+                self._begun[job] = None
+                self._planned += [element for element in job.elements if not element.begun and not element.settled]
+                self._settle_by(image, [element for element in job.elements if element.begun])
+        self._rebase()
 
     def adopt(self, image: Image) -> None:
         """Take over a change that came from elsewhere than a job: brokers, or topics that others wrote. Nothing is committed."""
@@ -207,7 +214,7 @@ class Writer:
             if job.nothing_of_it_stands:
                 job.fail(ControllerMoved())  # another controller may do it
             else:
-                self._settle_by(job, None)
+                self._settle_by(None, job.elements)
 
     def _refuse_what_waits(self, reason: BaseException) -> None:
         self._closed = reason
@@ -216,9 +223,9 @@ class Writer:
         self._urgent.clear()
         self._queue.clear()
 
-    def _settle_by(self, job: Job, image: Image | None) -> None:
-        """The open elements of a job: those that this image shows took effect, the others time out."""
-        for element in job.elements:
+    def _settle_by(self, image: Image | None, elements: Sequence[Element]) -> None:
+        """Of those that are open: what this image shows took effect, the others time out."""
+        for element in elements:
             if not element.settled:
                 if image is None or not element.holds(image):
                     element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
@@ -242,7 +249,7 @@ class Writer:
         while True:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
-            elif (self._urgent or self._queue) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
+            elif (self._urgent or self._queue or self._planned) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
                 if self._store.session is not Session.CONNECTED:
                     await wait_connected(self._store)  # sent now, it would be in doubt for nothing
                     continue
@@ -293,6 +300,8 @@ class Writer:
                     await self._collect()
                 else:
                     await self._wake.park()
+            if self._store.session is Session.SUSPENDED:
+                raise InDoubt  # of what went before; what is not sent is not in doubt
             self._in_flight.append(commit)
             del self._planned[: len(commit.finishes)]
             commit.begun()

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.image import Image, Partition, Topic
+from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.writer import ControllerMoved, Draft, Element, InDoubt, Writer
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
@@ -189,30 +189,187 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
     with pytest.raises(InDoubt):
         await world.writer.run()
     assert not done
-    world.tree.resume(world.store)
-    await wait_connected(world.store)
-    found = await world.store.children("/topics")
-    world.writer.reset(
-        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found])
-    )
+    await load_again(world)
     await trio.testing.wait_all_tasks_blocked()
     assert [element.refusal for element in done[0]] == [None]
 
 
 async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nursery) -> None:
     """In doubt and not found afterwards: REQUEST_TIMED_OUT, never success."""
-    world.tree.suspend(world.store)
     done: list[list[Element]] = []
 
     async def job() -> None:
         done.append(await world.writer.write(creating("a")))
 
+    world.tree.lose_reply(world.store)
     nursery.start_soon(job)
     with pytest.raises(InDoubt):
         await world.writer.run()
     world.writer.reset(Image())
     await trio.testing.wait_all_tasks_blocked()
     assert [element.refusal and element.refusal.code for element in done[0]] == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+async def test_nothing_is_sent_while_the_session_is_suspended(world: World, nursery: trio.Nursery) -> None:
+    """What is asked for while the connection is lost waits for it, and is not in doubt afterwards."""
+    world.tree.suspend(world.store)
+    nursery.start_soon(world.writer.run)
+    with trio.testing.assert_checkpoints():
+        await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(resume_when_blocked, world)
+    (element,) = await world.writer.write(creating("a"))
+    assert element.refusal is None
+    assert await world.store.children("/topics") == ["a"]
+
+
+async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nursery: trio.Nursery) -> None:
+    """A lost connection harms only what was in flight: a job of which nothing was sent is done after the reload, by a new plan."""
+    plans: list[int] = []
+    outcomes: dict[str, list[Element]] = {}
+
+    async def many(draft: Draft) -> list[Element]:
+        plans.append(len(draft.image.topics))
+        return [creation(f"t{i}", draft, size=800) for i in range(6)]  # each fills a commit
+
+    async def first(draft: Draft) -> list[Element]:
+        world.tree.lose_reply(world.store)
+        return [creation("first", draft, size=800)]
+
+    async def job(name: str, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+        outcomes[name] = await world.writer.write(plan)
+
+    nursery.start_soon(job, "first", first)
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(job, "many", many)
+    await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    await load_again(world)
+    nursery.start_soon(world.writer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert [element.refusal for element in outcomes["first"] + outcomes["many"]] == [None] * 7
+    assert len(await world.store.children("/topics")) == 7
+    assert plans == [1, 1]
+
+
+async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World, nursery: trio.Nursery) -> None:
+    """Of a batch that was under way only the commit that got lost is in doubt: the topics after it are made as they were planned."""
+    done: list[list[Element]] = []
+
+    async def many(draft: Draft) -> list[Element]:
+        elements = [creation(f"t{i}", draft, size=800) for i in range(6)]  # each fills a commit
+        world.tree.lose_reply(world.store)
+        return elements
+
+    async def job() -> None:
+        done.append(await world.writer.write(many))
+
+    nursery.start_soon(job)
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    world.tree.resume(world.store)
+    world.writer.reset(Image())  # as if the lost one had not taken effect
+    nursery.start_soon(world.writer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    codes = [element.refusal and element.refusal.code for element in done[0]]
+    assert codes == [ErrorCode.REQUEST_TIMED_OUT, None, None, None, None, None]
+    assert set(world.writer.image.topics) == {"t1", "t2", "t3", "t4", "t5"}
+
+
+async def test_a_plan_that_cannot_read_is_made_again(world: World, nursery: trio.Nursery) -> None:
+    """The connection breaks while a plan reads: nothing was done, so it is planned again after the reload, and its caller waits."""
+    attempts: list[str] = []
+    done: list[list[Element]] = []
+
+    async def reads(draft: Draft) -> list[Element]:
+        attempts.append("")
+        if len(attempts) == 1:
+            world.tree.suspend(world.store)
+        await world.store.get("/topics")
+        return [creation("a", draft)]
+
+    async def job() -> None:
+        done.append(await world.writer.write(reads))
+
+    nursery.start_soon(job)
+    with pytest.raises(InDoubt):
+        await world.writer.run()
+    await load_again(world)
+    nursery.start_soon(world.writer.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert len(attempts) == 2
+    assert [element.refusal for element in done[0]] == [None]
+
+
+async def test_brokers_that_come_while_a_plan_is_made_are_not_forgotten(world: World, nursery: trio.Nursery) -> None:
+    """A policy may think for seconds: what was adopted meanwhile is what the next plan sees."""
+    thinking = trio.Event()
+    seen: list[list[int]] = []
+
+    async def slow(draft: Draft) -> list[Element]:
+        await thinking.wait()
+        return [creation("a", draft)]
+
+    async def look(draft: Draft) -> None:
+        seen.append(sorted(draft.image.brokers))
+
+    nursery.start_soon(world.writer.run)
+    nursery.start_soon(world.writer.write, slow)
+    await trio.testing.wait_all_tasks_blocked()
+    world.writer.adopt(world.writer.image.with_brokers([Broker(7)]))
+    nursery.start_soon(world.writer.write, look)
+    thinking.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert seen == [[7]]
+    assert sorted(world.writer.image.brokers) == [7]
+
+
+async def test_whoever_steps_down_finishes_what_he_began(world: World, nursery: trio.Nursery) -> None:
+    """`finish`: what was begun is acknowledged, what waits goes to the next controller, and nothing new is taken."""
+    thinking = trio.Event()
+    ended: list[str] = []
+
+    async def slow(draft: Draft) -> list[Element]:
+        await thinking.wait()
+        return [creation("begun", draft)]
+
+    async def begun() -> None:
+        (element,) = await world.writer.write(slow)
+        assert element.refusal is None
+        ended.append("begun")
+
+    async def finish() -> None:
+        await world.writer.finish()
+        ended.append("finish")
+
+    nursery.start_soon(world.writer.run)
+    nursery.start_soon(begun)
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(expect_moved, world, ended, "waiting")
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(finish)
+    await trio.testing.wait_all_tasks_blocked()
+    await expect_moved(world, ended, "late")
+    assert sorted(ended) == ["late", "waiting"]
+    thinking.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert sorted(ended) == ["begun", "finish", "late", "waiting"]
+    assert await world.store.children("/topics") == ["begun"]
+
+
+async def resume_when_blocked(world: World) -> None:
+    await trio.testing.wait_all_tasks_blocked()
+    world.tree.resume(world.store)
+
+
+async def load_again(world: World) -> None:
+    """What the controller does after InDoubt."""
+    world.tree.resume(world.store)
+    await wait_connected(world.store)
+    found = await world.store.children("/topics")
+    world.writer.reset(
+        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found])
+    )
 
 
 async def expect_moved(world: World, ended: list[str], name: str) -> None:

@@ -38,7 +38,7 @@ class Stream:
     def check(self) -> None:
         """Every answer was success or doubt."""
         assert not self.failures, self.failures
-        assert set(list(self.answers.values())) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}, self.answers
+        assert set(self.answers.values()) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}, self.answers
 
     def run(self, address: str, prefix: str) -> None:
         """One client's life."""

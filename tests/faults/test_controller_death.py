@@ -1,5 +1,6 @@
 """The controller dies, or is told to go, while clients create topics."""
 
+import itertools
 import time
 from collections.abc import Callable
 
@@ -93,4 +94,4 @@ def expect_led(nodes: list[NodeProcess], topics: set[str]) -> set[int]:
 
 
 def longest_pause(moments: list[float]) -> float:
-    return max(later - earlier for earlier, later in zip(moments, moments[1:], strict=False))
+    return max(later - earlier for earlier, later in itertools.pairwise(moments))

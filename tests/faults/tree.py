@@ -75,9 +75,10 @@ class Tree:
         for topic in topics:
             if self.stat(f"{CONFIGS}/{topic}") is None:
                 flaws.append(f"{topic} has no configs")
-            for partition in self.json(f"{TOPICS}/{topic}")["partitions"]:
-                if self.state(topic, int(partition)) is None:
-                    flaws.append(f"{topic}-{partition} has no state")
+            partitions = self.json(f"{TOPICS}/{topic}")["partitions"]
+            flaws += [
+                f"{topic}-{number} has no state" for number in partitions if self.state(topic, int(number)) is None
+            ]
         return flaws + [f"configs of {topic}, which is no topic" for topic in set(self.children(CONFIGS)) - {*topics}]
 
     def written(self, path: str = "/") -> dict[str, int]:

@@ -129,9 +129,7 @@ def node_settings(broker_id: int, zookeeper: str) -> dict[str, str]:
 class Nodes:
     """A cluster of such nodes, ids from 1."""
 
-    def __init__(
-        self, directory: Path, zookeepers: Sequence[str], settings: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, directory: Path, zookeepers: Sequence[str], settings: Mapping[str, str] | None = None) -> None:
         """`zookeepers`: the connection string of each node."""
         self.nodes = [
             NodeProcess(directory, broker_id, zookeeper, settings or {})
