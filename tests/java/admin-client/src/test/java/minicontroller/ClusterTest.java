@@ -23,6 +23,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 /** A client of the cluster under test, and a topic's name that no other test has. */
 abstract class ClusterTest {
     static final String BOOTSTRAP = System.getProperty("bootstrap.servers");
+    static final List<String> NODES = List.of(System.getProperty("nodes").split(","));
     private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final Duration PAUSE = Duration.ofMillis(20);
 
@@ -59,7 +60,7 @@ abstract class ClusterTest {
 
     /** Waits until every node shows the topic: the client asks any of them. */
     void untilEverywhere(String name) throws Exception {
-        for (String address : BOOTSTRAP.split(",")) {
+        for (String address : NODES) {
             try (Admin one = connect(address)) {
                 until(() -> one.listTopics().names().get(), names -> names.contains(name));
             }

@@ -23,7 +23,7 @@ class OverviewTest extends ClusterTest {
     @Test
     void describesTheCluster() throws Exception {
         DescribeClusterResult seen = admin.describeCluster(new DescribeClusterOptions().includeAuthorizedOperations(true));
-        assertEquals(List.of(BOOTSTRAP.split(",")).stream().sorted().toList(), addresses(seen.nodes().get()));
+        assertEquals(NODES.stream().sorted().toList(), addresses(seen.nodes().get()));
         assertTrue(seen.nodes().get().contains(seen.controller().get()));
         assertEquals(22, seen.clusterId().get().length());
         assertEquals(7, seen.authorizedOperations().get().size());
@@ -32,7 +32,7 @@ class OverviewTest extends ClusterTest {
     /** A client that knows one node only creates and deletes all the same (K4-5). */
     @Test
     void worksFromEveryNode() throws Exception {
-        for (String address : BOOTSTRAP.split(",")) {
+        for (String address : NODES) {
             String name = topic + "-" + address.replace(":", "-");
             try (Admin one = connect(address)) {
                 one.createTopics(Set.of(new NewTopic(name, 1, (short) 3))).all().get();
