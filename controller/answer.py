@@ -229,6 +229,7 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
         ctx.principal = principal_from_text(header.principal_name or "")
     except ValueError as error:
         raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
+    ctx.caller.forwards = True
     if header.client_host is not None:
         ctx.client_host = header.client_host
     if header.client_api_version >= 0:

@@ -98,6 +98,7 @@ async def run_node(
             store=store,
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
             policy=policy,
+            neighbours={} if neighbours is None else neighbours,
         )
         server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
         await server.open(server_listeners(config))
@@ -106,9 +107,8 @@ async def run_node(
             endpoints=advertised_endpoints(config, server.ports),
             rack=config.optional_string("broker.rack"),
         )
-        neighbours = {} if neighbours is None else neighbours
-        neighbours[node.broker_id] = node
-        links = ControlLinks(tasks, node, neighbours)
+        node.neighbours[node.broker_id] = node
+        links = ControlLinks(tasks, node)
         if config.boolean("controller.forwarding.enable"):
             warn_of_strangers(config)
             node.forwarder = Forwarder(
@@ -137,7 +137,7 @@ async def run_node(
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:
             await policy.close()
-        del neighbours[node.broker_id]
+        del node.neighbours[node.broker_id]
         tasks.cancel_scope.cancel()
 
 

@@ -5,7 +5,8 @@ answers wait to be taken; a client that does not read its answers stops being re
 requests still wait for is cancelled with them.
 
 An answer that is there at once costs neither a task nor a channel, and the answers to all requests of one read leave in one send.
-Nodes of ours get their answers as they complete: they match them by correlation id, and one slow request holds up no other.
+Nodes of ours get their answers as they complete: they match them by correlation id, and one slow request holds up no other. When
+this end stops, those that forward requests are told that nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
 """
 
 import logging
@@ -16,6 +17,7 @@ import trio
 
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
+from .peer import FAREWELL
 from .security.caller import Caller
 from .security.sasl import Challenge, Proved, Rejected
 from .transport import Disconnected, Outbox, Transport
@@ -29,6 +31,8 @@ MAX_QUEUED_BYTES = 1024 * 1024
 """Of answers; the largest answer comes on top. Beyond them the connection is not read."""
 FRAMES_A_TURN = 64
 """After so many requests other connections have their turn."""
+FAREWELL_SECONDS = 1.0
+"""For the other end to close first: a close with unread bytes would be a reset, which may overtake the farewell."""
 MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
@@ -79,6 +83,8 @@ class Connection:
                         await self._serve()
                         if not self._draining:
                             self._life.cancel()
+                if self.caller.forwards:
+                    await self._say_farewell()
         finally:
             self._transport.close()
 
@@ -96,6 +102,16 @@ class Connection:
     def is_waiting_for_us(self) -> bool:
         """It owes us nothing: a request runs, and the peer has taken all that was ready for him."""
         return self.running > 0 and self._outbox.queued_bytes == 0
+
+    async def _say_farewell(self) -> None:
+        self._outbox.put(FAREWELL)
+        with trio.move_on_after(FAREWELL_SECONDS):
+            try:
+                await self._outbox.flush()
+                while await self._transport.receive():
+                    pass
+            except Disconnected:
+                pass
 
     # ------------------------------------------------------------------ reading
 

@@ -1,7 +1,6 @@
 """From the controller to the nodes, and from a node to the controller: the connections that carry no client's request."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -13,7 +12,6 @@ from ..protocol.schema import WireStruct
 from .cluster.control_requests import VERSIONS, ControlRequest
 from .cluster.image import Broker, Endpoint
 from .cluster.propagation import ControlLink, Unreachable
-from .handlers import leader_and_isr, stop_replica, update_metadata
 from .peer import PeerConnection, PeerUnavailable
 from .security.listeners import peer_credentials
 
@@ -26,17 +24,9 @@ KEYS: dict[type[ControlRequest], ApiKey] = {
     StopReplicaRequest: ApiKey.STOP_REPLICA,
 }
 
-TAKERS: dict[type[ControlRequest], Callable[["Node", Any, int], object]] = {
-    LeaderAndIsrRequest: leader_and_isr.take,
-    UpdateMetadataRequest: update_metadata.take,
-    StopReplicaRequest: stop_replica.take,
-}
-
 
 class PeerLink:
     """One broker's control connection. A broker that does not listen where nodes meet is never reached."""
-
-    is_neighbour = False
 
     def __init__(self, peer: PeerConnection | None) -> None:
         self._peer = peer
@@ -55,28 +45,11 @@ class PeerLink:
         await trio.lowlevel.checkpoint()
 
 
-class NeighbourLink:
-    """To a node of this process: the same request to the same handler, handed over instead of sent."""
-
-    is_neighbour = True
-
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-
-    async def request(self, message: ControlRequest) -> object:
-        """Does not wait: a round of the controller to such a node is one turn of the event loop."""
-        return TAKERS[type(message)](self._node, message, VERSIONS[type(message)])
-
-    async def aclose(self) -> None:
-        await trio.lowlevel.checkpoint()
-
-
 class ControlLinks:
     """Makes connections between this node and the others."""
 
-    def __init__(self, nursery: trio.Nursery, node: "Node", neighbours: Mapping[int, "Node"]) -> None:
+    def __init__(self, nursery: trio.Nursery, node: "Node") -> None:
         self._nursery = nursery
-        self._neighbours = neighbours
         self._node = node
         self._listener = node.config.control_plane_listener.name
         self._credentials = peer_credentials(node.config)
@@ -84,9 +57,6 @@ class ControlLinks:
 
     def link(self, broker: Broker) -> ControlLink:
         """To one broker, for the controller."""
-        neighbour = self._neighbours.get(broker.broker_id)
-        if neighbour is not None and neighbour.broker_epoch == broker.epoch:
-            return NeighbourLink(neighbour)
         endpoint = broker.endpoint(self._listener) or broker.endpoint(self._node.config.inter_broker_listener.name)
         return PeerLink(None if endpoint is None else self._connection(endpoint))
 

@@ -37,6 +37,8 @@ class Node:
     """Set while this node is the elected controller and has loaded its state."""
     forwarder: "Forwarder | None" = None
     policy: "PolicyRunner | None" = None
+    neighbours: "dict[int, Node]" = field(default_factory=dict)
+    """The nodes of this process by id, this one included, while they run."""
     broker_epoch: int = -1
     """The czxid of this node's registration; -1 while it has none."""
     topic_states: TopicStates = field(default_factory=TopicStates)

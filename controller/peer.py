@@ -1,7 +1,10 @@
 """The way to another node: one connection, many requests in flight, matched by correlation id.
 
-Rule: whoever asks learns one of three things: the answer, that the request certainly did not arrive, or that nobody knows
+Rule: whoever asks learns one of three things: the answer, that the request certainly was not read, or that nobody knows
 (`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether that would be safe only its sender knows.
+
+A node that stops says farewell on the connections on which requests were forwarded to it, after its last answer: what it has not
+answered by then it has not read. A connection that ends without (the node was killed) leaves its requests in doubt.
 """
 
 import logging
@@ -32,6 +35,10 @@ MAX_IDLE_SECONDS = 540.0
 is not used: a request on it would be left in doubt for nothing."""
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+FAREWELL_ID = -1
+"""The correlation id of no request."""
+FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
+"""A frame with a response's header and nothing else."""
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
@@ -80,6 +87,7 @@ class _Link:
         self.waiters: dict[int, _Waiter] = {}
         self.reason = "the connection was closed"
         self.ended = False
+        self.said_farewell = False
         self.last_used = trio.current_time()
 
     @property
@@ -87,7 +95,11 @@ class _Link:
         return not self.waiters and trio.current_time() - self.last_used > MAX_IDLE_SECONDS
 
     def settle(self, frame: bytes) -> None:
-        waiter = self.waiters.pop(int.from_bytes(frame[:4], signed=True), None)
+        correlation_id = int.from_bytes(frame[:4], signed=True)
+        if correlation_id == FAREWELL_ID:
+            self.said_farewell = True
+            raise Disconnected("it stops")
+        waiter = self.waiters.pop(correlation_id, None)
         if waiter is not None:  # else whoever asked did not want to wait any longer
             waiter.frame = frame
             waiter.settled.set()
@@ -185,7 +197,8 @@ class PeerConnection:
         finally:
             link.waiters.pop(correlation_id, None)
         if waiter.frame is None:
-            raise PeerUnavailable(f"{self} went away before it answered: {link.reason}", in_doubt=True)
+            text = f"{self} went away before it answered: {link.reason}"
+            raise PeerUnavailable(text, in_doubt=not link.said_farewell)
         return waiter.frame
 
     async def _flush(self, link: _Link) -> None:

@@ -3,14 +3,15 @@
 Rule: a connection is a task of its own behind a guard, and what goes wrong in it ends it and no other. What goes wrong with a
 listener ends the server: a node that is half deaf is worse than one that is seen to be down.
 
-Shutdown is one sequence (`shutdown`): stop accepting, cancel idle reads, let running requests be answered for a while, cancel.
+Shutdown is one sequence (`shutdown`), first for clients and then for nodes: stop accepting, cancel idle reads, let running
+requests be answered for a while, cancel. A client's request may wait for what only another node can tell: who rules now.
 """
 
 import errno
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import trio
 
@@ -39,7 +40,8 @@ class Server:
         self._line = line
         self._quotas = ConnectionQuotas(self.limits)
         self._sockets: list[tuple[Listener, trio.SocketListener]] = []
-        self._accepting = trio.CancelScope()
+        self._accepting_clients = trio.CancelScope()
+        self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
 
     async def open(self, listeners: Iterable[Listener]) -> None:
@@ -55,25 +57,33 @@ class Server:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
             task_status.started()
-            with self._accepting:
-                async with trio.open_nursery() as acceptors:
-                    for listener, opened in self._sockets:
-                        acceptors.start_soon(self._accept, listener, opened, nursery)
+            with self._accepting_nodes:
+                async with trio.open_nursery() as for_nodes:
+                    with self._accepting_clients:
+                        async with trio.open_nursery() as for_clients:
+                            for listener, opened in self._sockets:
+                                acceptors = for_nodes if listener.inter_broker else for_clients
+                                acceptors.start_soon(self._accept, listener, opened, nursery)
             await self._wait(lambda: not self.connections)
             nursery.cancel_scope.cancel()
 
     async def shutdown(self, grace_seconds: float) -> None:
         """Returns when the last connection has ended."""
-        self._accepting.cancel()
+        self._accepting_clients.cancel()
+        await self._drain(lambda: [each for each in self.connections if not each.caller.may_be_a_node], grace_seconds)
+        self._accepting_nodes.cancel()
+        await self._drain(lambda: list(self.connections), grace_seconds)
+
+    async def _drain(self, open_ones: Callable[[], Sequence[Connection]], grace_seconds: float) -> None:
         await trio.lowlevel.checkpoint()
-        for connection in list(self.connections):
+        for connection in open_ones():
             connection.drain()
         with trio.move_on_after(grace_seconds):
-            await self._wait(lambda: not self.connections)
-        for connection in list(self.connections):
+            await self._wait(lambda: not open_ones())
+        for connection in open_ones():
             log.warning("cutting off %s with %d requests running", connection.caller, connection.running)
             connection.cancel()
-        await self._wait(lambda: not self.connections)
+        await self._wait(lambda: not open_ones())
 
     # ------------------------------------------------------------------ accepting
 
@@ -97,7 +107,8 @@ class Server:
         return self._quotas.is_full(listener.name, listener.max_connections)
 
     def _welcome(self, listener: Listener, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
-        if self._accepting.cancel_called:  # it came while the last ones were being told
+        accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
+        if accepting.cancel_called:  # it came while the last ones were being told
             stream.socket.close()
             return
         try:

@@ -19,6 +19,7 @@ from . import elections
 from .deletion import Deletions
 from .image import Broker, Image, Topic
 from .loading import load
+from .nearby_nodes import NearbyNodes
 from .propagation import LinkFactory, Propagation
 from .store_watches import StoreWatches
 from .writer import ControllerMoved, Draft, Element, InDoubt, Writer
@@ -39,8 +40,9 @@ class ActiveController:
         self.fence = fence
         self._resign = trio.Event()
         self.deletions = Deletions(self)
+        self.nearby = NearbyNodes(node)
         self._propagation = Propagation(
-            own_id=node.broker_id,
+            is_here=self.nearby.is_here,
             inter_broker_listener=node.config.inter_broker_listener.name,
             image=lambda: self.image,
             link=link,
@@ -124,8 +126,7 @@ class ActiveController:
         state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         self.writer.reset(image)
-        gone = [name for name in self.node.cache.image.topics if name not in image.topics]
-        self._feed_own_cache(image, changed=image.topics.values(), removed=gone, brokers=image.brokers.values())
+        self.nearby.tell_everything(image)
         self._propagation.restart(image)
         self.node.controller = self
         log.info(
@@ -154,7 +155,7 @@ class ActiveController:
             for broker in brokers
         ]
         self.writer.adopt(self.image.with_brokers(registered))
-        self._feed_own_cache(self.image, brokers=self.image.brokers.values())
+        self.nearby.tell_brokers(self.image)
         self._propagation.brokers_changed(self.image)
         now = self.image.brokers
         changed = {
@@ -211,29 +212,9 @@ class ActiveController:
             else:
                 changed.append(topic)
                 self._propagation.topic_changed(old, topic)
-        self._feed_own_cache(self.image, changed=changed, removed=[topic.name for topic in forgotten])
+        self.nearby.tell(self.image, changed, [topic.name for topic in forgotten])
         for topic in forgotten:
             self.deletions.start(topic)
-
-    def _feed_own_cache(
-        self,
-        image: Image,
-        *,
-        changed: Iterable[Topic] = (),
-        removed: Iterable[str] = (),
-        brokers: Iterable[Broker] | None = None,
-    ) -> None:
-        """What UpdateMetadata does for the other nodes, without the wire: topics that were never led are not told of."""
-        visible = [
-            topic for topic in changed if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)
-        ]
-        self.node.cache.apply(
-            controller_id=image.controller_id,
-            controller_epoch=image.controller_epoch,
-            brokers=brokers,
-            changed=visible,
-            removed=removed,
-        )
 
     def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
         """The broker follows these no more (controlled shutdown)."""

@@ -31,7 +31,7 @@ class Deletions:
     def start(self, topic: Topic) -> None:
         """The topic has been marked: delete its replicas."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
-        brokers.discard(self._controller.node.broker_id)  # our own node hosts no logs
+        brokers.difference_update(self._controller.nearby.ids)  # they have no logs
         self._replicas_left[topic.name] = brokers
         for broker_id in brokers.intersection(self._controller.image.brokers):
             self._controller.propagation.delete_replicas(topic, broker_id)

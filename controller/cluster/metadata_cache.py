@@ -44,7 +44,11 @@ class MetadataCache:
             image = image.with_brokers(brokers)
         if (image.controller_id, image.controller_epoch) != (controller_id, controller_epoch):
             image = msgspec.structs.replace(image, controller_id=controller_id, controller_epoch=controller_epoch)
-        self.image = image
+        self.become(image, changed, removed)
+
+    def become(self, image: Image, changed: Collection[Topic], removed: Iterable[str]) -> None:
+        """Take over an image that another cache made of the same change: these topics differ from what is here, and those are gone."""
+        before, self.image = self.image, image
         self.waiters.wake(topic.name for topic in changed)
         self.waiters.wake(removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:

@@ -35,10 +35,6 @@ class Unreachable(Exception):  # noqa: N818
 class ControlLink(Protocol):
     """The way to one node: a request, and its answer. One at a time. Raises Unreachable."""
 
-    @property
-    def is_neighbour(self) -> bool:
-        """It leads to a node of this process: requests do not wait, and nothing is encoded."""
-
     async def request(self, message: control_requests.ControlRequest) -> object: ...
 
     async def aclose(self) -> None: ...
@@ -107,14 +103,6 @@ class Channel:
         self._stir(sequence)
         self._urgent.set()
 
-    async def hurry_or_tell(self, sequence: int) -> None:
-        """The same; a node of this process is told in the caller's turn, because a round to it never waits."""
-        if self._link.is_neighbour and not self._fresh:
-            self._sequence = max(sequence, self._sequence)
-            await self._round()
-        else:
-            self.hurry(sequence)
-
     def _stir(self, sequence: int) -> None:
         self._sequence = max(sequence, self._sequence)
         self._wake.set()
@@ -168,8 +156,9 @@ class Channel:
     async def _update_metadata(
         self, image: Image, metadata: dict[str, set[int] | None], forgotten: dict[str, Topic]
     ) -> None:
-        whole_topic = control_requests.whole_topic_state if self._link.is_neighbour else self._owner.encoded_topic
-        await self._send(control_requests.update_metadata(image, self.broker, metadata, forgotten, whole_topic))
+        await self._send(
+            control_requests.update_metadata(image, self.broker, metadata, forgotten, self._owner.encoded_topic)
+        )
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
         here = control_requests.replicas_on(self.broker.broker_id, topics)
@@ -199,12 +188,12 @@ class Channel:
 
 
 class Propagation:
-    """Channels to all registered nodes but our own, which learns of changes without the wire."""
+    """Channels to all registered nodes but those of this process, which learn of changes without the wire."""
 
     def __init__(
         self,
         *,
-        own_id: int,
+        is_here: Callable[[Broker], bool],
         inter_broker_listener: str,
         image: Callable[[], Image],
         link: LinkFactory,
@@ -213,7 +202,7 @@ class Propagation:
     ) -> None:
         self.image = image
         self.inter_broker_listener = inter_broker_listener
-        self._own_id = own_id
+        self._is_here = is_here
         self._link = link
         self._on_replicas_deleted = on_replicas_deleted
         self._on_stale_epoch = on_stale_epoch
@@ -244,14 +233,19 @@ class Propagation:
         self._sequence += 1
         for broker_id, channel in list(self._channels.items()):
             broker = image.brokers.get(broker_id)
-            if broker is None or broker.epoch != channel.broker.epoch or broker.endpoints != channel.broker.endpoints:
+            if (
+                broker is None
+                or broker.epoch != channel.broker.epoch
+                or broker.endpoints != channel.broker.endpoints
+                or self._is_here(broker)
+            ):
                 channel.scope.cancel()
                 del self._channels[broker_id]
             else:
                 channel.broker = broker
                 channel.brokers_changed(self._sequence)
         for broker_id, broker in image.brokers.items():
-            if broker_id != self._own_id and broker_id not in self._channels:
+            if broker_id not in self._channels and not self._is_here(broker):
                 channel = self._channels[broker_id] = Channel(broker, self._link(broker), self)
                 self._tell_everything(channel, image)
                 self._nursery.start_soon(channel.run)
@@ -313,7 +307,7 @@ class Propagation:
         sequence = self._sequence
         for channel in self._channels.values():
             if channel.acknowledged < sequence:
-                await channel.hurry_or_tell(sequence)
+                channel.hurry(sequence)
         while any(channel.acknowledged < sequence for channel in self._channels.values()):
             await self._acknowledgements.park()
 

@@ -12,6 +12,7 @@ How a commit can fail, and what becomes of it:
 - one operation was refused (somebody else wrote there): its element is refused, the others are committed again without it.
 """
 
+import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -330,7 +331,8 @@ class Writer:
         commit = self._in_flight[0]
         if commit.error is None:
             self._in_flight.popleft()
-            self._settle(commit)
+            # With nothing else under way, what was planned is what is there.
+            self._settle(commit, None if self._in_flight or self._planned else self._pending)
             return
         while not all(commit.finished for commit in self._in_flight):
             await self._wake.park()
@@ -381,10 +383,12 @@ class Writer:
         commit.without(element)
         self._element_settled(element)
 
-    def _settle(self, commit: Commit) -> None:
+    def _settle(self, commit: Commit, after: Image | None = None) -> None:
+        """`after`: the image with the commit's elements, where that is known."""
         before = self.image
-        for element in commit.finishes:
-            self.image = element.apply(self.image)
+        if after is None:
+            after = functools.reduce(lambda image, element: element.apply(image), commit.finishes, before)
+        self.image = after
         self._on_commit(before, self.image, commit.finishes)
         for element in commit.finishes:
             self._element_settled(element)

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
 
 def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    return take(node, request, context.api_version)
-
-
-def take(node: "Node", request: LeaderAndIsrRequest, version: int) -> LeaderAndIsrResponse:
-    """The same for a node of the controller's own process."""
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return LeaderAndIsrResponse(error_code=refusal)
-    if version >= 5:
+    if context.api_version >= 5:
         return LeaderAndIsrResponse(
             topics=[
                 LeaderAndIsrTopicError(

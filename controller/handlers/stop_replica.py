@@ -11,12 +11,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-def handle(node: "Node", context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
-    return take(node, request, context.api_version)
-
-
-def take(node: "Node", request: StopReplicaRequest, _version: int) -> StopReplicaResponse:
-    """The same for a node of the controller's own process."""
+def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return StopReplicaResponse(error_code=refusal)

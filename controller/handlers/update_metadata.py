@@ -26,15 +26,10 @@ PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
 def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-    return take(node, request, context.api_version)
-
-
-def take(node: "Node", request: UpdateMetadataRequest, version: int) -> UpdateMetadataResponse:
-    """The same for a node of the controller's own process."""
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=refusal)
-    topics = request.topic_states if version >= 5 else _grouped(request.ungrouped_partition_states)
+    topics = request.topic_states if context.api_version >= 5 else _grouped(request.ungrouped_partition_states)
     changed: dict[str, Topic] = {}
     removed: dict[str, None] = {}
     for state in topics:

@@ -45,6 +45,7 @@ class Caller:
 
     __slots__ = (
         "expires",
+        "forwards",
         "from_peer",
         "host",
         "line",
@@ -65,6 +66,8 @@ class Caller:
         """`User:alice`, or None."""
         self.from_peer = False
         """He is an authenticated node of this cluster."""
+        self.forwards = False
+        """He has asked in the name of others, as only a node of ours does."""
         self.software = ""
         """KIP-511: `name/version`; empty if he did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
@@ -88,6 +91,11 @@ class Caller:
     def must_leave(self) -> bool:
         """His authentication failed: he gets his answer, a little later, and is disconnected."""
         return self.sasl is not None and self.sasl.state is State.FAILED
+
+    @property
+    def may_be_a_node(self) -> bool:
+        """He is one, or has not said yet who he is where nodes meet."""
+        return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
     @property
     def may_act_as_node(self) -> bool:

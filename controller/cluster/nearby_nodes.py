@@ -1,0 +1,90 @@
+"""The nodes of the controller's own process, itself included: what UpdateMetadata does for the others, done without the wire.
+
+Rule: they are told in the turn in which the controller learns of a change, and nodes that held the same image share the next one: a
+cluster in one process pays for one view, not for one a node. Only nodes that are registered are told, as everywhere. They have no
+logs, so there is nothing that LeaderAndIsr or StopReplica would tell them.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from .image import Broker, Image, Topic
+from .metadata_cache import MetadataCache
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+class NearbyNodes:
+    """Tells the controller's own node, and its neighbours as long as they are registered."""
+
+    def __init__(self, node: "Node") -> None:
+        self.ids: Collection[int] = frozenset({node.broker_id})
+        self._own_id = node.broker_id
+        self._own = node.cache
+        self._neighbours = node.neighbours
+        self._others: dict[int, MetadataCache] = {}
+
+    def is_here(self, broker: Broker) -> bool:
+        """Whether this is the registration of a node of this process."""
+        if broker.broker_id == self._own_id:
+            return True
+        neighbour = self._neighbours.get(broker.broker_id)
+        return neighbour is not None and neighbour.broker_epoch == broker.epoch
+
+    def tell_everything(self, image: Image) -> None:
+        """All topics and brokers: the controller has read the state anew."""
+        topics = _visible(image.topics.values())
+        self._own.apply(
+            controller_id=image.controller_id,
+            controller_epoch=image.controller_epoch,
+            brokers=image.brokers.values(),
+            changed=topics,
+            removed=[name for name in self._own.image.topics if name not in image.topics],
+        )
+        self._others.clear()
+        self._welcome(image)
+
+    def tell_brokers(self, image: Image) -> None:
+        """The brokers are others now. A neighbour among them that was not told so far is told everything."""
+        self._tell(image, (), (), list(image.brokers.values()))
+        self._welcome(image)
+
+    def tell(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
+        """These topics changed, and those are gone or going."""
+        self._tell(image, _visible(changed), removed, None)
+
+    def _tell(
+        self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
+    ) -> None:
+        before = self._own.image
+        for cache in (self._own, *self._others.values()):
+            if cache is not self._own and cache.image is before:
+                cache.become(self._own.image, changed, removed)
+            else:
+                cache.apply(
+                    controller_id=image.controller_id,
+                    controller_epoch=image.controller_epoch,
+                    brokers=brokers,
+                    changed=changed,
+                    removed=removed,
+                )
+
+    def _welcome(self, image: Image) -> None:
+        here = {
+            broker_id: self._neighbours[broker_id].cache
+            for broker_id, broker in image.brokers.items()
+            if broker_id != self._own_id and self.is_here(broker)
+        }
+        known, now = self._others, self._own.image
+        for broker_id, cache in here.items():
+            if known.get(broker_id) is not cache:
+                gone = [name for name in cache.image.topics if name not in now.topics]
+                cache.become(now, list(now.topics.values()), gone)
+        self._others = here
+        self.ids = frozenset({self._own_id, *here})
+
+
+def _visible(topics: Iterable[Topic]) -> list[Topic]:
+    """Topics that were never led are not told of, nor those that are on their way out."""
+    return [topic for topic in topics if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)]

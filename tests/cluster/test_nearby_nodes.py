@@ -1,0 +1,80 @@
+"""The nodes of one process learn of changes from their controller without the wire, and share what they know."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+
+from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
+from minicontroller.controller.cluster.nearby_nodes import NearbyNodes
+from minicontroller.controller.node import Node
+from tests.handlers.asking import node_with
+
+NOBODY = Image()
+REGISTERED = MappingProxyType({1: 10, 2: 20, 3: 30})
+"""Broker epochs by id."""
+
+
+def topic(name: str, *, leader: int = 1) -> Topic:
+    epoch = 0 if leader >= 0 else -1
+    partition = Partition(replicas=(1,), leader=leader, isr=(1,), leader_epoch=epoch, partition_epoch=epoch)
+    return Topic(name=name, topic_id=name.encode().ljust(16, b"\0"), partitions=(partition,))
+
+
+def cluster(*names: str, epochs: Mapping[int, int] = REGISTERED) -> Image:
+    brokers = [Broker(broker_id=number, epoch=epoch) for number, epoch in epochs.items()]
+    return Image(controller_id=1, controller_epoch=5).with_brokers(brokers).with_topics(map(topic, names))
+
+
+@pytest.fixture
+def nodes() -> list[Node]:
+    """Three nodes of one process, registered with the epochs of `cluster`."""
+    nodes = [node_with(NOBODY, broker_id=number) for number in (1, 2, 3)]
+    for node in nodes:
+        node.neighbours = {each.broker_id: each for each in nodes}
+        node.broker_epoch = node.broker_id * 10
+    return nodes
+
+
+def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
+    """One object, not three alike: the nodes of a process cost the memory of one view."""
+    nearby = NearbyNodes(nodes[0])
+    nearby.tell_everything(cluster("a"))
+    after = cluster("a", "b")
+    nearby.tell(after, [after.topics["b"]], ())
+    assert set(nodes[0].cache.image.topics) == {"a", "b"}
+    assert nodes[1].cache.image is nodes[2].cache.image is nodes[0].cache.image
+    nearby.tell(cluster("b"), (), ["a"])
+    assert [set(node.cache.image.topics) for node in nodes] == [{"b"}] * 3
+
+
+def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
+    """Its registration is gone, or is of an earlier life: for the cluster it does not exist."""
+    nearby = NearbyNodes(nodes[0])
+    nearby.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
+    assert nearby.ids == {1, 2}
+    nearby.tell_brokers(cluster("a", epochs={1: 10, 3: 30}))
+    after = cluster("a", "b", epochs={1: 10, 3: 30})
+    nearby.tell(after, [after.topics["b"]], ())
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a"}, {"a", "b"}]
+    assert nearby.ids == {1, 3}
+
+
+def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None:
+    """A node that heard from another controller in between keeps its own image, and is given the same changes."""
+    nearby = NearbyNodes(nodes[0])
+    nearby.tell_everything(cluster("a"))
+    nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
+    after = cluster("a", "b")
+    nearby.tell(after, [after.topics["b"]], ())
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a", "b", "z"}, {"a", "b"}]
+    nearby.tell_everything(cluster("a"))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
+
+
+def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
+    """As UpdateMetadata leaves it out: a topic without states, or with a mark of deletion."""
+    never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
+    NearbyNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
+    assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
