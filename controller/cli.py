@@ -1,179 +1,24 @@
-"""The `minicontroller` command. What goes wrong is said in a sentence, and the exit code tells (1: it failed, 2: it was called wrongly)."""
+"""Where the `minicontroller` command begins: before anything that takes time, so that Ctrl-C is quiet from the first moment on.
 
-import gc
-import logging
+Rule: until somebody else listens to signals there is nothing to undo, and SIGINT and SIGTERM end the process with code 0. So this
+module imports nothing but what is needed for that; `commands.py` has the commands.
+"""
+
 import os
-import sys
-from collections.abc import Awaitable, Callable
-from functools import partial
-from pathlib import Path
+import signal
+from types import FrameType
 
-import click
-
-from .. import __version__
-from ..policies.faults import PolicyLoadError
-from ..protocol import describe
-from .config.environment import PREFIX
-from .errors import ConfigurationError
-
-LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-MAX_PORT = 65535
-EXPECTED = (ConfigurationError, PolicyLoadError, OSError, KeyboardInterrupt)
-"""What the user can mend, or did; anything else is our bug and keeps its trace."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
-    for setting in settings:
-        if not setting.partition("=")[1]:
-            raise click.BadParameter(f"{setting!r} is not KEY=VALUE.")
-    return settings
-
-
-def _address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not (host and port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT):
-        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
-verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Say more on stderr.")
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="minicontroller")
 def main() -> None:
-    """The admin half of a Kafka broker: sidecar controller, faithful fake cluster, policy gateway."""
+    for number in SIGNALS:
+        signal.signal(number, _end)
+    from .commands import commands
+
+    commands()
 
 
-@main.command()
-@click.option("--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Nodes; ids count from 1.")
-@click.option(
-    "--port", default=9092, show_default=True, type=click.IntRange(0, MAX_PORT), help="Of node 1; 0 for free ports."
-)
-@click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
-@settings_option(help="A configuration key of every node; repeatable.")
-@verbose_option()
-def up(brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool) -> None:
-    """A cluster in one process. Ctrl-C ends it."""
-    from .cluster_of_nodes import run_cluster
-
-    if port + brokers - 1 > MAX_PORT:
-        raise click.UsageError(
-            f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
-        )
-    _run(run_cluster, brokers, port, store, settings, verbose=verbose)
-
-
-@main.command()
-@click.option(
-    "--config",
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties in Kafka's format.",
-)
-@settings_option(help="Goes before the environment and the file; repeatable.")
-@verbose_option()
-def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
-    """One node of a cluster on ZooKeeper.
-
-    Environment variables go before what the file says: KAFKA_BROKER_ID is broker.id. The file may be left out where they say it all.
-    """
-    from .cluster_of_nodes import run_one
-
-    if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
-        raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
-    _run(run_one, "" if file is None else _text(file), str(file or "the environment"), settings, verbose=verbose)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise click.ClickException(f"Cannot read {file}: {error}.") from None
-
-
-@main.command()
-@click.argument("address", metavar="HOST:PORT", callback=_address)
-@click.option("--timeout", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Seconds.")
-@click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
-def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
-    """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or 1."""
-    import trio
-
-    from .peer import PlainCredentials
-    from .ping import NotReady
-    from .ping import ping as ask
-
-    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
-    host, port = address
-    credentials = None if user is None else PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
-    try:
-        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials))
-    except NotReady as reason:
-        raise click.ClickException(str(reason)) from None
-    click.echo(f"ready: {pulse}")
-
-
-@main.group()
-def protocol() -> None:
-    """What is spoken on the wire."""
-
-
-@protocol.command()
-def apis() -> None:
-    """The APIs and versions that are spoken."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("key", "API", "versions", "flexible from")
-    for row in describe.apis():
-        flexible_from = "" if row.flexible_from is None else str(row.flexible_from)
-        table.add_row(str(row.key), row.name, row.versions, flexible_from)
-    Console().print(table)
-
-
-@protocol.command()
-@click.argument("message")
-@click.argument("version", type=int)
-def show(message: str, version: int) -> None:
-    """The generated encoder and decoder of a MESSAGE, such as CreateTopicsRequest, in a VERSION."""
-    try:
-        click.echo(describe.show(message, version))
-    except (LookupError, ValueError) as error:
-        text = str(error.args[0] if error.args else error)
-        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
-
-
-def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
-    import trio
-
-    _tune_garbage_collection()
-    logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
-    try:
-        trio.run(function, *arguments)
-    except BaseExceptionGroup as group:
-        expected, rest = group.split(EXPECTED)
-        if rest is not None:
-            raise rest from None
-        _explain(_first(expected))
-    except EXPECTED as error:
-        _explain(error)
-
-
-def _tune_garbage_collection() -> None:
-    """A server keeps what it makes: Python's default, a collection after every 700 new objects, cost a quarter of a bulk creation."""
-    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
-    gc.set_threshold(20_000, 50, 100)
-
-
-def _first(error: BaseException | None) -> BaseException:
-    assert error is not None
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _explain(error: BaseException) -> None:
-    if not isinstance(error, KeyboardInterrupt):
-        raise click.ClickException(str(error)) from None
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """At once: an exception would surface wherever Python happens to be, and some of that code swallows it."""
+    os._exit(0)

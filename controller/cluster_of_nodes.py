@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 
@@ -133,7 +134,17 @@ async def _announce(nodes: Sequence[RunningNode]) -> None:
     ids = frozenset(node.node.broker_id for node in nodes)
     for node in nodes:
         await node.wait_ready(ids)
-    print(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}", flush=True)  # noqa: T201
+    say(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}")
+
+
+def say(line: str) -> None:
+    """On stdout. Whoever closed its other end does not want to know; the nodes serve all the same."""
+    try:
+        print(line, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else Python complains when it flushes at its end
 
 
 async def _run_node(
