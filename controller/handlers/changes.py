@@ -112,16 +112,30 @@ async def _committed(
 async def _wait_until_complete(
     node: "Node", controller: ActiveController, changes: Sequence[Change], completed: set[int]
 ) -> None:
-    waiting = [
-        (index, change) for index, change in enumerate(changes) if change.element is not None and change.refusal is None
-    ]
-    everywhere = node.completion_is_cluster_wide
-    for index, change in waiting:
-        if change.reached(node.cache.image):
+    """Adds to `completed` what is complete as soon as it is: an element that never will be holds up none of the others (K4-C7)."""
+    ready: list[int] = []
+    late: list[tuple[int, Change]] = []
+    for index, change in enumerate(changes):
+        if change.element is None or change.refusal is not None:
             continue
+        if change.reached(node.cache.image):
+            ready.append(index)
+        else:
+            late.append((index, change))
+
+    async def complete(indexes: Sequence[int]) -> None:
+        if indexes and node.completion_is_cluster_wide:
+            await controller.propagation.wait_acknowledged()
+        completed.update(indexes)
+
+    async def complete_later(index: int, change: Change) -> None:
         await node.cache.wait_topic(change.topic, change.reached)
-        if not everywhere:
-            completed.add(index)
-    if everywhere and waiting:
-        await controller.propagation.wait_acknowledged()
-    completed.update(index for index, _ in waiting)
+        await complete([index])
+
+    if not late:
+        await complete(ready)
+        return
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(complete, ready)
+        for index, change in late:
+            nursery.start_soon(complete_later, index, change)

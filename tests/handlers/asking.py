@@ -109,7 +109,7 @@ def see(node: Node, seen: Image) -> None:
 
 
 class Client:
-    """One connection to a node at one of its listeners."""
+    """One connection to a node at one of its listeners. `peer`: it belongs to an authenticated node of the cluster."""
 
     def __init__(
         self,
@@ -117,10 +117,12 @@ class Client:
         *,
         listener: str = "PLAINTEXT",
         principal: str | None = None,
+        peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
         self._caller = Caller(Listener(name=listener), AnswerLine(node, handlers), "10.0.0.9", 50_000)
         self._caller.principal = principal
+        self._caller.from_peer = peer
 
     async def ask(self, request: Any, version: int) -> Any:
         """One request, by the line that answers all of them: encoded, answered, decoded."""

@@ -1,0 +1,178 @@
+"""A controller as it rules in earnest, on the embedded store: elected, with three nodes registered, told and answering - without sockets.
+
+What is in the tree, what the nodes know and what the controller answers are therefore the program's own doing. A test may make a
+node deaf: what the controller tells it is then never acknowledged.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from minicontroller.controller.app import prepare
+from minicontroller.controller.cluster.active_controller import ActiveController
+from minicontroller.controller.cluster.candidacy import Candidacy
+from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.cluster.image import Broker, Image, Topic
+from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.node import Node
+from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Create
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.policies import TopicManagementPolicy
+from minicontroller.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from tests.handlers.asking import CLUSTER_ID, Client, broker
+
+POLICY_LIMIT_MS = 60_000  # never reached
+PATIENT_MS = 30_000
+
+
+class Link:
+    """To one node, by the line that answers all requests, unless it is deaf."""
+
+    def __init__(self, node: Node, deaf: set[int]) -> None:
+        self._node = node
+        self._deaf = deaf
+
+    async def request(self, message: ControlRequest) -> object:
+        await trio.lowlevel.checkpoint()
+        if self._node.broker_id in self._deaf:
+            await trio.sleep_forever()
+        return await Client(self._node, handlers=HANDLERS, peer=True).ask(message, VERSIONS[type(message)])
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+
+class Ruling:
+    """What a test holds of the cluster. Node 1 is the controller."""
+
+    def __init__(self, node: Node, nodes: Mapping[int, Node], deaf: set[int]) -> None:
+        self.node = node
+        self.nodes = nodes
+        self.deaf = deaf
+
+    @property
+    def store(self) -> MemoryStore:
+        assert isinstance(self.node.store, MemoryStore)
+        return self.node.store
+
+    @property
+    def controller(self) -> ActiveController:
+        assert self.node.controller is not None
+        return self.node.controller
+
+    @property
+    def image(self) -> Image:
+        """What the controller knows."""
+        return self.controller.image
+
+    def topic(self, name: str) -> Topic:
+        return self.image.topics[name]
+
+    def client(self, **how: Any) -> Client:
+        return Client(self.node, handlers=HANDLERS, **how)
+
+    async def ask(self, request: Any, version: int, **how: Any) -> Any:
+        """One request of a client at the controller's node."""
+        return await self.client(**how).ask(request, version)
+
+    async def make(self, *topics: CreatableTopic) -> None:
+        """Topics that a test needs; they are complete afterwards."""
+        answer: CreateTopicsResponse = await self.ask(creating(*topics), 7)
+        refused = {row.name: row.error_message for row in answer.topics if row.error_code}
+        assert not refused
+
+    async def configs(self, path: str) -> Mapping[str, str] | None:
+        """What the store says below /config; None where it says nothing."""
+        entry = await self.store.get(f"/config/{path}")
+        return None if entry is None else dict(layout.decode_config(entry.data))
+
+    async def notifications(self) -> list[tuple[str, str]]:
+        """What /config/changes tells, in order."""
+        names = sorted(await self.store.children(layout.CONFIG_CHANGES))
+        entries = await self.store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in names])
+        return [layout.decode_config_change(entry.data) for entry in entries if entry is not None]
+
+
+@asynccontextmanager
+async def ruling(
+    settings: Mapping[str, str] | None = None,
+    *,
+    brokers: Sequence[Broker] = (broker(1), broker(2), broker(3)),
+    policy: TopicManagementPolicy | None = None,
+) -> AsyncIterator[Ruling]:
+    """For the length of the block. With a policy, on the real clock: the tests' own would run while the policy's thread does."""
+    tree, deaf = MemoryTree(), set[int]()
+    nodes: dict[int, Node] = {}
+    await prepare(MemoryStore(tree))
+    for each in brokers:
+        node = _node(each.broker_id, tree, settings or {})
+        path = layout.broker_path(each.broker_id)
+        await node.store.commit([Create(path, layout.encode_broker(each, 0), ephemeral=True)])
+        registered = await node.store.get(path)
+        assert registered is not None
+        node.registered(registered.stat.czxid)
+        nodes[each.broker_id] = node
+    first = nodes[min(nodes)]
+    if policy is not None:
+        first.policy = PolicyRunner(policy, timeout_ms=POLICY_LIMIT_MS)
+    candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(candidacy.run)
+        for node in nodes.values():
+            await node.cache.wait_cluster(lambda image: image.controller_id in image.brokers)
+        yield Ruling(first, nodes, deaf)
+        if first.policy is not None:
+            await first.policy.close()
+        nursery.cancel_scope.cancel()
+
+
+def _node(broker_id: int, tree: MemoryTree, settings: Mapping[str, str]) -> Node:
+    config = NodeConfig.from_mapping(
+        {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **dict(settings)}
+    )
+    return Node(
+        config=config,
+        broker_id=broker_id,
+        cluster_id=CLUSTER_ID,
+        store=MemoryStore(tree),
+        dynamic_configs=DynamicConfigs(config, broker_id),
+    )
+
+
+# ------------------------------------------------------------------ requests that most tests need
+
+
+def wanted(
+    name: str,
+    partitions: int = -1,
+    replicas: int = -1,
+    *,
+    placed: Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] = (),
+    configs: Mapping[str, str | None] | Sequence[tuple[str, str | None]] = (),
+) -> CreatableTopic:
+    """An element of CreateTopics; `placed` gives the brokers of each partition."""
+    rows = placed.items() if isinstance(placed, Mapping) else placed
+    pairs = configs.items() if isinstance(configs, Mapping) else configs
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=[CreatableReplicaAssignment(partition_index=i, broker_ids=list(row)) for i, row in rows],
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in pairs],
+    )
+
+
+def creating(*topics: CreatableTopic, timeout_ms: int = PATIENT_MS, validate_only: bool = False) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=validate_only)
