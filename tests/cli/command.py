@@ -1,0 +1,74 @@
+"""The installed `minicontroller` as people call it: a process in a folder of its own, its two outputs and its code."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.cluster import COMMAND
+
+TIMEOUT_SECONDS = 60.0
+
+
+class Outcome(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Of this process, without what would configure a node."""
+    mine = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "MINICONTROLLER_"))}
+    return {**mine, "COLUMNS": "120", **(variables or {})}
+
+
+def call(*arguments: str, folder: Path, variables: Mapping[str, str] | None = None) -> Outcome:
+    """A command that ends by itself."""
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        cwd=folder,
+        env=environment(variables),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def complaint(*arguments: str, folder: Path, code: int = 1, variables: Mapping[str, str] | None = None) -> str:
+    """What a command that fails says behind `Error: `; on stdout it must say nothing."""
+    outcome = call(*arguments, folder=folder, variables=variables)
+    assert (outcome.code, outcome.stdout) == (code, ""), outcome
+    return outcome.stderr.partition("Error: ")[2].strip()
+
+
+@contextmanager
+def running(
+    *arguments: str, folder: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that does not end by itself; whoever wants to see it end waits for it within the block."""
+    process = subprocess.Popen(
+        [COMMAND, *arguments],
+        cwd=folder,
+        env=environment(variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def end(process: subprocess.Popen[str], number: signal.Signals) -> Outcome:
+    """Send a signal and wait for what comes of it."""
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+    return Outcome(process.returncode, stdout, stderr)
