@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import TIMEOUT_SECONDS, call, complaint, end, environment, running
+from tests.cli.command import call, complaint, end, environment, running
 from tests.support.cluster import COMMAND, READY
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer, free_port
