@@ -133,7 +133,7 @@ async def run_node(
 
         if running.hands_over:
             await hand_over(node, links)
-        candidacy.withdraw()
+        await candidacy.withdraw()
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:
             await policy.close()

@@ -11,7 +11,7 @@ import errno
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import trio
 
@@ -70,20 +70,20 @@ class Server:
     async def shutdown(self, grace_seconds: float) -> None:
         """Returns when the last connection has ended."""
         self._accepting_clients.cancel()
-        await self._drain(lambda: [each for each in self.connections if not each.caller.may_be_a_node], grace_seconds)
+        await self._drain({each for each in self.connections if not each.caller.may_be_a_node}, grace_seconds)
         self._accepting_nodes.cancel()
-        await self._drain(lambda: list(self.connections), grace_seconds)
+        await self._drain(set(self.connections), grace_seconds)
 
-    async def _drain(self, open_ones: Callable[[], Sequence[Connection]], grace_seconds: float) -> None:
+    async def _drain(self, leaving: set[Connection], grace_seconds: float) -> None:
         await trio.lowlevel.checkpoint()
-        for connection in open_ones():
+        for connection in leaving:
             connection.drain()
         with trio.move_on_after(grace_seconds):
-            await self._wait(lambda: not open_ones())
-        for connection in open_ones():
+            await self._wait(lambda: not leaving & self.connections)
+        for connection in leaving & self.connections:
             log.warning("cutting off %s with %d requests running", connection.caller, connection.running)
             connection.cancel()
-        await self._wait(lambda: not open_ones())
+        await self._wait(lambda: not leaving & self.connections)
 
     # ------------------------------------------------------------------ accepting
 

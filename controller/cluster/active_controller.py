@@ -5,6 +5,7 @@ cluster, whether a predecessor died, a connection broke or the cluster is new; a
 states, deletions, leaders that died) is finished by the same steps that handle the event when it happens.
 """
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger("minicontroller.controller")
 
+STEP_DOWN_SECONDS = 1.0
+"""For what was begun to be safe and told; a node that does not answer holds a successor up no longer."""
+
 
 class ActiveController:
     """The controller of one epoch. `image` is what the store holds; `write` is the only way to change it."""
@@ -39,6 +43,7 @@ class ActiveController:
         self.epoch = epoch
         self.fence = fence
         self._resign = trio.Event()
+        self._step_down = trio.Event()
         self.deletions = Deletions(self)
         self.nearby = NearbyNodes(node)
         self._propagation = Propagation(
@@ -70,6 +75,10 @@ class ActiveController:
         """Stop at once: another controller rules, or may."""
         self._resign.set()
 
+    def step_down(self) -> None:
+        """Stop in good order: begin nothing more, finish what was begun, tell it, and leave the rest to the next controller."""
+        self._step_down.set()
+
     # ------------------------------------------------------------------ its life
 
     async def run(self) -> None:
@@ -78,6 +87,7 @@ class ActiveController:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
+                nursery.start_soon(self._finish_and_resign)
                 try:
                     await self._rule(nursery)
                 except (ControllerMoved, SessionExpired) as error:
@@ -92,6 +102,14 @@ class ActiveController:
         await self._resign.wait()
         scope.cancel()
 
+    async def _finish_and_resign(self) -> None:
+        await self._step_down.wait()
+        self.node.controller = None  # requests that come now, here or by forwarding, wait for the next one
+        with trio.move_on_after(STEP_DOWN_SECONDS):
+            await self.writer.finish()
+            await self._propagation.wait_acknowledged()
+        self.resign()
+
     async def _rule(self, nursery: trio.Nursery) -> None:
         await nursery.start(self._propagation.run)
         nursery.start_soon(self.deletions.run)
@@ -102,23 +120,25 @@ class ActiveController:
             except StoreUnavailable:
                 continue  # the connection broke again; the session's end arrives as SessionExpired
             try:
-                async with trio.open_nursery() as reign:
-                    reign.start_soon(self._watches.run)
-                    reign.start_soon(self._settle_everything)
-                    await self._write_until_in_doubt(reign.cancel_scope)
+                await self._serve()
+            except InDoubt as error:
+                log.warning("the store's connection broke during a write (%s): reading the state anew", error.__cause__)
             finally:
                 self.node.controller = None
 
-    async def _write_until_in_doubt(self, reign: trio.CancelScope) -> None:
-        try:
-            await self.writer.run()
-        except InDoubt as error:
-            log.warning("the store's connection broke during a write (%s): reading the state anew", error.__cause__)
-        except (ControllerMoved, SessionExpired):
-            self.resign()
-            raise
-        finally:
-            reign.cancel()
+    async def _serve(self) -> None:
+        """Until the writer ends. Raises what ended it."""
+        end: Exception | None = None
+        async with trio.open_nursery() as reign:
+            reign.start_soon(self._watches.run)
+            reign.start_soon(self._settle_everything)
+            try:
+                await self.writer.run()
+            except (InDoubt, ControllerMoved, SessionExpired) as error:
+                end = error  # raised outside of the nursery, so that it is not wrapped in a group
+            reign.cancel_scope.cancel()
+        assert end is not None
+        raise end
 
     async def _begin(self) -> None:
         """Read the state, tell everyone, and start to serve."""
@@ -128,7 +148,8 @@ class ActiveController:
         self.writer.reset(image)
         self.nearby.tell_everything(image)
         self._propagation.restart(image)
-        self.node.controller = self
+        if not self._step_down.is_set():
+            self.node.controller = self
         log.info(
             "broker %d is the controller of epoch %d: %d topics, %d brokers",
             self.node.broker_id, self.epoch, len(image.topics), len(image.brokers),
@@ -136,11 +157,12 @@ class ActiveController:
 
     async def _settle_everything(self) -> None:
         """What a predecessor, or a time without a controller, left undone."""
-        await self.write(
-            lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election),
-            urgent=True,
-        )
-        self.deletions.resume(self.image)
+        with contextlib.suppress(ControllerMoved):  # then it is the next one's to settle
+            await self.write(
+                lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election),
+                urgent=True,
+            )
+            self.deletions.resume(self.image)
 
     # ------------------------------------------------------------------ what happens to the cluster
 

@@ -46,6 +46,7 @@ class Candidacy:
         self._moved = Bell()
         self._withdrawn = trio.Event()
         self._reigning: ActiveController | None = None
+        self._vacated = trio.Event()
 
     async def run(self) -> None:
         """Until `withdraw`, or until cancelled."""
@@ -64,12 +65,13 @@ class Candidacy:
             elif entry is not None:
                 await self._wait_for_vacancy()
 
-    def withdraw(self) -> None:
-        """Stand no more; a reign ends, and its place is vacant at once."""
+    async def withdraw(self) -> None:
+        """Stand no more; a reign ends in good order. Returns when the place is another one's to take."""
         self._withdrawn.set()
         self._moved.ring()
         if self._reigning is not None:
-            self._reigning.resign()
+            self._reigning.step_down()
+            await self._vacated.wait()
 
     async def _wait_for_vacancy(self) -> None:
         """Until `/controller` changes or the session, and with it the watch, is over."""
@@ -131,6 +133,7 @@ class Candidacy:
             self._reigning = None
             with trio.move_on_after(1, shield=True):
                 await self._vacate(fence)
+            self._vacated.set()
 
     async def _watch_place(self, controller: ActiveController, session_id: int) -> None:
         """Resign when the session is over or `/controller` is no longer ours."""

@@ -4,6 +4,7 @@ Rule: a topic is gone for clients when it is marked (every node is told so at on
 and is resumed from the marker by whichever controller finds it. A replica on a broker that is not there waits for its return.
 """
 
+import contextlib
 import functools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import trio
 from ..store import layout
 from ..store.base import Delete, Operation
 from .image import Image, Topic
-from .writer import Draft, Element
+from .writer import ControllerMoved, Draft, Element
 
 if TYPE_CHECKING:
     from .active_controller import ActiveController
@@ -58,12 +59,13 @@ class Deletions:
             self._wake.set()
 
     async def run(self) -> None:
-        """Delete the znodes of topics without replicas, many in one commit."""
+        """Delete the znodes of topics without replicas, many in one commit; what is left, the next controller finds marked."""
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
             topics, self._without_replicas = self._without_replicas, []
-            await self._delete_znodes(topics)
+            with contextlib.suppress(ControllerMoved):
+                await self._delete_znodes(topics)
 
     async def _delete_znodes(self, topics: list[Topic]) -> None:
         refused = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))

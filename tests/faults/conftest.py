@@ -1,6 +1,6 @@
 """A real ensemble of three ZooKeeper servers, and three nodes on it, for tests that break them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,22 @@ import pytest
 from tests.faults.tree import Tree
 from tests.support.nodes import Nodes, running_nodes
 from tests.support.zookeeper import ZooKeeperEnsemble
+
+Record = Callable[[str, float], None]
+"""A figure of a test, by name: seconds, or how many."""
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Record:
+    """Times depend on the machine: they are told at the end of the run, and not asserted."""
+    return lambda name, value: request.node.user_properties.append((name, round(value, 3)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call" and report.user_properties:
+            figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
+            terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {figures}")
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@
 
 import itertools
 import time
-from collections.abc import Callable
 
 import pytest
 
+from tests.faults.conftest import Record
 from tests.faults.stream import create, streaming
 from tests.faults.tree import Tree
 from tests.support.nodes import SESSION_TIMEOUT_MS, NodeProcess, Nodes
@@ -13,12 +13,8 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
-Record = Callable[[str, object], None]
 
-
-def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(
-    nodes: Nodes, tree: Tree, record_property: Record
-) -> None:
+def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(nodes: Nodes, tree: Tree, record: Record) -> None:
     """K590-2: SIGKILL amid creations. Every topic that was acknowledged is there, whole, and led on every node that lives; none is
     half there; and creations succeed again as soon as the dead one's session is over.
     """
@@ -33,17 +29,17 @@ def test_nothing_acknowledged_is_lost_when_the_controller_is_killed(
         before = len(stream.acknowledged)
         until(lambda: len(stream.acknowledged) > before + 20)
     assert vacancy.seen_at is not None and succeeded_at is not None
-    record_property("seconds_from_kill_to_expiry", vacancy.seen_at - killed_at)
-    record_property("seconds_from_expiry_to_next_create", succeeded_at - vacancy.seen_at)
-    record_property("acknowledged", len(stream.acknowledged))
-    record_property("in_doubt", len(stream.answers) - len(stream.acknowledged))
+    record("seconds_from_kill_to_expiry", vacancy.seen_at - killed_at)
+    record("seconds_from_expiry_to_next_create", succeeded_at - vacancy.seen_at)
+    record("acknowledged", len(stream.acknowledged))
+    record("in_doubt", len(stream.answers) - len(stream.acknowledged))
     assert succeeded_at - killed_at < SESSION_TIMEOUT_MS / 1000 + 5
     nodes.wait_known()
     assert tree.half_made() == []
     assert {node.broker_id for node in survivors} == expect_led(survivors, set(stream.acknowledged))
 
 
-def test_the_controller_hands_over_when_it_is_told_to_stop(nodes: Nodes, tree: Tree, record_property: Record) -> None:
+def test_the_controller_hands_over_when_it_is_told_to_stop(nodes: Nodes, tree: Tree, record: Record) -> None:
     """SIGTERM: leaderships move first, another node rules at once, no client is told of trouble, and it ends with code 0."""
     controller = nodes.controller()
     survivors = nodes.others(controller)
@@ -57,10 +53,10 @@ def test_the_controller_hands_over_when_it_is_told_to_stop(nodes: Nodes, tree: T
         before = len(stream.acknowledged)
         until(lambda: len(stream.acknowledged) > before + 20)
     assert vacancy.seen_at is not None and succeeded_at is not None
-    record_property("seconds_from_sigterm_to_vacancy", vacancy.seen_at - stopped_at)
-    record_property("seconds_from_sigterm_to_next_create", succeeded_at - stopped_at)
-    record_property("seconds_to_end", controller.stop())
-    record_property("longest_pause", longest_pause(sorted(stream.acknowledged.values())))
+    record("seconds_from_sigterm_to_vacancy", vacancy.seen_at - stopped_at)
+    record("seconds_from_sigterm_to_next_create", succeeded_at - stopped_at)
+    record("seconds_to_end", controller.stop())
+    record("longest_pause", longest_pause(sorted(stream.acknowledged.values())))
     assert set(stream.acknowledged) == set(stream.answers), "a client was told of trouble"
     nodes.wait_known()
     assert tree.controller_epoch == epoch + 1

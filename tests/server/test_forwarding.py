@@ -32,7 +32,18 @@ from minicontroller.protocol.messages.delete_topics import (
 )
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tests.server.harness import CLIENTS, NODES, SASL, TINY_HANDLERS, Client, Served, TinyNode, serving, until
+from tests.server.harness import (
+    CLIENTS,
+    NODES,
+    SASL,
+    TINY_HANDLERS,
+    Client,
+    Served,
+    TinyNode,
+    created_when_open,
+    serving,
+    until,
+)
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t"), CreatableTopic(name="u")], timeout_ms=10_000)
 NODE = PlainCredentials("node", "node-secret")
@@ -295,6 +306,30 @@ async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
         assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT] * 2
         assert "may have been done" in str(answer.topics[0].error_message)
         assert arrived == 1
+
+
+async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autojump_clock: MockClock) -> None:
+    """K590-2: what it has read it answers; what comes later is sent to its successor, and no client sees anything of it."""
+    here = Recorder()
+    async with (
+        pair(far_handler=created_when_open, near_handler=here.create) as nodes,
+        await nodes.near.connect() as early,
+        await nodes.near.connect() as late,
+        trio.open_nursery() as nursery,
+    ):
+        await early.send(early.encode(7, CREATE))
+        await until(lambda: nodes.far.node.waiting == 1)
+        nursery.start_soon(nodes.far.server.shutdown, 30)
+        await trio.testing.wait_all_tasks_blocked()
+        await late.send(late.encode(7, CREATE))
+        await trio.testing.wait_all_tasks_blocked()
+        nodes.far.node.gate.set()
+        assert codes((await early.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
+        assert here.calls == []
+        nodes.near.node.controller = "this one"
+        nodes.elect(1, epoch=2)
+        assert codes((await late.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
+        assert len(nodes.far.node.seen) == len(here.calls) == 1
 
 
 async def test_a_controller_that_hangs_is_given_up(autojump_clock: MockClock) -> None:

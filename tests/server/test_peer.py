@@ -9,7 +9,13 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.controller.context import RequestContext
-from minicontroller.controller.peer import RECONNECT_BACKOFF_SECONDS, PeerConnection, PeerUnavailable, PlainCredentials
+from minicontroller.controller.peer import (
+    RECONNECT_BACKOFF_SECONDS,
+    OnBehalfOf,
+    PeerConnection,
+    PeerUnavailable,
+    PlainCredentials,
+)
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import (
@@ -22,6 +28,7 @@ from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataR
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
 
 NODE = PlainCredentials("node", "node-secret")
+ALICE = OnBehalfOf("User:alice", "10.0.0.1", 7)
 
 
 def create(name: str) -> CreateTopicsRequest:
@@ -136,6 +143,48 @@ async def test_a_connection_that_breaks_leaves_its_requests_in_doubt() -> None:
                 await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"))
         assert caught.value.in_doubt
         assert await ask_metadata(peer, "t") == "t"
+
+
+async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClock) -> None:
+    """K4-5: of requests forwarded to it, it answers what it has read, and says of the rest that it has not read it."""
+    gates = Gates()
+    async with connected(gates=gates) as (served, peer), trio.open_nursery() as nursery:
+        told: dict[str, str] = {}
+
+        async def ask(name: str) -> None:
+            try:
+                await peer.request(ApiKey.CREATE_TOPICS, 7, create(name), on_behalf_of=ALICE)
+                told[name] = "done"
+            except PeerUnavailable as error:
+                told[name] = "in doubt" if error.in_doubt else "not done"
+
+        nursery.start_soon(ask, "read")
+        await until(lambda: "read" in gates.events)
+        nursery.start_soon(served.server.shutdown, 30)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(ask, "unread")
+        await trio.testing.wait_all_tasks_blocked()
+        assert told == {}
+        gates.events["read"].set()
+        await until(lambda: len(told) == 2)
+        assert told == {"read": "done", "unread": "not done"}
+        assert set(gates.events) == {"read"}
+
+
+async def test_nodes_are_heard_until_the_last_client_is_answered(autojump_clock: MockClock) -> None:
+    """A node that stops still takes what other nodes tell, on new connections too: its clients' requests may wait for it."""
+    async with connected() as (served, peer), await served.connect() as client, trio.open_nursery() as nursery:
+        await client.send(client.encode(7, create("t")))
+        await until(lambda: served.node.waiting == 1)
+        nursery.start_soon(served.server.shutdown, 30)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await ask_metadata(peer, "told") == "told"
+        served.node.gate.set()
+        _, answer = await client.answer(CreateTopicsResponse, 7)
+        assert [topic.error_code for topic in answer.topics] == [0]
+        await until(lambda: not served.server.connections)
+        with pytest.raises(PeerUnavailable):
+            await ask_metadata(peer, "late")
 
 
 async def test_an_idle_connection_is_not_trusted(autojump_clock: MockClock) -> None:
