@@ -1,0 +1,123 @@
+"""What `pip` makes of this project: a wheel that holds the program and nothing else, and runs far from the checkout."""
+
+import ast
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicontroller import __version__
+from tests.support.cluster import READY, STOP_TIMEOUT_SECONDS
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("controller", "policies", "protocol")
+NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "vectors", "recordings")
+
+AWAITED = {"prometheus_client"}
+"""Declared for what comes next, and not yet imported."""
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+@pytest.fixture(name="wheel", scope="module")
+def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made of a copy, because setuptools leaves things behind where it builds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT, folder / "checkout", ignore=NOT_SOURCE)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    subprocess.run([*pip, str(folder / "checkout")], check=True)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def metadata_of(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def own_modules() -> Iterator[Path]:
+    yield from (ROOT / name for name in ("__init__.py", "__main__.py"))
+    for package in PACKAGES:
+        yield from (ROOT / package).rglob("*.py")
+
+
+def test_a_wheel_holds_the_program_and_nothing_else(wheel: Path) -> None:
+    """Every module of the package and the mark that it is typed; no tests, documents, samples or benchmarks."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    wanted = {f"minicontroller/{module.relative_to(ROOT)}" for module in own_modules()}
+    assert names == {*wanted, "minicontroller/py.typed"}
+
+
+def test_a_wheel_tells_its_version_and_licence(wheel: Path) -> None:
+    """The version is the package's own, the licence is there, and the page that registries show is the README."""
+    metadata = metadata_of(wheel)
+    assert (metadata["Version"], metadata["License-Expression"]) == (__version__, "Apache-2.0")
+    assert metadata["License-File"] == "LICENSE"
+    assert metadata.get_payload() == (ROOT / "README.md").read_text()
+
+
+def test_extras_and_groups_are_there(wheel: Path) -> None:
+    """The extra that the pipeline will fill, and the groups that CONTRIBUTING speaks of."""
+    assert metadata_of(wheel).get_all("Provides-Extra") == ["pipeline"]
+    assert set(PROJECT["dependency-groups"]) == {"tests", "lint", "docs", "dev"}
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Each foreign package that the program imports is a dependency, and each dependency is imported."""
+    imported = set()
+    for module in own_modules():
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                imported.add(node.module.split(".")[0])
+    foreign = imported - sys.stdlib_module_names - {"minicontroller"}
+    declared = {re.split("[<>=~ ]", line)[0].replace("-", "_") for line in PROJECT["project"]["dependencies"]}
+    assert foreign == declared - AWAITED
+
+
+def test_an_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
+    """Installed from the wheel alone, `minicontroller up` serves from an empty folder, and Ctrl-C ends it."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    borrow_dependencies(tmp_path / "venv")
+    (tmp_path / "empty").mkdir()
+    up = subprocess.Popen(
+        [tmp_path / "venv" / "bin" / "minicontroller", "up", "--brokers", "3", "--port", "0"],
+        cwd=tmp_path / "empty",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert up.stdout is not None
+        assert up.stdout.readline().startswith(READY)
+        where = [str(python), "-c", "import minicontroller; print(minicontroller.__file__)"]
+        assert str(tmp_path) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
+        up.send_signal(signal.SIGINT)
+        _, stderr = up.communicate(timeout=STOP_TIMEOUT_SECONDS)
+    finally:
+        up.kill()
+        up.communicate()
+    assert (up.returncode, "Traceback" in stderr) == (0, False), stderr
+
+
+def borrow_dependencies(environment: Path) -> None:
+    """Those of the tests' own environment, which saves fetching them; its editable `minicontroller` does not come along."""
+    [packages] = environment.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(str(Path(pytest.__file__).parents[1]) + "\n")
