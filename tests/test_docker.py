@@ -1,0 +1,136 @@
+"""The image and the compose file, read as Docker reads them: there is a file for each COPY, a command for each line, a way to each port."""
+
+import json
+import re
+import shlex
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from minicontroller.controller.commands import commands
+from minicontroller.controller.config.node_config import NodeConfig
+
+ROOT = Path(__file__).parents[1]
+DOCKER = ROOT / "docker"
+INSTRUCTIONS = [
+    line.split(None, 1)
+    for line in re.sub(r"\\\n\s*", "", re.sub(r"(?m)^#.*\n", "", (DOCKER / "Dockerfile").read_text())).splitlines()
+    if line
+]
+COMPOSE: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+NODES = [name for name in SERVICES if name.startswith("node-")]
+
+
+def arguments_of(instruction: str) -> list[str]:
+    return [rest for name, rest in INSTRUCTIONS if name == instruction]
+
+
+def sources_of_copies() -> list[str]:
+    from_here = [shlex.split(rest) for rest in arguments_of("COPY") if "--from" not in rest]
+    return [source for words in from_here for source in words[:-1]]
+
+
+def parse(arguments: list[str]) -> dict[str, Any]:
+    """As the command itself takes them; raises what it would complain of."""
+    with click.Context(commands) as context:
+        name, command, rest = commands.resolve_command(context, arguments)
+    assert command is not None
+    return command.make_context(name, rest).params
+
+
+def health_check() -> list[str]:
+    words: list[str] = json.loads(arguments_of("HEALTHCHECK")[0].partition("CMD ")[2])
+    return words
+
+
+def in_the_image(service: str) -> NodeConfig:
+    """The configuration of a node as its container makes it."""
+    params = parse(SERVICES[service]["command"])
+    return NodeConfig.load(params["file"].read_text(), str(params["file"]), params["settings"])
+
+
+@pytest.fixture(autouse=True)
+def where_the_image_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the image `config` is /etc/minicontroller, and that is where commands run."""
+    assert "config /etc/minicontroller" in arguments_of("COPY")
+    assert arguments_of("WORKDIR")[-1] == "/etc/minicontroller"
+    monkeypatch.chdir(ROOT / "config")
+
+
+def test_what_is_copied_is_there() -> None:
+    """Each source of a COPY exists, the builder is sent all of them, and they are all that makes the package."""
+    lines = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
+    sent = [line[1:] for line in lines if line.startswith("!")]
+    sources = [source.removesuffix("/") for source in sources_of_copies()]
+    assert all((ROOT / source).exists() for source in sources)
+    assert sorted(sent) == sorted(sources)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {package.split(".")[1] for package in project["tool"]["setuptools"]["packages"] if "." in package}
+    assert {*packages, "pyproject.toml", "README.md", "LICENSE", "py.typed", "__init__.py", "__main__.py"} <= {*sources}
+
+
+def test_the_image_is_of_a_python_that_will_do() -> None:
+    """Each stage starts from a slim Python that the project supports."""
+    for image in arguments_of("FROM"):
+        assert fnmatch(image.split()[0], "python:3.1?-slim")
+        assert int(image.removeprefix("python:3.")[:2]) >= 11
+
+
+def test_nobody_runs_as_root() -> None:
+    """The last user is a number, which Kubernetes can check, and not 0."""
+    assert int(arguments_of("USER")[-1]) > 0
+
+
+def test_commands_of_the_image_can_be_parsed() -> None:
+    """The default command and the health check are commands of ours."""
+    assert json.loads(arguments_of("ENTRYPOINT")[0]) == ["minicontroller"]
+    assert parse(json.loads(arguments_of("CMD")[0]))["file"].exists()
+    program, *rest = health_check()
+    assert program == "minicontroller"
+    assert parse(rest)["address"] == ("127.0.0.1", int(arguments_of("EXPOSE")[0]))
+
+
+def test_there_are_three_nodes_and_a_zookeeper() -> None:
+    """Three nodes with numbers of their own, all of them on the one ZooKeeper."""
+    assert {*SERVICES} == {"zookeeper", *NODES}
+    configs = [in_the_image(node) for node in NODES]
+    assert [config.integer("broker.id") for config in configs] == [1, 2, 3]
+    [connect] = {config.string("zookeeper.connect") for config in configs}
+    assert connect == "zookeeper:2181/minicontroller"
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_clients_on_the_host_reach_each_node(node: str) -> None:
+    """The port that is published is the one that is advertised, and leads to the one on which the node listens and is checked."""
+    config = in_the_image(node)
+    client = next(listener for listener in config.listeners if listener.name == "CLIENT")
+    [published] = SERVICES[node]["ports"]
+    assert published == f"127.0.0.1:{client.advertised_port}:{client.port}"
+    assert (client.host, client.advertised_host) == ("0.0.0.0", "localhost")
+    assert health_check()[-1] == f"127.0.0.1:{client.port}"
+    assert str(client.port) in arguments_of("EXPOSE")
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_nodes_reach_each_other(node: str) -> None:
+    """The listener of the nodes is advertised under the container's name, asks who calls, and is not published."""
+    listener = in_the_image(node).inter_broker_listener
+    assert (listener.name, listener.advertised_host) == ("INTERNAL", node)
+    assert listener.port == listener.advertised_port
+    assert listener.needs_sasl
+    assert not any(str(listener.port) in published for published in SERVICES[node]["ports"])
+
+
+def test_each_node_is_built_from_here() -> None:
+    """The nodes are one image, built from this checkout by this Dockerfile."""
+    for node in NODES:
+        build = SERVICES[node]["build"]
+        context = (DOCKER / build["context"]).resolve()
+        assert (context, context / build["dockerfile"]) == (ROOT, DOCKER / "Dockerfile")
+        assert set(SERVICES[node]["depends_on"]) <= set(SERVICES)
