@@ -4,6 +4,11 @@ a peer's are `protocol.errors.ProtocolError`; whatever else is raised while a re
 
 from ..protocol.error_codes import ErrorCode
 
+MAX_STRING_BYTES = 32_767
+"""Of a string of the protocol."""
+MAX_TEXT = 8_000
+"""Characters that fit it whatever they are."""
+
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
     """A request, or one element of it, is refused: what `code` says, and `message` for the human who has to mend it."""
@@ -11,7 +16,14 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code, message)
         self.code = code
-        self.message = message
+        self.message = None if message is None else fitting(message)
+
+
+def fitting(text: str) -> str:
+    """The text, without its middle if no string of the protocol holds it: its end often says what is wrong."""
+    if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:
+        return text
+    return f"{text[: MAX_TEXT // 2]}[...]{text[len(text) - MAX_TEXT // 2 + 5 :]}"
 
 
 class ConfigurationError(Exception):

@@ -32,12 +32,10 @@ from ..policies.interface import (
 )
 from ..policies.legacy import AlterBrokerConfigsRequest, LegacyPolicies
 from ..protocol.error_codes import ErrorCode
-from .errors import Refusal
+from .errors import MAX_TEXT, Refusal
 from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
-MAX_TEXT = 8_000
-"""Characters of a violation's text: in UTF-8 never more than fits a string of the protocol (32,767 bytes)."""
 
 logger = logging.getLogger("minicontroller.policy")
 

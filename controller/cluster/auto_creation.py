@@ -37,8 +37,10 @@ AS_SEEN_BY_THE_CLIENT = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.TOPIC_ALREADY_EXISTS: ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.NOT_CONTROLLER: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.INVALID_REQUEST: ErrorCode.INVALID_TOPIC_EXCEPTION,
 }
-"""It is on its way: come again. Without a controller nothing is on its way, but coming again is right too."""
+"""It is on its way: come again. Without a controller nothing is on its way, but coming again is right too. INVALID_REQUEST says of
+a name that nobody may create it (`__cluster_metadata`): clients of Metadata know another code for such names, and give up at once."""
 
 
 class Flight(msgspec.Struct):

@@ -89,9 +89,10 @@ class Element:
 class Draft:
     """What a job sees while it plans: the image with everything before it, its own earlier elements included."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, max_bytes: int) -> None:
         self.image = image
         self.elements: list[Element] = []
+        self._max_bytes = max_bytes
 
     def stage(
         self,
@@ -101,8 +102,13 @@ class Draft:
         evolve: Callable[[Topic | None], Topic | None] = lambda topic: topic,
         holds: Callable[[Image], bool] = lambda _image: True,
     ) -> Element:
-        """Add an element; the next one planned sees its effect."""
+        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot take one of its operations:
+        sent, it would leave everything in doubt that is on its way.
+        """
         element = Element(topic, operations, evolve, holds)
+        if element.weight > self._max_bytes and (heaviest := max(map(weight, operations))) > self._max_bytes:
+            text = f"This takes {heaviest} bytes in one place of the store, which takes {self._max_bytes}."
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
         self.elements.append(element)
         self.image = element.apply(self.image)
         return element
@@ -268,7 +274,7 @@ class Writer:
 
     async def _plan(self, job: Job) -> None:
         base = self._pending
-        draft = Draft(base)
+        draft = Draft(base, self._store.max_commit_bytes - weight(self._fence))
         job.elements = []
         self._begun[job] = None
         try:

@@ -36,7 +36,7 @@ class InvalidValueError(ValueError):
 
 _JAVA_SPACE = "".join(map(chr, range(0x21)))
 _BETWEEN_ELEMENTS = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,64})")
 _BITS = {KeyType.INT: 32, KeyType.SHORT: 16, KeyType.LONG: 64}
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
@@ -105,10 +105,16 @@ def _scientific(value: float) -> str:
     return next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
 
 
+def java_int(text: str) -> int | None:
+    """Integer.parseInt: a sign and digits of any script, nothing around them; None where Java throws."""
+    return _integer(text, 32)
+
+
 def _integer(text: str, bits: int) -> int | None:
-    if len(text) > 64 or not _INTEGER.fullmatch(text):
+    match = _INTEGER.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 

@@ -18,6 +18,7 @@ from ..cluster.writer import ControllerMoved, Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 from ..policy_runner import Judged
+from ..store import layout
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -65,6 +66,15 @@ async def judge(node: "Node", request: Judged, image: Image) -> None:
     """Ask the policy, if there is one, about the request against this image. Raises Refusal."""
     if node.policy is not None:
         await node.policy.judge(request, view(image, node.topic_states))
+
+
+def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:
+    """Before a replica is placed: a topic is one znode, and what no znode holds is not worth the memory. Raises INVALID_PARTITIONS."""
+    if layout.least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
+        text = (
+            f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
+        )
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
 
 
 async def carry_out(

@@ -17,6 +17,7 @@ from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
 from ..cluster.policy_view import requested
 from ..cluster.writer import Draft
+from ..config.values import java_int
 from ..context import RequestContext
 from ..errors import Refusal
 from ..forwarding import at_the_controller
@@ -47,9 +48,14 @@ class Alteration(msgspec.Struct, frozen=True):
 
 
 def judged_here(
-    node: "Node", resources: Sequence[R], check: Callable[[R], None], *, loggers: bool = False
+    node: "Node",
+    resources: Sequence[R],
+    check: Callable[[R], None],
+    check_of_type: Callable[[R], None] = lambda _resource: None,
+    *,
+    loggers: bool = False,
 ) -> dict[int, Change]:
-    """The resources that the node that was asked refuses, by their place in the request."""
+    """The resources that the node that was asked refuses, by their place in the request. `check` comes first, `check_of_type` last."""
     occurrences = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     refused: dict[int, Change] = {}
     for index, resource in enumerate(resources):
@@ -60,6 +66,7 @@ def judged_here(
             _check_type(resource.resource_type, loggers=loggers)
             if resource.resource_type == ResourceType.BROKER and resource.resource_name:
                 check_own_id(node, resource.resource_name)
+            check_of_type(resource)
         except Refusal as refusal:
             refused[index] = Change(topic=resource.resource_name, refusal=refusal)
     return refused
@@ -79,14 +86,18 @@ def _check_type(resource_type: int, *, loggers: bool) -> None:
 
 def check_own_id(node: "Node", name: str) -> None:
     """A node changes its own configs only."""
-    try:
-        number = int(name)
-    except ValueError:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
-    if number != node.broker_id:
+    if broker_id_of(name) != node.broker_id:
         raise Refusal(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
         )
+
+
+def broker_id_of(name: str) -> int:
+    """Kafka takes whatever Java takes for a number: "+1" and "01" are node 1, " 1" is not."""
+    number = java_int(name)
+    if number is None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    return number
 
 
 class Planner:
@@ -147,7 +158,7 @@ class Planner:
         return Change(topic=name, element=element)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
-        entity = str(int(alteration.resource_name)) if alteration.resource_name else layout.DEFAULT_ENTITY
+        entity = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else layout.DEFAULT_ENTITY
         path = layout.broker_config_path(entity)
         entry = await self._node.store.get(path)
         before = layout.decode_config(entry.data) if entry is not None and entry.data else {}

@@ -22,12 +22,12 @@ from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.placement import assign_replicas, start_for_new_partitions
 from ..cluster.policy_view import requested
-from ..cluster.writer import Draft
+from ..cluster.writer import Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation, SetData
-from .changes import Change, asked_by, carry_out, judge
+from .changes import Change, asked_by, carry_out, check_storable, judge
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -78,19 +78,25 @@ class Planner:
                 ),
                 draft.image,
             )
+            element = self._staged(draft, before, after)
         except Refusal as refusal:
             return Change(topic=wanted.name, refusal=refusal)
+        if element is None:
+            return Change(topic=wanted.name)
+        return Change(topic=wanted.name, element=element, reached=lambda image: _is_complete(image, after))
+
+    def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
+        """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
             draft.image = draft.image.with_topics((after,))
-            return Change(topic=wanted.name)
+            return None
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
-        element = draft.stage(
-            wanted.name,
+        return draft.stage(
+            after.name,
             growth(after, len(before.partitions)),
             evolve=lambda now: now and now.with_partitions(new),
             holds=lambda image: _has_partitions(image, after),
         )
-        return Change(topic=wanted.name, element=element, reached=lambda image: _is_complete(image, after))
 
     def _existing(self, image: Image, name: str) -> Topic:
         topic = image.topic(name)
@@ -115,6 +121,7 @@ class Planner:
             raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
         if wanted.assignments is not None:
             return manual_rows(image, topic, wanted.assignments, wanted.count - current)
+        check_storable(self._node, wanted.count, topic.replication_factor)
         brokers = [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())]
         return tuple(
             assign_replicas(

@@ -26,7 +26,7 @@ from ..cluster.placement import assign_replicas
 from ..cluster.policy_view import requested
 from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
-from ..cluster.writer import Draft
+from ..cluster.writer import Draft, Element
 from ..config.describe import ConfigEntry, topic_entries
 from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
@@ -34,7 +34,7 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation
-from .changes import Change, asked_by, carry_out, judge
+from .changes import Change, asked_by, carry_out, check_storable, judge
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -79,19 +79,25 @@ class Planner:
                 ),
                 draft.image,
             )
+            element = self._staged(draft, topic)
         except Refusal as refusal:
             return Change(topic=wanted.name, refusal=refusal)
         self._created[topic.name] = topic
+        if element is None:
+            return Change(topic=topic.name)
+        return Change(topic=topic.name, element=element, reached=lambda image: _is_complete(image, topic))
+
+    def _staged(self, draft: Draft, topic: Topic) -> Element | None:
+        """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
             draft.image = draft.image.with_topics((topic,))
-            return Change(topic=topic.name)
-        element = draft.stage(
+            return None
+        return draft.stage(
             topic.name,
             creation(topic),
             evolve=lambda _before: topic,
             holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
         )
-        return Change(topic=topic.name, element=element, reached=lambda image: _is_complete(image, topic))
 
     def _check_entry(self, wanted: CreatableTopic) -> None:
         if wanted.name == "__cluster_metadata":
@@ -121,13 +127,16 @@ class Planner:
         return self._topic(image, wanted.name, assignment, configs), generated is not None
 
     def _place(self, image: Image, wanted: CreatableTopic) -> Sequence[tuple[int, ...]]:
-        config = self._node.config
+        partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
+        if partitions == -1:
+            partitions = config.integer("num.partitions")
+        if factor == -1:
+            factor = config.integer("default.replication.factor")
+        check_storable(self._node, partitions, factor)
         return assign_replicas(
             [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())],
-            config.integer("num.partitions") if wanted.num_partitions == -1 else wanted.num_partitions,
-            config.integer("default.replication.factor")
-            if wanted.replication_factor == -1
-            else wanted.replication_factor,
+            partitions,
+            factor,
             random=self._node.random.randrange,
         )
 

@@ -4,7 +4,6 @@ What a topic overrides is in the store, not in a node's image, so it is read for
 Rows stand in the order of the request, a resource that is named twice is answered twice.
 """
 
-import re
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from ...protocol.messages.describe_configs import (
 from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from ..config.values import java_int
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
@@ -41,8 +41,6 @@ class ResourceType(IntEnum):
     CLIENT_METRICS = 16
 
 
-MAX_INT32 = 2**31 - 1
-_INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,10})")
 _TYPES = frozenset(ResourceType)
 
 Overrides = Mapping[str, Mapping[str, str]]
@@ -124,9 +122,8 @@ def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrid
 
 
 def _check_own_id(node: "Node", name: str, expected: str) -> None:
-    match = _INTEGER.fullmatch(name)
-    number = int(match["sign"] + match["digits"]) if match else None
-    if number is None or not -MAX_INT32 - 1 <= number <= MAX_INT32:
+    number = java_int(name)
+    if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if number != node.broker_id:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id: expected {expected}, but received {name}")

@@ -17,7 +17,7 @@ from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alt
 from ..context import RequestContext
 from ..errors import Refusal
 from .changes import Change
-from .config_changes import Alteration, Planner, at_controller, judged_here
+from .config_changes import Alteration, Planner, at_controller, check_own_id, judged_here
 from .describe_configs import ResourceType
 
 if TYPE_CHECKING:
@@ -29,7 +29,13 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     if context.forwarded:
         return await decide(node, context, request)
-    decided = judged_here(node, request.resources, lambda resource: _check(node, resource), loggers=True)
+    decided = judged_here(
+        node,
+        request.resources,
+        lambda resource: check_incremental(_steps(resource)),
+        lambda resource: _check_of_type(node, resource),
+        loggers=True,
+    )
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             decided[index] = _alter_loggers(resource, validate_only=request.validate_only)
@@ -80,9 +86,8 @@ def _steps(resource: AlterConfigsResource) -> list[ConfigChange]:
     return [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
-def _check(node: "Node", resource: AlterConfigsResource) -> None:
+def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:
     """What the node that was asked judges itself."""
-    check_incremental(_steps(resource))
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         _check_loggers(node, resource)
     elif resource.resource_type == ResourceType.BROKER:
@@ -92,9 +97,7 @@ def _check(node: "Node", resource: AlterConfigsResource) -> None:
 
 
 def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
-    if resource.resource_name != str(node.broker_id):
-        text = f"Unexpected broker id, expected {node.broker_id} but received {resource.resource_name}"
-        raise Refusal(ErrorCode.INVALID_REQUEST, text)
+    check_own_id(node, resource.resource_name)
     known = log_levels.levels()
     for config in resource.configs:
         if config.config_operation not in (AlterOperation.SET, AlterOperation.DELETE):

@@ -253,6 +253,13 @@ def encode_topic(topic: Topic) -> bytes:
     )
 
 
+def least_topic_bytes(partitions: int, replication_factor: int) -> int:
+    """What `encode_topic` takes at least for so many partitions, told without making them."""
+    row = len('"":[],') + 2 * max(1, replication_factor) - 1  # a digit of each broker, and the commas between
+    digits = partitions + sum(max(0, partitions - more) for more in (10, 100, 1_000, 10_000, 100_000))
+    return partitions * row + digits
+
+
 def decode_topic(name: str, data: bytes | None) -> Topic:
     """Of versions 1 to 3, with the assignments only: the states and the configs lie elsewhere."""
     assignment = read("the assignment", data, ASSIGNMENT_READER)

@@ -23,6 +23,7 @@ from minicontroller.protocol.messages.create_topics import (
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from tests.handlers.asking import HANDLERS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
+from tests.handlers.ruling import ruling
 from tests.server.harness import NODES, TINY_HANDLERS, serving
 
 LAST = 12
@@ -296,3 +297,12 @@ async def test_the_presets_of_internal_topics() -> None:
         "segment.bytes": "104857600",
         "unclean.leader.election.enable": "false",
     }
+
+
+@pytest.mark.parametrize("version", range(13))
+async def test_a_topic_that_nobody_may_create(version: int) -> None:
+    """What CreateTopics never makes Metadata does not make either (Kafka does): it is refused as a name that cannot be."""
+    async with ruling() as cluster:
+        answer = await cluster.ask(wanting("__cluster_metadata"), version)
+        assert codes(answer) == {"__cluster_metadata": ErrorCode.INVALID_TOPIC_EXCEPTION}
+        assert "__cluster_metadata" not in cluster.image.topics

@@ -421,3 +421,36 @@ async def test_a_broken_policy_refuses() -> None:
         (ErrorCode.UNKNOWN_SERVER_ERROR, None),
         (0, None),
     ]
+
+
+# ------------------------------------------------------------------ what would be too much
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 10**6, 75_000])
+async def test_more_partitions_than_fit(cluster: Ruling, count: int) -> None:
+    """What no znode can hold is refused before a replica is placed (Kafka tries until its memory is full), and its neighbour is made."""
+    for validate_only in (True, False):
+        wishes = [wanted("huge", count, 3), wanted("new", 1, 1)]
+        answer = await cluster.ask(creating(*wishes, validate_only=validate_only), LAST)
+        assert codes(answer) == [ErrorCode.INVALID_PARTITIONS, 0]
+        assert str(count) in (answer.topics[0].error_message or "")
+    assert "huge" not in cluster.image.topics
+
+
+async def test_a_znode_too_large(autojump_clock: object) -> None:
+    """Of replicas placed by hand the store's own limit refuses the topic, and nothing that is on its way is harmed."""
+    async with ruling(brokers=[broker(1000)]) as cluster:
+        wishes = [wanted("huge", placed={number: [1000] for number in range(62_000)}), wanted("new", 1, 1)]
+        answer = await cluster.ask(creating(*wishes), LAST)
+        assert codes(answer) == [ErrorCode.INVALID_REQUEST, 0]
+        assert "bytes" in (answer.topics[0].error_message or "")
+        assert set(cluster.image.topics) == {"new"}
+
+
+async def test_the_longest_name(cluster: Ruling) -> None:
+    """A name as long as a string can be is refused with a text that fits, and stops nobody (Kafka fails to write the answer)."""
+    answer = await cluster.ask(creating(wanted("n" * 32_767, 1, 1), wanted("new", 1, 1)), LAST)
+    assert codes(answer) == [ErrorCode.INVALID_TOPIC_EXCEPTION, 0]
+    message = answer.topics[0].error_message or ""
+    assert "nnn" in message
+    assert message.endswith("longer than the max allowed length 249")

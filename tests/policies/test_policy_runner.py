@@ -7,9 +7,8 @@ import threading
 import pytest
 import trio
 
-from minicontroller.controller.errors import Refusal
+from minicontroller.controller.errors import MAX_TEXT, Refusal
 from minicontroller.controller.policy_runner import (
-    MAX_TEXT,
     NO_TEXT,
     Decision,
     Judged,

@@ -22,6 +22,9 @@ from tests.conformance.case import (
 SETUP = [new_topic(f"ac-{n}", placed={0: [1]}) for n in ("one", "two", "inc", "list")]
 SETUP += [new_topic("ac-set", placed={0: [1]}, configs={"retention.ms": "1", "segment.ms": "2"})]
 
+NODE_NAMES = [" 1", "1 ", "+1", "01", "1_0", "1_", "-1", "1.0", "0x1", "2147483648", "\uff11", "\u0661", "+", "1\n"]
+"""Java's Integer.parseInt takes some of them for 1."""
+
 Setting = tuple[str, str | None]
 Operation = tuple[str, int, str | None]
 
@@ -112,6 +115,17 @@ CASES = [
     look("what nothing left to a topic", TOPIC, "ac-inc", "retention.ms"),
     *alter("default's static config", whole(BROKER, "", ("broker.id", "2"))),
     *alter("default's listener config", whole(BROKER, "", ("listener.name.x.ssl.keystore.location", "/a"))),
+    # Two faults, and names of nodes that Java takes for numbers.
+    *alter("key twice before null value", whole(TOPIC, "ac-two", ("retention.ms", "1"), ("retention.ms", None))),
+    *alter("unknown topic before unknown config", whole(TOPIC, "ac-nobody", ("no.such.config", "1"))),
+    *alter("unknown config before bad value", whole(TOPIC, "ac-two", ("retention.ms", "x"), ("no.such.config", "1"))),
+    *alter("null value before unknown type", whole(0, "x", ("a", None))),
+    *alter("null value before another node", whole(BROKER, "2", ("log.retention.ms", None)), node_1=True),
+    *alter("another node before a static config", whole(BROKER, "2", ("broker.id", "7")), node_1=True),
+    *alter("static config before bad value", whole(BROKER, "1", ("log.retention.ms", "x"), ("broker.id", "7")), node_1=True),
+    *alter("null value before empty topic name", whole(TOPIC, "", ("retention.ms", None))),
+    *alter("key twice and its neighbour", whole(TOPIC, "ac-two", ("a", "1"), ("a", "1")), whole(TOPIC, "ac-nobody", ("a", "1"))),
+    *[case for name in NODE_NAMES for case in alter(f"node {name!r}", whole(BROKER, name), validate_only=True, node_1=True)[-1:]],
     # In steps.
     *step("set", steps(TOPIC, "ac-inc", ("retention.ms", SET, "5000"), ("segment.ms", SET, "6000"))),
     *step("delete one", steps(TOPIC, "ac-inc", ("segment.ms", DELETE, None), ("flush.ms", DELETE, None))),
@@ -171,6 +185,21 @@ CASES = [
     *step("node append no list", steps(BROKER, "1", ("log.retention.ms", APPEND, "1")), node_1=True),
     *step("node append list", steps(BROKER, "1", ("log.cleanup.policy", APPEND, "compact")), validate_only=True, node_1=True),
     *step("node unknown operation", steps(BROKER, "1", ("log.retention.ms", 9, "1")), node_1=True),
+    # Two faults.
+    *step("key twice before null value", steps(TOPIC, "ac-inc", ("retention.ms", SET, "1"), ("retention.ms", SET, None))),
+    *step("null value before unknown operation", steps(TOPIC, "ac-inc", ("retention.ms", 9, None))),
+    *step("unknown topic before unknown operation", steps(TOPIC, "ac-nobody", ("retention.ms", 9, "1"))),
+    *step("no list before unknown config", steps(TOPIC, "ac-inc", ("no.such.config", SET, "1"), ("retention.ms", APPEND, "1"))),
+    *step("no list before bad value", steps(TOPIC, "ac-inc", ("segment.ms", SET, "x"), ("retention.ms", APPEND, "1"))),
+    *step("unknown config before bad value", steps(TOPIC, "ac-inc", ("retention.ms", SET, "x"), ("no.such.config", SET, "1"))),
+    *step("unknown operation before another node", steps(BROKER, "2", ("log.retention.ms", 9, "1")), node_1=True),
+    *step("static config before bad value", steps(BROKER, "1", ("log.retention.ms", SET, "x"), ("broker.id", SET, "7")), node_1=True),
+    *step("topic twice before null value", *[steps(TOPIC, "ac-inc", ("retention.ms", SET, None))] * 2),
+    *step("unknown type twice", *[steps(0, "x", ("a", SET, "1"))] * 2),
+    *step("same name, other type", steps(TOPIC, "1", ("retention.ms", SET, "1")), steps(BROKER, "1"), validate_only=True, node_1=True),
+    *[case for name in ["", "x", *NODE_NAMES] for case in step(f"logger of {name!r}", steps(BROKER_LOGGER, name), node_1=True)[-1:]],
+    *step("append twice the same", steps(TOPIC, "ac-list", ("cleanup.policy", APPEND, "delete,delete, compact")), validate_only=True),
+    *[case for name in NODE_NAMES for case in step(f"node {name!r}", steps(BROKER, name), validate_only=True, node_1=True)[-1:]],
     *step("default's static config", steps(BROKER, "", ("broker.id", SET, "2"))),
     *step("default's bad value", steps(BROKER, "", ("log.retention.ms", SET, "abc"))),
 ]  # fmt: skip

@@ -176,6 +176,25 @@ CASES = [
         "what timeout 0 made", "Metadata", 12,
         {"topics": [{"name": "ct-now-7"}], "allow_auto_topic_creation": False}, once_led=("ct-now-7", "ct-now-minus"),
     ),
+    newest("timeout smallest", new_topic("ct-now-smallest", placed={0: [1]}), timeout_ms=-(2**31), validate_only=False),
+    newest("timeout 0 of an existing one", new_topic("ct-counts-0", 1, 1), new_topic("ct-now-beside", placed={0: [1]}), timeout_ms=0, validate_only=False),
+    # Two faults, the finer points.
+    newest("exists before conflict", new_topic("ct-counts-0", 1, 1, placed={0: [1]})),
+    newest("conflict before placement", new_topic("ct-order", 1, 1, placed={0: [1, 1]})),
+    newest("partitions before replicas", new_topic("ct-order", -2, -2)),
+    newest("name before collision", new_topic("ct_dotted.name!", 1, 1)),
+    newest("collision before config", new_topic("ct_dotted_name", 1, 1, configs={"no.such.config": "1"})),
+    newest("unknown config before bad value", new_topic("ct-order", 1, 1, configs=[("retention.ms", "x"), ("no.such", "1")])),
+    newest("null config before unknown config", new_topic("ct-order", 1, 1, configs=[("no.such", "1"), ("segment.ms", None)])),
+    newest("bad value before lags", new_topic("ct-order", 1, 1, configs={
+        "min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1", "segment.ms": "0",
+    })),
+    newest("unequal before gap", new_topic("ct-order", placed={0: [1], 2: [1, 2]})),
+    newest("duplicate beside others", new_topic("ct-dup", 1, 1), new_topic("ct-free", placed={0: [1]}), new_topic("ct-dup", 1, 1), new_topic("bad!", 1, 1)),
+    newest("three times", *[new_topic("ct-dup", 1, 1)] * 3),
+    newest("duplicate null config", new_topic("ct-order", 1, 1, configs=[("retention.ms", None), ("retention.ms", "1")])),
+    newest("long illegal name", new_topic("n" * 20_000, 1, 1)),
+    newest("longest string", new_topic("n" * 32_767, 1, 1)),
     # Internal topics are topics.
     newest("internal", new_topic("__transaction_state", 1, 1)),
 ]  # fmt: skip

@@ -60,4 +60,8 @@ CASES = [
     newest("create beside others", named("md-b", "md-nobody", "bad!", create=True)),
     newest("create colliding", named("md_c", create=True)),
     newest("unknown colliding", named("md_c")),
+    # KRaft's own topic, which CreateTopics refuses to make.
+    newest("cluster metadata", named("__cluster_metadata")),
+    newest("create cluster metadata", named("__cluster_metadata", create=True)),
+    newest("longest string", named("n" * 32_767)),
 ]  # fmt: skip
