@@ -1,0 +1,130 @@
+"""The tree is as docs/architecture.md draws it, and an API has its one name in each of its four places."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.protocol import registry
+
+ROOT = Path(__file__).parents[1]
+MAP = (ROOT / "docs" / "architecture.md").read_text()
+PACKAGES = ("protocol", "policies", "controller")
+MAX_LINES = 450
+MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
+
+AWAITED = {
+    "alter_configs",
+    "alter_partition",
+    "controlled_shutdown",
+    "delete_topics",
+    "incremental_alter_configs",
+    "leader_and_isr",
+    "sasl_authenticate",
+    "sasl_handshake",
+    "stop_replica",
+    "update_metadata",
+}
+"""APIs that are tested elsewhere under other names, and do not have a module of tests of their own yet. No new one may come."""
+
+
+def modules() -> list[Path]:
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return sorted(path for path in found if path.name != "__init__.py")
+
+
+def api_names() -> set[str]:
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", registry.api(key).name).lower() for key in HANDLERS}
+
+
+def drawn() -> Iterator[Path]:
+    """Each module that a table below a folder's heading names, and each API's two modules."""
+    for folder, text in re.findall(r"^### `([a-z/]+)/`\n(.*?)(?=^##)", MAP, re.DOTALL | re.MULTILINE):
+        for row in re.findall(r"^\| (`[^|]*\.py`) \|", text, re.MULTILINE):
+            yield from (ROOT / folder / name for name in re.findall(r"`([a-z_]+\.py)`", row))
+    for name in drawn_apis():
+        yield ROOT / "protocol" / "messages" / f"{name}.py"
+        yield ROOT / "controller" / "handlers" / f"{name}.py"
+
+
+def drawn_apis() -> list[str]:
+    table = MAP.partition("| for | APIs |")[2].partition("\n\n")[0]
+    return re.findall(r"`([a-z_]+)`", table)
+
+
+def test_each_module_is_on_the_map() -> None:
+    """Whoever looks for a module finds it on the map, once, and what is on the map is there."""
+    assert sorted(drawn()) == modules()
+
+
+def test_each_path_on_the_map_exists() -> None:
+    """Every path that the text names, of a file or of a folder, is in the tree."""
+    paths = re.findall(r"`((?:[a-z_.]+/)+[a-z_]*(?:\.[a-z]+)?)`", MAP)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_each_module_on_the_drawing_exists() -> None:
+    """The drawn way of a request names modules of the controller and of the protocol."""
+    drawing = MAP.partition("```text")[2].partition("```")[0]
+    named = set(re.findall(r"[a-z_/]+\.py", drawing))
+    assert len(named) >= 9
+    assert {name for name in named if not any((ROOT / package / name).exists() for package in PACKAGES)} == set()
+
+
+def test_every_package_is_installed_and_drawn() -> None:
+    """A folder of modules is a package, and stands in the map."""
+    for folder in {module.parent for module in modules()}:
+        assert (folder / "__init__.py").exists(), folder
+        assert f"`{folder.relative_to(ROOT)}/`" in MAP, folder
+
+
+def test_the_map_has_the_apis_that_are_handled() -> None:
+    """Each API that is answered is on the map, once, by its name."""
+    assert sorted(drawn_apis()) == sorted(api_names())
+
+
+def test_an_api_has_its_messages_its_handler_and_its_vectors() -> None:
+    """Three of the four places hold the same names."""
+    messages = {path.stem for path in (ROOT / "protocol" / "messages").glob("*.py")} - {"__init__"}
+    vectors = {path.name for path in (ROOT / "tests" / "vectors").iterdir() if (path / "request.json").exists()}
+    handlers = {handler.__module__.rpartition(".")[2] for handler in HANDLERS.values()}
+    assert messages == api_names()
+    assert vectors == api_names()
+    assert handlers == api_names()
+
+
+def test_an_api_has_its_tests() -> None:
+    """The fourth place: `test_<api>.py`, beside the tests of the other handlers or where its own world is built."""
+    tested = {path.stem.removeprefix("test_") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert api_names() - tested <= AWAITED
+    assert api_names() >= AWAITED
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_opens_with_its_rule_and_stays_short(module: Path) -> None:
+    """The first thing in a module is a sentence that says what it is for; no module is longer than can be kept in mind."""
+    text = module.read_text()
+    docstring = ast.get_docstring(ast.parse(text))
+    assert docstring
+    assert len(text.splitlines()) <= MAX_LINES
+
+
+def test_the_line_is_one_short_function() -> None:
+    """The way of a request is read in one function of at most 60 lines."""
+    tree = ast.parse((ROOT / "controller" / "answer.py").read_text())
+    [line] = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "answer"]
+    assert line.end_lineno is not None
+    assert line.end_lineno - line.lineno < MAX_LINES_OF_THE_LINE
+
+
+def test_only_one_module_imports_kazoo_and_nobody_mocks() -> None:
+    """Kazoo is known to one file of the program; the tests have fakes, and no mocks."""
+    assert [
+        module.name for module in modules() if re.search(r"^\s*(from|import) kazoo", module.read_text(), re.MULTILINE)
+    ] == ["zookeeper.py"]
+    mocks = re.compile(r"^\s*(from|import) unittest", re.MULTILINE)
+    assert [path for path in (ROOT / "tests").rglob("*.py") if mocks.search(path.read_text())] == []
