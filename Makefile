@@ -1,4 +1,4 @@
-# `make up` runs a cluster, `make test` proves it; both set up all they need in .venv.
+# `make up` runs a cluster, `make test` proves it; both set up all they need in .venv. -qq: setuptools warns of editable installs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,15 +36,16 @@ $(VENV)/bin/python:
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv; } \
 	  || { echo "minicontroller needs Python 3.11 or newer with venv (Debian: apt install python3-venv)." >&2; exit 1; }
+	@echo "Setting up $(VENV): once, half a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install -qq --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable . --group dev
+	$(BIN)/pip install -qq --editable . --group dev
 	@touch $@ $(VENV)/.runtime
 
 clean:
