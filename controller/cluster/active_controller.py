@@ -7,7 +7,7 @@ states, deletions, leaders that died) is finished by the same steps that handle 
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -18,11 +18,11 @@ from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections
 from .deletion import Deletions
-from .image import Broker, Image, Topic
+from .image import NO_TOPIC_ID, Broker, Image, Topic
 from .loading import load
 from .nearby_nodes import NearbyNodes
 from .propagation import LinkFactory, Propagation
-from .store_watches import StoreWatches
+from .store_watches import StoreWatches, identify
 from .writer import ControllerMoved, Draft, Element, InDoubt, Writer
 
 if TYPE_CHECKING:
@@ -144,6 +144,10 @@ class ActiveController:
         """Read the state, tell everyone, and start to serve."""
         watches = self._watches
         state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
+        state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
+        if not self.node.config.boolean("delete.topic.enable"):
+            state = state.with_topics(_unmarked(state.topics.values()))
+        watches.deletions.ring()  # marks that mean nothing are removed
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         self.writer.reset(image)
         self.nearby.tell_everything(image)
@@ -158,25 +162,26 @@ class ActiveController:
     async def _settle_everything(self) -> None:
         """What a predecessor, or a time without a controller, left undone."""
         with contextlib.suppress(ControllerMoved):  # then it is the next one's to settle
+            await self.write(self._identify_topics, urgent=True)
             await self.write(
                 lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election),
                 urgent=True,
             )
             self.deletions.resume(self.image)
 
+    async def _identify_topics(self, draft: Draft) -> None:
+        """Topics from before Kafka 2.8 have no id."""
+        for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID]:
+            if not topic.marked_for_deletion:
+                identify(draft, topic)
+
     # ------------------------------------------------------------------ what happens to the cluster
 
     async def brokers_changed(self, brokers: Iterable[Broker]) -> None:
         """The registrations are these now: tell everyone, and elect where it matters."""
-        before = self.image.brokers
-        shutting_down = {broker_id for broker_id, broker in before.items() if broker.shutting_down}
-        registered = [
-            msgspec.structs.replace(broker, shutting_down=True)
-            if broker.broker_id in shutting_down and broker.epoch == before[broker.broker_id].epoch
-            else broker
-            for broker in brokers
-        ]
-        self.writer.adopt(self.image.with_brokers(registered))
+        image = self.image
+        before = image.brokers
+        self.writer.adopt(image.with_brokers(self._with_shutdowns(brokers)))
         self.nearby.tell_brokers(self.image)
         self._propagation.brokers_changed(self.image)
         now = self.image.brokers
@@ -195,7 +200,18 @@ class ActiveController:
                 ),
                 urgent=True,
             )
+            self._tell_liveness(image, changed)
             self.deletions.resume(self.image)
+
+    def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
+        """What was just read of the brokers, and that some of them are in controlled shutdown, which only we know."""
+        known = self.image.brokers
+        return [
+            msgspec.structs.replace(broker, shutting_down=True)
+            if (before := known.get(broker.broker_id)) and before.shutting_down and before.epoch == broker.epoch
+            else broker
+            for broker in brokers
+        ]
 
     def entity_changed(self, kind: str, name: str) -> None:
         """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""
@@ -219,6 +235,8 @@ class ActiveController:
     # ------------------------------------------------------------------ telling
 
     def _committed(self, before: Image, _after: Image, elements: list[Element]) -> None:
+        self.node.metrics.commits += 1
+        self.node.metrics.committed_elements += len(elements)
         self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
 
     def _tell(self, before: Image, names: Iterable[str]) -> None:
@@ -228,7 +246,8 @@ class ActiveController:
             if topic is old:
                 continue
             if topic is None or topic.marked_for_deletion:
-                if topic is not None and not (old is not None and old.marked_for_deletion):
+                is_known = old is not None and old.marked_for_deletion
+                if topic is not None and not (old is not None and is_known and old.topic_id == topic.topic_id):
                     forgotten.append(topic)
                     self._propagation.topic_forgotten(topic)
             else:
@@ -238,6 +257,23 @@ class ActiveController:
         for topic in forgotten:
             self.deletions.start(topic)
 
+    def _tell_liveness(self, before: Image, brokers: Collection[int]) -> None:
+        """Replicas are offline with their brokers, and online with them, also where that changed no state."""
+        told = []
+        for name, topic in self.image.topics.items():
+            old = before.topics.get(name)
+            if old is None or topic.marked_for_deletion:
+                continue
+            same = [
+                index
+                for index, (partition, known) in enumerate(zip(topic.partitions, old.partitions, strict=False))
+                if partition is known and partition.has_state and any(each in brokers for each in partition.replicas)
+            ]
+            if same:
+                told.append(topic)
+                self._propagation.liveness_changed(topic, same)
+        self.nearby.tell(self.image, told, ())
+
     def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
         """The broker follows these no more (controlled shutdown)."""
         for name, indexes in partitions.items():
@@ -245,3 +281,7 @@ class ActiveController:
             for index in indexes if topic is not None else ():
                 assert topic is not None
                 self._propagation.stop_replica(topic, index, broker_id)
+
+
+def _unmarked(topics: Iterable[Topic]) -> list[Topic]:
+    return [msgspec.structs.replace(topic, marked_for_deletion=False) for topic in topics if topic.marked_for_deletion]

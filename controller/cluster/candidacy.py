@@ -17,6 +17,7 @@ from ..store.base import (
     Check,
     Create,
     Delete,
+    Entry,
     NodeExists,
     NodeMissing,
     SessionExpired,
@@ -53,17 +54,26 @@ class Candidacy:
         store = self._node.store
         while not self._withdrawn.is_set():
             await wait_connected(store)
+            session_id = store.session_id
             try:
                 entry = await store.get(layout.CONTROLLER, self._moved.ring)
+                if entry is not None and entry.stat.ephemeral_owner == session_id:
+                    await self._give_up_what_was_won_unheard(entry)
+                    continue
                 fence_and_epoch = await self._elect() if entry is None else None
             except (StoreUnavailable, SessionExpired) as error:
                 log.debug("no election now: %s", error)
                 await trio.lowlevel.checkpoint()
                 continue
             if fence_and_epoch is not None:
-                await self._reign(*fence_and_epoch)
+                await self._reign(*fence_and_epoch, session_id)
             elif entry is not None:
-                await self._wait_for_vacancy()
+                await self._wait_for_vacancy(session_id)
+
+    async def _give_up_what_was_won_unheard(self, entry: Entry) -> None:
+        """Our own claim, of which we do not know how it came about, or which could not be taken back: stand anew, in a new epoch."""
+        with contextlib.suppress(NodeMissing, VersionConflict):
+            await self._node.store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
 
     async def withdraw(self) -> None:
         """Stand no more; a reign ends in good order. Returns when the place is another one's to take."""
@@ -73,9 +83,8 @@ class Candidacy:
             self._reigning.step_down()
             await self._vacated.wait()
 
-    async def _wait_for_vacancy(self) -> None:
+    async def _wait_for_vacancy(self, session_id: int) -> None:
         """Until `/controller` changes or the session, and with it the watch, is over."""
-        session_id = self._node.store.session_id
         async with trio.open_nursery() as nursery:
 
             async def end_with_session() -> None:
@@ -104,7 +113,7 @@ class Candidacy:
                     SetData(layout.CONTROLLER_EPOCH, layout.encode_controller_epoch(epoch), version),
                 ]
             )
-        except (NodeExists, VersionConflict):
+        except (NodeExists, NodeMissing, VersionConflict):
             return None
         except StoreUnavailable:
             # The multi may have been carried out, and only its answer lost.
@@ -118,9 +127,8 @@ class Candidacy:
                 return None
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
 
-    async def _reign(self, fence: Check, epoch: int) -> None:
-        store = self._node.store
-        session_id = store.session_id
+    async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
+        self._node.metrics.elections_won += 1
         controller = self._reigning = ActiveController(self._node, epoch, fence, self._link)
         if self._withdrawn.is_set():
             controller.resign()

@@ -27,6 +27,9 @@ ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaReques
 VERSIONS: dict[type[ControlRequest], int] = {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}
 EPOCH_DURING_DELETE = -2
 """Leader epoch in StopReplica of a topic that is being deleted (Kafka: LeaderAndIsr.EPOCH_DURING_DELETE)."""
+COMPLETE_TAG = 10_000
+"""Our own tag of UpdateMetadata: what this request does not name does not exist. Kafka's brokers pass over tags that they do not know;
+Kafka's own `Type` says the same, but from KRaft controllers alone."""
 
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -97,41 +100,48 @@ def update_metadata(
     target: Broker,
     changed: Mapping[str, set[int] | None],
     forgotten: Mapping[str, Topic],
-    whole_topic: Callable[[Topic], UpdateMetadataTopicState | bytes],
+    whole_topic: Callable[[Topic, frozenset[int]], UpdateMetadataTopicState | bytes],
+    *,
+    complete: bool = False,
 ) -> UpdateMetadataRequest:
     """All brokers, always (the list replaces what the target knows); topics that are forgotten; partitions that changed.
 
     `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a topic of the same name may be new.
+    `complete`: what is not named does not exist.
     """
-    states: list[UpdateMetadataTopicState | bytes] = [_forgotten_state(topic) for topic in forgotten.values()]
+    live = image.live_ids()
+    states: list[UpdateMetadataTopicState | bytes] = [
+        _forgotten_state(topic, live) for topic in forgotten.values() if topic.was_ever_led
+    ]
     for name, partitions in changed.items():
         topic = image.topics.get(name)
-        if topic is None or topic.marked_for_deletion:
+        if topic is None or topic.marked_for_deletion or not topic.was_ever_led:
             continue
         if partitions is None or len(partitions) == len(topic.partitions):
-            states.append(whole_topic(topic))
+            states.append(whole_topic(topic, live))
         else:
-            states.append(_topic_state(topic, sorted(partitions)))
+            states.append(_topic_state(topic, sorted(partitions), live))
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,
         broker_epoch=target.epoch,
         topic_states=states,  # type: ignore[arg-type] # elements may be encoded already
         live_brokers=[_live_broker(broker) for _, broker in sorted(image.brokers.items())],
+        unknown_tags={COMPLETE_TAG: b""} if complete else None,
     )
 
 
-def encode_topic_state(topic: Topic) -> bytes:
+def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
     """A whole topic as it stands in UpdateMetadata."""
     encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
-    return encode(whole_topic_state(topic))
+    return encode(whole_topic_state(topic, live))
 
 
-def whole_topic_state(topic: Topic) -> UpdateMetadataTopicState:
-    return _topic_state(topic, range(len(topic.partitions)))
+def whole_topic_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
+    return _topic_state(topic, range(len(topic.partitions)), live)
 
 
-def _topic_state(topic: Topic, partitions: Iterable[int]) -> UpdateMetadataTopicState:
+def _topic_state(topic: Topic, partitions: Iterable[int], live: frozenset[int]) -> UpdateMetadataTopicState:
     return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id,
@@ -144,7 +154,7 @@ def _topic_state(topic: Topic, partitions: Iterable[int]) -> UpdateMetadataTopic
                 isr=list(partition.isr),
                 zk_version=partition.partition_epoch,
                 replicas=list(partition.replicas),
-                offline_replicas=list(partition.offline_replicas),
+                offline_replicas=list(partition.offline(live)),
             )
             for index in partitions
             if (partition := topic.partitions[index]).has_state
@@ -152,7 +162,8 @@ def _topic_state(topic: Topic, partitions: Iterable[int]) -> UpdateMetadataTopic
     )
 
 
-def _forgotten_state(topic: Topic) -> UpdateMetadataTopicState:
+def _forgotten_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
+    """The leader says it; the epochs are those of a new partition (Kafka: LeaderAndIsr.duringDelete)."""
     return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id,
@@ -161,11 +172,12 @@ def _forgotten_state(topic: Topic) -> UpdateMetadataTopicState:
                 partition_index=index,
                 controller_epoch=partition.controller_epoch,
                 leader=LEADER_DURING_DELETE,
-                leader_epoch=EPOCH_DURING_DELETE,
-                zk_version=partition.partition_epoch,
+                isr=list(partition.isr),
                 replicas=list(partition.replicas),
+                offline_replicas=list(partition.offline(live)),
             )
             for index, partition in enumerate(topic.partitions)
+            if partition.has_state
         ],
     )
 

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from .active_controller import ActiveController
 
 
+Key = tuple[str, bytes]
+"""Name and id: a topic of the same name may be born, and marked, before this one is forgotten."""
+
+
 class Deletions:
     """Which replicas of which marked topics are still to be deleted."""
 
     def __init__(self, controller: "ActiveController") -> None:
         self._controller = controller
-        self._replicas_left: dict[str, set[int]] = {}
+        self._replicas_left: dict[Key, set[int]] = {}
         self._without_replicas: list[Topic] = []
         self._wake = trio.Event()
 
@@ -33,14 +37,14 @@ class Deletions:
         """The topic has been marked: delete its replicas."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
         brokers.difference_update(self._controller.nearby.ids)  # they have no logs
-        self._replicas_left[topic.name] = brokers
+        self._replicas_left[_key(topic)] = brokers
         for broker_id in brokers.intersection(self._controller.image.brokers):
             self._controller.propagation.delete_replicas(topic, broker_id)
         self._finish_if_empty(topic)
 
     def resume(self, image: Image) -> None:
         """Begin, or go on with, every topic that is marked: a controller was elected, or a broker came back."""
-        self._replicas_left = {name: left for name, left in self._replicas_left.items() if name in image.topics}
+        self._replicas_left = {key: left for key, left in self._replicas_left.items() if key[0] in image.topics}
         for topic in image.topics.values():
             if topic.marked_for_deletion:
                 self.start(topic)
@@ -48,13 +52,13 @@ class Deletions:
     def replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
         """The broker has deleted its replicas of these topics."""
         for topic in topics:
-            left = self._replicas_left.get(topic.name)
+            left = self._replicas_left.get(_key(topic))
             if left is not None:
                 left.discard(broker_id)
                 self._finish_if_empty(topic)
 
     def _finish_if_empty(self, topic: Topic) -> None:
-        if not self._replicas_left[topic.name]:
+        if not self._replicas_left[_key(topic)]:
             self._without_replicas.append(topic)
             self._wake.set()
 
@@ -72,7 +76,7 @@ class Deletions:
         if refused():
             await self._controller.write(lambda draft: self._plan(draft, refused(), self._existing_znodes))
         for topic in topics:
-            self._replicas_left.pop(topic.name, None)
+            self._replicas_left.pop(_key(topic), None)
 
     async def _plan(
         self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
@@ -92,9 +96,8 @@ class Deletions:
         partitions_path = layout.partitions_path(topic.name)
         (partitions,) = await store.children_many([partitions_path])
         operations: list[Operation] = []
-        for partition in partitions or ():
-            path = f"{partitions_path}/{partition}"
-            (children,) = await store.children_many([path])
+        paths = [f"{partitions_path}/{partition}" for partition in partitions or ()]
+        for path, children in zip(paths, await store.children_many(paths), strict=True):
             operations += [Delete(f"{path}/{child}") for child in children or ()]
             operations.append(Delete(path))
         rest = [
@@ -122,6 +125,10 @@ async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
         Delete(layout.delete_topic_path(topic.name)),
     ]
     return operations
+
+
+def _key(topic: Topic) -> Key:
+    return topic.name, topic.topic_id
 
 
 def _no_topic(_topic: Topic | None) -> None:

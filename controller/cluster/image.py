@@ -45,6 +45,10 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     def has_state(self) -> bool:
         return self.partition_epoch >= 0
 
+    def offline(self, live: frozenset[int]) -> tuple[int, ...]:
+        """The replicas whose brokers are not among these."""
+        return () if live.issuperset(self.replicas) else tuple(r for r in self.replicas if r not in live)
+
 
 UNKNOWN_PARTITION = Partition(replicas=())
 """In a node's image: the controller has not told of it (it never had a leader), so nobody is told of it."""
@@ -78,6 +82,22 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
                 partitions += [UNKNOWN_PARTITION] * (index + 1 - len(partitions))
             partitions[index] = partition
         return msgspec.structs.replace(self, partitions=tuple(partitions))
+
+    @property
+    def was_ever_led(self) -> bool:
+        """Some partition has a state: nodes are told of the topic."""
+        return any(partition.has_state for partition in self.partitions)
+
+    def as_told(self, live: frozenset[int]) -> "Topic":
+        """As nodes know it: without the partitions that were never led, and with the replicas that are offline. Mostly itself."""
+        if all(each.has_state and live.issuperset(each.replicas) for each in self.partitions):
+            return self
+        last = max((index for index, each in enumerate(self.partitions) if each.has_state), default=-1)
+        told = [
+            msgspec.structs.replace(each, offline_replicas=each.offline(live)) if each.has_state else UNKNOWN_PARTITION
+            for each in self.partitions[: last + 1]
+        ]
+        return msgspec.structs.replace(self, partitions=tuple(told))
 
     @property
     def is_complete(self) -> bool:

@@ -34,13 +34,14 @@ class NearbyNodes:
 
     def tell_everything(self, image: Image) -> None:
         """All topics and brokers: the controller has read the state anew."""
-        topics = _visible(image.topics.values())
+        topics = _visible(image, image.topics.values())
+        told = {topic.name for topic in topics}
         self._own.apply(
             controller_id=image.controller_id,
             controller_epoch=image.controller_epoch,
             brokers=image.brokers.values(),
             changed=topics,
-            removed=[name for name in self._own.image.topics if name not in image.topics],
+            removed=[name for name in self._own.image.topics if name not in told],
         )
         self._others.clear()
         self._welcome(image)
@@ -52,13 +53,15 @@ class NearbyNodes:
 
     def tell(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
         """These topics changed, and those are gone or going."""
-        self._tell(image, _visible(changed), removed, None)
+        self._tell(image, _visible(image, changed), removed, None)
 
     def _tell(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
     ) -> None:
         before = self._own.image
         for cache in (self._own, *self._others.values()):
+            if cache.image.controller_epoch > image.controller_epoch:
+                continue  # it was told by a newer controller: what this one has still to say is old
             if cache is not self._own and cache.image is before:
                 cache.become(self._own.image, changed, removed)
             else:
@@ -85,6 +88,7 @@ class NearbyNodes:
         self.ids = frozenset({self._own_id, *here})
 
 
-def _visible(topics: Iterable[Topic]) -> list[Topic]:
+def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:
     """Topics that were never led are not told of, nor those that are on their way out."""
-    return [topic for topic in topics if not topic.marked_for_deletion and any(p.has_state for p in topic.partitions)]
+    live = image.live_ids()
+    return [topic.as_told(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]

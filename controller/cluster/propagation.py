@@ -19,7 +19,7 @@ from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ...protocol.messages.stop_replica import StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataResponse
 from . import control_requests
-from .image import Broker, Image, Partition, Topic
+from .image import NO_TOPIC_ID, Broker, Image, Partition, Topic
 
 log = logging.getLogger("minicontroller.propagation")
 
@@ -85,12 +85,15 @@ class Channel:
         """The topic is being deleted: no metadata of it any more."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
-        self._forgotten[topic.name] = topic
+        before = self._forgotten.get(topic.name)
+        if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is taken away by itself
+            self._forgotten[topic.name] = topic
         self._stir(sequence)
 
     def stop(self, topic: Topic, partition: int) -> None:
         """Stop following, keep the data (controlled shutdown)."""
-        self._stops.setdefault(topic.name, (topic, set()))[1].add(partition)
+        _, known = self._stops.get(topic.name, (topic, set()))
+        self._stops[topic.name] = topic, known | {partition}
         self._stir(self._sequence)
 
     def delete(self, topic: Topic) -> None:
@@ -133,7 +136,7 @@ class Channel:
         brokers_changed, self._brokers_changed = self._brokers_changed, False
 
         if fresh:
-            await self._update_metadata(image, metadata, forgotten)
+            await self._update_metadata(image, metadata, forgotten, complete=True)
             self._fresh = False
         if leaders:
             await self._leader_and_isr(image, leaders)
@@ -154,10 +157,16 @@ class Channel:
             self._owner.leader_and_isr_answered(self.broker, answer)
 
     async def _update_metadata(
-        self, image: Image, metadata: dict[str, set[int] | None], forgotten: dict[str, Topic]
+        self,
+        image: Image,
+        metadata: dict[str, set[int] | None],
+        forgotten: dict[str, Topic],
+        *,
+        complete: bool = False,
     ) -> None:
+        encoded = self._owner.encoded_topic
         await self._send(
-            control_requests.update_metadata(image, self.broker, metadata, forgotten, self._owner.encoded_topic)
+            control_requests.update_metadata(image, self.broker, metadata, forgotten, encoded, complete=complete)
         )
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
@@ -209,13 +218,20 @@ class Propagation:
         self._channels: dict[int, Channel] = {}
         self._sequence = 0
         self._nursery: trio.Nursery | None = None
+        self._ended = False
         self._acknowledgements = trio.lowlevel.ParkingLot()
         self._encoded: dict[str, tuple[Topic, bytes]] = {}
+        self._encoded_for: frozenset[int] = frozenset()
+        """Who was live: it decides which replicas are offline."""
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        async with trio.open_nursery() as self._nursery:
-            task_status.started()
-            await trio.sleep_forever()
+        try:
+            async with trio.open_nursery() as self._nursery:
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._ended = True
+            self.acknowledged()
 
     # ------------------------------------------------------------------ brokers
 
@@ -267,11 +283,14 @@ class Propagation:
     def topic_changed(self, before: Topic | None, after: Topic) -> None:
         """Tell what differs: the partitions that have another state, to everyone, and LeaderAndIsr to their replicas."""
         self._sequence += 1
-        known: tuple[Partition, ...] = before.partitions if before is not None else ()
+        known: tuple[Partition, ...] = ()
+        if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
+            known = before.partitions
+        is_named = before is None or before.topic_id == after.topic_id
         changed = [
             index
             for index, partition in enumerate(after.partitions)
-            if partition.has_state and (index >= len(known) or known[index] is not partition)
+            if partition.has_state and (index >= len(known) or known[index] is not partition or not is_named)
         ]
         if not changed:
             return
@@ -279,9 +298,17 @@ class Propagation:
             channel.metadata(self._sequence, after.name, changed)
             for index in changed:
                 partition = after.partitions[index]
-                if broker_id in partition.replicas:
-                    is_new = index >= len(known) or not known[index].has_state
+                is_new = index >= len(known) or not known[index].has_state
+                # An ISR that its leader has changed (AlterPartition) leaves the leader epoch alone, and is no news to replicas.
+                is_news = is_new or not is_named or known[index].leader_epoch != partition.leader_epoch
+                if broker_id in partition.replicas and is_news:
                     channel.leaders(after.name, index, is_new=is_new)
+
+    def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
+        """Replicas of these partitions went offline or came back, and nothing else about them changed."""
+        self._sequence += 1
+        for channel in self._channels.values():
+            channel.metadata(self._sequence, topic.name, partitions)
 
     def topic_forgotten(self, topic: Topic) -> None:
         """The topic is marked for deletion: nobody serves it any more."""
@@ -302,14 +329,18 @@ class Propagation:
 
     # ------------------------------------------------------------------ who knows what
 
-    async def wait_acknowledged(self) -> None:
-        """Until every node that is registered now, and stays so, has in its metadata all that has been told before this call."""
+    async def wait_acknowledged(self) -> bool:
+        """Until every node that is registered now, and stays so, has in its metadata all that has been told before this call.
+
+        False if the reign ended before: then it is another controller's to tell them, and nothing is known.
+        """
         sequence = self._sequence
         for channel in self._channels.values():
             if channel.acknowledged < sequence:
                 channel.hurry(sequence)
-        while any(channel.acknowledged < sequence for channel in self._channels.values()):
+        while not self._ended and any(channel.acknowledged < sequence for channel in self._channels.values()):
             await self._acknowledgements.park()
+        return not self._ended
 
     def acknowledged(self) -> None:
         self._acknowledgements.unpark_all()
@@ -327,11 +358,14 @@ class Propagation:
         log.warning("broker %d knows a newer controller than this one", broker.broker_id)
         self._on_stale_epoch()
 
-    def encoded_topic(self, topic: Topic) -> bytes:
+    def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
         """The whole topic as an element of UpdateMetadata, encoded once for all nodes."""
+        if live != self._encoded_for:
+            self._encoded.clear()
+            self._encoded_for = live
         cached = self._encoded.get(topic.name)
         if cached is None or cached[0] is not topic:
             if len(self._encoded) >= 1024:
                 self._encoded.clear()
-            cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic))
+            cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic, live))
         return cached[1]

@@ -7,7 +7,17 @@ from collections.abc import Callable
 import trio
 
 from ..store import layout
-from ..store.base import Create, Delete, NodeExists, SessionExpired, SetData, Store, StoreUnavailable
+from ..store.base import (
+    Create,
+    Delete,
+    NodeExists,
+    NodeMissing,
+    SessionExpired,
+    SetData,
+    Store,
+    StoreUnavailable,
+    VersionConflict,
+)
 from ..store.sessions import wait_connected, wait_expired
 from .bell import Bell
 from .image import Broker
@@ -58,7 +68,8 @@ class Registration:
                 self._on_registered(entry.stat.czxid)
                 return
             if entry.stat.ephemeral_owner in self._own_sessions:
-                await self._store.commit([Delete(path, entry.stat.version)])
+                with contextlib.suppress(NodeMissing, VersionConflict):  # its session was faster
+                    await self._store.commit([Delete(path, entry.stat.version)])
                 continue
             log.warning(
                 "Broker id %d is registered by another process: waiting for it to end. "

@@ -13,7 +13,8 @@ import msgspec
 import trio
 
 from ..store import layout
-from ..store.base import Delete, Operation, SetData, StoreUnavailable
+from ..store.base import Delete, SessionExpired, SetData, StoreUnavailable
+from ..store.sessions import wait_connected
 from . import elections
 from .bell import Bell
 from .image import NO_TOPIC_ID, Topic
@@ -57,8 +58,13 @@ class StoreWatches:
             await bell.wait()
             try:
                 await read()
-            except (StoreUnavailable, ControllerMoved) as error:
-                log.debug("%s; the state will be read anew", error)
+            except StoreUnavailable as error:
+                log.debug("%s: looking again when the connection is back", error)
+                bell.ring()  # the watch was not set again
+                await wait_connected(self._store)
+            except (SessionExpired, ControllerMoved) as error:
+                log.debug("nothing more to follow: %s", error)
+                return
             await trio.sleep(pause)
 
     async def _read_brokers(self) -> None:
@@ -71,8 +77,13 @@ class StoreWatches:
             await self._controller.write(lambda draft: self._adopt_topics(draft, names))
 
     async def _adopt_topics(self, draft: Draft, names: list[str]) -> None:
-        """A job, so that nothing of ours is half-way: what is unknown then, others have written. They leave the states to us."""
-        found = await load_topics(self._store, [name for name in names if name not in draft.image.topics], frozenset())
+        """A job, so that nothing of ours is half-way: what is unknown then, others have written. They leave the states to us.
+
+        Unknown to the draft and to the image: a topic whose end is planned and not yet sent is still in the store.
+        """
+        known = self._controller.image.topics
+        unknown = [name for name in names if name not in draft.image.topics and name not in known]
+        found = await load_topics(self._store, unknown, frozenset())
         for topic in found:
             log.info("topic %s was created by another broker", topic.name)
             self._adopt(draft, topic)
@@ -82,12 +93,9 @@ class StoreWatches:
         )
 
     def _adopt(self, draft: Draft, topic: Topic) -> None:
-        operations: list[Operation] = []
+        draft.stage(topic.name, (), evolve=lambda _: topic, holds=lambda image: topic.name in image.topics)
         if topic.topic_id == NO_TOPIC_ID:
-            topic = msgspec.structs.replace(topic, topic_id=new_id())
-            operations.append(SetData(layout.topic_path(topic.name), layout.encode_topic(topic)))
-        adopted = topic
-        draft.stage(topic.name, operations, evolve=lambda _: adopted, holds=lambda image: adopted.name in image.topics)
+            identify(draft, topic)
 
     async def _read_deletions(self) -> None:
         names = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
@@ -102,10 +110,17 @@ class StoreWatches:
             topic = draft.image.topics.get(name)
             if marker is None or (topic is not None and topic.marked_for_deletion):
                 continue
+            if topic is not None and not self._is_unchanged(topic):
+                continue  # the mark is of a topic of this name whose end is planned and not yet sent
             if topic is None or not self._controller.node.config.boolean("delete.topic.enable"):
                 draft.stage(None, [Delete(layout.delete_topic_path(name))])
             else:
                 draft.stage(name, (), evolve=_marked)
+
+    def _is_unchanged(self, topic: Topic) -> bool:
+        """Nothing is planned for it that the store does not show yet."""
+        committed = self._controller.image.topics.get(topic.name)
+        return committed is not None and (committed.topic_id, committed.configs) == (topic.topic_id, topic.configs)
 
     async def _read_configs(self) -> None:
         names, self._changed_configs = self._changed_configs, set()
@@ -117,10 +132,21 @@ class StoreWatches:
         for name, entry in zip(names, entries, strict=True):
             topic = draft.image.topics.get(name)
             configs = configs_of(name, entry)
-            if topic is not None and topic.configs != configs:
+            if topic is not None and topic.configs != configs and self._is_unchanged(topic):
                 draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
         controller = self._controller
         await elections.settle_topics(draft, self._store, controller.epoch, controller.unclean_leader_election, names)
+
+
+def identify(draft: Draft, topic: Topic) -> None:
+    """Give an id to a topic that has none: it is from before Kafka 2.8, or was made by tools of that time."""
+    named = msgspec.structs.replace(topic, topic_id=new_id())
+    draft.stage(
+        topic.name,
+        [SetData(layout.topic_path(topic.name), layout.encode_topic(named))],
+        evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id),
+        holds=lambda image: image.topic_by_id(named.topic_id) is not None,
+    )
 
 
 def _marked(topic: Topic | None) -> Topic | None:

@@ -134,8 +134,8 @@ async def _wait_until_complete(
             late.append((index, change))
 
     async def complete(indexes: Sequence[int]) -> None:
-        if indexes and node.completion_is_cluster_wide:
-            await controller.propagation.wait_acknowledged()
+        if indexes and node.completion_is_cluster_wide and not await controller.propagation.wait_acknowledged():
+            return
         completed.update(indexes)
 
     async def complete_later(index: int, change: Change) -> None:

@@ -1,0 +1,287 @@
+"""A whole cluster in one process, without sockets: real nodes, real stores, a real controller among them.
+
+Nodes are told over a link that encodes each request, lets the loop turn, and decodes it again (`WireLink`), or as the neighbours of one
+process are. What a network and a server do to nodes and sessions, the tests do.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import trio
+import trio.testing
+
+from minicontroller.controller.answer import AnswerLine
+from minicontroller.controller.app import prepare, tell_the_controller
+from minicontroller.controller.cluster.active_controller import ActiveController
+from minicontroller.controller.cluster.candidacy import Candidacy
+from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.cluster.followers import Followers
+from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Topic
+from minicontroller.controller.cluster.propagation import ControlLink, Unreachable
+from minicontroller.controller.cluster.registration import Registration
+from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.control_links import KEYS
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers import HANDLERS, create_partitions, create_topics, delete_topics
+from minicontroller.controller.handlers.alter_partition import alter
+from minicontroller.controller.handlers.controlled_shutdown import shut_down
+from minicontroller.controller.node import Node
+from minicontroller.controller.security.caller import Caller, Listener
+from minicontroller.controller.store.base import Store
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.store.worlds import World
+
+TIMEOUT_MS = 5_000
+PATIENCE_SECONDS = 60.0  # of the mock clock, where there is one
+
+
+class WireLink:
+    """To another node, as bytes."""
+
+    def __init__(self, cluster: "SmallCluster", broker: Broker) -> None:
+        self._cluster = cluster
+        self._broker = broker
+
+    async def request(self, message: ControlRequest) -> object:
+        key, version = KEYS[type(message)], VERSIONS[type(message)]
+        header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="1")
+        frame = registry.encode_request(header, message)[4:]
+        await trio.lowlevel.checkpoint()
+        member = self._cluster.members.get(self._broker.broker_id)
+        if member is None or self._broker.broker_id in self._cluster.unreachable:
+            raise Unreachable("nobody is there")
+        _, read, leftover = registry.decode_request(frame)
+        assert not leftover
+        response: Any = HANDLERS[key](member.node, context_for(member.node, key, version), read)
+        answer = registry.encode_response(key, version, 7, response)
+        await trio.lowlevel.checkpoint()
+        return registry.decode_response(key, version, answer[4:])[1]
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+
+class Member:
+    """One node that runs."""
+
+    def __init__(self, node: Node, candidacy: Candidacy, scope: trio.CancelScope) -> None:
+        self.node = node
+        self.candidacy = candidacy
+        self.scope = scope
+        self.ended = trio.Event()
+
+    @property
+    def broker_id(self) -> int:
+        return self.node.broker_id
+
+    @property
+    def store(self) -> Store:
+        return self.node.store
+
+
+class SmallCluster:
+    """Nodes by id; `start`, `kill` and `expire` change who lives."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        world: World,
+        *,
+        neighbours: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.world = world
+        self.members: dict[int, Member] = {}
+        self.unreachable: set[int] = set()
+        """Nodes that live and register, and that nobody can connect to."""
+        self._nursery = nursery
+        self._neighbours: dict[int, Node] | None = {} if neighbours else None
+        self._settings = settings or {}
+
+    # ------------------------------------------------------------------ who lives
+
+    async def start(self, *broker_ids: int) -> None:
+        for broker_id in broker_ids:
+            await self._nursery.start(self._run_member, broker_id)
+
+    async def _run_member(self, broker_id: int, task_status: trio.TaskStatus[None]) -> None:
+        store = await self.world.open()
+        config = NodeConfig.from_mapping(
+            {
+                "broker.id": str(broker_id),
+                "listeners": "PLAINTEXT://127.0.0.1:0",
+                "metadata.completion": "cluster",
+                **self._settings,
+            }
+        )
+        node = Node(
+            config=config,
+            broker_id=broker_id,
+            cluster_id=await prepare(store),
+            store=store,
+            dynamic_configs=DynamicConfigs(config, broker_id),
+            neighbours={} if self._neighbours is None else self._neighbours,
+        )
+        node.neighbours[broker_id] = node
+        broker = Broker(broker_id, (Endpoint("PLAINTEXT", f"host-{broker_id}", 9092),))
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(store.close)
+            tasks = await stack.enter_async_context(trio.open_nursery())
+            member = Member(node, Candidacy(node, self._link, lambda: 1), tasks.cancel_scope)
+            followers = Followers(node, self._asker(member))
+            node.dynamic_configs.on_change(lambda kind, name: tell_the_controller(node, kind, name))
+            self.members[broker_id] = member
+            tasks.start_soon(node.dynamic_configs.run, store)
+            await tasks.start(Registration(store, broker, lambda: 1, node.registered).run)
+            tasks.start_soon(followers.run)
+            tasks.start_soon(member.candidacy.run)
+            task_status.started()
+        del node.neighbours[broker_id]
+        member.ended.set()
+
+    async def kill(self, broker_id: int) -> None:
+        """The process ends without a word; its session is over when this returns."""
+        member = self.members.pop(broker_id)
+        member.scope.cancel()
+        await member.ended.wait()
+
+    async def expire(self, broker_id: int) -> None:
+        """The session of a node that lives is over; it opens another one."""
+        await self.world.expire(self.members[broker_id].store)
+
+    def _link(self, broker: Broker) -> ControlLink:
+        return WireLink(self, broker)
+
+    def _asker(self, member: Member) -> Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse | None]]:
+        async def ask(request: AlterPartitionRequest) -> AlterPartitionResponse | None:
+            await trio.lowlevel.checkpoint()
+            asked = self.members.get(member.node.cache.image.controller_id)
+            return None if asked is None else await alter(asked.node, request, version=3)
+
+        return ask
+
+    # ------------------------------------------------------------------ who rules
+
+    @property
+    def controller(self) -> ActiveController:
+        (controller,) = [member.node.controller for member in self.members.values() if member.node.controller]
+        return controller
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        """Look until it is so; the clock is a mock, or the wait is for another process."""
+        with trio.fail_after(PATIENCE_SECONDS):
+            while not reached():  # noqa: ASYNC110 - what is looked at has no event of its own
+                await trio.sleep(0.01)
+
+    async def until_succeeded(self, epoch: int) -> None:
+        """A controller of a later epoch rules, and all is quiet."""
+        await self.until(
+            lambda: any(m.node.controller and m.node.controller.epoch > epoch for m in self.members.values())
+        )
+        await self.until_quiet()
+
+    async def depose(self) -> None:
+        """The controller gives its place up; nobody rules when this returns."""
+        self.controller.resign()
+        await self.until(lambda: not any(member.node.controller for member in self.members.values()))
+
+    async def until_quiet(self) -> None:
+        """Everyone who lives is registered, and is told so by one controller, who has nothing left to tell or to do."""
+        await self.until(self._agreed)
+
+    def _agreed(self) -> bool:
+        ruling = [member.node.controller for member in self.members.values() if member.node.controller]
+        if len(ruling) != 1 or ruling[0] is None:
+            return False
+        controller = ruling[0]
+        image = controller.image
+        return set(image.brokers) == set(self.members) and all(
+            image.brokers[broker_id].epoch == member.node.broker_epoch
+            and member.node.cache.image.controller_epoch == controller.epoch
+            and set(member.node.cache.image.brokers) == set(self.members)
+            for broker_id, member in self.members.items()
+        )
+
+    # ------------------------------------------------------------------ what clients ask
+
+    async def create(
+        self, *names: str, partitions: int = 1, replication_factor: int = 1, timeout_ms: int = TIMEOUT_MS
+    ) -> list[int]:
+        request = CreateTopicsRequest(
+            topics=[
+                CreatableTopic(name=name, num_partitions=partitions, replication_factor=replication_factor)
+                for name in names
+            ],
+            timeout_ms=timeout_ms,
+        )
+        node = self.controller.node
+        try:
+            answer = await create_topics.handle(node, context_for(node, ApiKey.CREATE_TOPICS, 7), request)
+        except Refusal as refusal:
+            return [refusal.code] * len(names)
+        return [result.error_code for result in answer.topics]
+
+    async def delete(self, *names: str, timeout_ms: int = TIMEOUT_MS) -> list[int]:
+        node = self.controller.node
+        request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
+        try:
+            answer = await delete_topics.handle(node, context_for(node, ApiKey.DELETE_TOPICS, 5), request)
+        except Refusal as refusal:
+            return [refusal.code] * len(names)
+        return [result.error_code for result in answer.responses]
+
+    async def grow(self, name: str, count: int) -> int:
+        node = self.controller.node
+        request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count)], timeout_ms=TIMEOUT_MS)
+        try:
+            answer = await create_partitions.handle(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)
+        except Refusal as refusal:
+            return refusal.code
+        return answer.results[0].error_code
+
+    async def shut_down(self, broker_id: int) -> ControlledShutdownResponse:
+        epoch = self.members[broker_id].node.broker_epoch
+        return await shut_down(self.controller.node, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=epoch))
+
+    # ------------------------------------------------------------------ what is seen
+
+    def seen(self, broker_id: int) -> Image:
+        """What a node was told."""
+        return self.members[broker_id].node.cache.image
+
+
+def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
+    caller = Caller(Listener(name="PLAINTEXT"), AnswerLine(node, {}), "10.0.0.9", 50_000)
+    return RequestContext(
+        api_key=key,
+        api_version=version,
+        client_api_version=version,
+        correlation_id=7,
+        client_id="tests",
+        client_host="10.0.0.9",
+        principal=None,
+        listener="PLAINTEXT",
+        arrived=trio.current_time(),
+        caller=caller,
+    )
+
+
+def told(topic: Topic) -> Any:
+    """What every node is to know of a topic."""
+    return (
+        topic.topic_id,
+        [
+            (p.replicas, p.leader, p.leader_epoch, p.isr, p.controller_epoch, p.partition_epoch, p.offline_replicas)
+            for p in topic.partitions
+        ],
+    )
