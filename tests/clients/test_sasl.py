@@ -1,5 +1,6 @@
 """Real clients that authenticate by SASL/PLAIN: at nodes of `serve` on a real ZooKeeper, and at those of `up`."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kafka.errors import KafkaTimeoutError, PolicyViolationError
 
 from tests.faults.tree import Tree
 from tests.support.cluster import ON_KAFKA, running_cluster
+from tests.support.maven import java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, running_nodes
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
@@ -72,6 +74,17 @@ class Secured:
             sasl_plain_password=password or f"{user}-secret",
             **{"sasl_mechanism": "PLAIN", **more},
         )
+
+
+class Told(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
 
 
 @pytest.fixture(scope="module", params=["serve", "up"])
@@ -134,6 +147,18 @@ def test_kafka_python_does_its_work(secured: Secured, topic: str) -> None:
     admin.delete_topics([topic])
     until(lambda: topic not in admin.list_topics())
     admin.close()
+
+
+def test_nobody_is_asked_again(secured: Secured) -> None:
+    """Without `connections.max.reauth.ms` no session has a lifetime: librdkafka, which tells of every lifetime, tells of none."""
+    log = logging.Logger("librdkafka")  # noqa: LOG001 - one that nobody else hears
+    told = Told()
+    log.addHandler(told)
+    client = secured.confluent(secured.not_the_controller, more={"debug": "security", "logger": log, "log_level": 7})
+    client.list_topics(timeout=10)
+    client.poll(0)
+    assert any("Received SASL frame from broker" in line for line in told.lines)
+    assert not any("session lifetime" in line for line in told.lines)
 
 
 # ------------------------------------------------------------------ who he is
@@ -200,3 +225,17 @@ def test_a_client_without_sasl_is_cut_off(secured: Secured) -> None:
     """A request before authentication ends the connection: nothing of the cluster is shown."""
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": secured.not_the_controller, "log_level": 0}).list_topics(timeout=0.5)
+
+
+@pytest.mark.slow
+@time_to_download
+@needs_maven
+def test_the_java_admin_client(secured: Secured) -> None:
+    """It does its work as a user whom the policy knows, and reads Kafka's errors where it is not let in."""
+    java_tests_hold(
+        f"-Dbootstrap.servers={secured.not_the_controller}",
+        f"-Dnodes={','.join(secured.addresses)}",
+        "-Duser=alice",
+        "-Dpassword=alice-secret",
+        "-Dtest=SaslTest,OverviewTest",
+    )

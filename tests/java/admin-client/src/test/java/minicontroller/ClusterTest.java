@@ -2,6 +2,7 @@ package minicontroller;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -41,10 +42,30 @@ abstract class ClusterTest {
     }
 
     static Admin connect(String bootstrap) {
-        return Admin.create(Map.of(
+        return connect(bootstrap, Map.of());
+    }
+
+    /** By SASL/PLAIN where a user is given. */
+    static Admin connect(String bootstrap, Map<String, Object> more) {
+        Map<String, Object> settings = new HashMap<>(Map.of(
             AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap,
             AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, "15000",
             AdminClientConfig.REQUEST_TIMEOUT_MS_CONFIG, "10000"));
+        if (!System.getProperty("user").isEmpty()) {
+            settings.put("security.protocol", "SASL_PLAINTEXT");
+            settings.put("sasl.mechanism", "PLAIN");
+            settings.put("sasl.jaas.config", jaas(System.getProperty("password")));
+        }
+        settings.putAll(more);
+        return Admin.create(settings);
+    }
+
+    static String jaas(String password) {
+        return jaas("org.apache.kafka.common.security.plain.PlainLoginModule", password);
+    }
+
+    static String jaas(String module, String password) {
+        return "%s required username=\"%s\" password=\"%s\";".formatted(module, System.getProperty("user"), password);
     }
 
     void create(NewTopic... topics) throws Exception {
