@@ -1,6 +1,7 @@
 """UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated brokers only.
 
-Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition away.
+Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition away. The first word of our own
+controllers is complete: what it does not name is gone.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..cluster.control_requests import SECURITY_PROTOCOLS
+from ..cluster.control_requests import COMPLETE_TAG, SECURITY_PROTOCOLS
 from ..cluster.image import LEADER_DURING_DELETE, NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
 from ..context import RequestContext
 from .control import stale
@@ -34,6 +35,8 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     removed: dict[str, None] = {}
     for state in topics:
         _merge(node.cache.image, state, changed, removed)
+    if request.unknown_tags and COMPLETE_TAG in request.unknown_tags:
+        removed.update(dict.fromkeys(name for name in node.cache.image.topics if name not in changed))
     node.cache.apply(
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
