@@ -2,9 +2,10 @@
 
 Rule: a client is never told NOT_CONTROLLER while forwarding is on. A request goes to whoever is the controller, this node
 included; it waits while there is none, woken by the metadata cache; and it goes to the next one only when it is certain that it
-was not done: the controller said NOT_CONTROLLER of all of it, or no connection could be made. A connection that breaks after
-the request was sent leaves it in doubt, and doubt is answered with REQUEST_TIMED_OUT, in Kafka's sense: it may have been done,
-or still be. A request that a node forwarded is never forwarded again, however unstable the election.
+was not done: the controller said NOT_CONTROLLER of all of it, or farewell, or no connection could be made. A connection that breaks
+after the request was sent leaves it in doubt, and so does a controller that has a successor and does not answer soon: it is frozen, or
+cut off. Doubt is answered with REQUEST_TIMED_OUT, in Kafka's sense: it may have been done, or still be. A request that a node
+forwarded is never forwarded again, however unstable the election.
 """
 
 from collections.abc import Callable
@@ -33,6 +34,8 @@ RETRY_SECONDS = 0.1
 """Kafka's `retry.backoff.ms`: before asking the same controller again that could not be reached, or has not begun to serve."""
 REPLY_GRACE_SECONDS = 1.0
 """The controller keeps the request's timeout itself and then answers what it has: its answer needs time to travel."""
+SUCCEEDED_SECONDS = 0.5
+"""A controller with a successor has answered what it began before it went, or does so now, or never will."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 
 
@@ -89,6 +92,7 @@ class Forwarder:
         self._credentials = credentials
         self._request_timeout_seconds = request_timeout_seconds
         self._peers: dict[tuple[str, int], PeerConnection] = {}
+        cache.on_change(self._look)
 
     async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
         """The controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took the request in time, or in doubt."""
@@ -114,6 +118,23 @@ class Forwarder:
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         return _Controller(image.controller_id, image.controller_epoch, endpoint)
+
+    def _look(self, before: Image, after: Image, _changed: object) -> None:
+        if before.controller_epoch != after.controller_epoch and self._peers:
+            self._nursery.start_soon(self._leave_predecessors, after)
+
+    async def _leave_predecessors(self, image: Image) -> None:
+        """Nobody waits for a controller that was succeeded, however long his request may take."""
+        ruling = self._who_rules(image).endpoint
+        peers = [
+            peer
+            for peer in self._peers.values()
+            if ruling is None or (peer.host, peer.port) != (ruling.host, ruling.port)
+        ]
+        await trio.sleep(SUCCEEDED_SECONDS)
+        if self._cache.image.controller_epoch == image.controller_epoch:
+            for peer in peers:
+                peer.close()
 
     async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
         """Until this node is told of a change; if there is a controller, no longer than it takes to try it again."""

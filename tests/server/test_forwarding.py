@@ -15,7 +15,7 @@ from minicontroller.controller.cluster.image import Broker, Endpoint
 from minicontroller.controller.cluster.metadata_cache import MetadataCache
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, Forwarder
+from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS, Forwarder
 from minicontroller.controller.peer import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -330,6 +330,37 @@ async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autoj
         nodes.elect(1, epoch=2)
         assert codes((await late.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
         assert len(nodes.far.node.seen) == len(here.calls) == 1
+
+
+async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: MockClock) -> None:
+    """K590-2: what was sent to a frozen controller is in doubt, and said to be, soon after this node is told of another one; the
+    next request goes there.
+    """
+    here = Recorder()
+    async with (
+        pair(far_handler=created_when_open, near_handler=here.create) as nodes,
+        await nodes.near.connect() as client,
+    ):
+        await client.send(client.encode(7, CREATE))
+        await until(lambda: nodes.far.node.waiting == 1)
+        nodes.near.node.controller = "this one"
+        before = trio.current_time()
+        nodes.elect(1, epoch=2)
+        assert codes((await client.answer(CreateTopicsResponse, 7))[1]) == [ErrorCode.REQUEST_TIMED_OUT] * 2
+        assert trio.current_time() - before == SUCCEEDED_SECONDS
+        assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [0, 0]
+
+
+async def test_a_controller_that_is_elected_again_keeps_its_requests(autojump_clock: MockClock) -> None:
+    """After another one ruled for a moment: it lives, and answers them itself."""
+    async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as client:
+        await client.send(client.encode(7, CREATE))
+        await until(lambda: nodes.far.node.waiting == 1)
+        nodes.elect(3, epoch=2)
+        nodes.elect(2, epoch=3)
+        await trio.sleep(SUCCEEDED_SECONDS * 2)
+        nodes.far.node.gate.set()
+        assert codes((await client.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
 
 
 async def test_a_controller_that_hangs_is_given_up(autojump_clock: MockClock) -> None:
