@@ -16,7 +16,7 @@ import trio
 from ..store import layout
 from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
-from . import elections
+from . import elections, notices
 from .deletion import Deletions
 from .image import NO_TOPIC_ID, Broker, Image, Topic
 from .loading import load
@@ -143,11 +143,13 @@ class ActiveController:
     async def _begin(self) -> None:
         """Read the state, tell everyone, and start to serve."""
         watches = self._watches
+        await notices.begin(self.node.store, self.fence, watches.notices.ring)
         state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self.node.config.boolean("delete.topic.enable"):
             state = state.with_topics(_unmarked(state.topics.values()))
         watches.deletions.ring()  # marks that mean nothing are removed
+        watches.states_known()
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         self.writer.reset(image)
         self.nearby.tell_everything(image)
@@ -163,9 +165,8 @@ class ActiveController:
         """What a predecessor, or a time without a controller, left undone."""
         with contextlib.suppress(ControllerMoved):  # then it is the next one's to settle
             await self.write(self._identify_topics, urgent=True)
-            await self.write(
-                lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election),
-                urgent=True,
+            await self._elect(
+                lambda draft: elections.settle(draft, self.node.store, self.epoch, self.unclean_leader_election)
             )
             self.deletions.resume(self.image)
 
@@ -194,11 +195,10 @@ class ActiveController:
             log.info("broker %d %s", broker_id, "registered" if broker_id in now else "is gone")
         if changed:
             bounced = frozenset(broker_id for broker_id in changed if broker_id in before and broker_id in now)
-            await self.write(
+            await self._elect(
                 lambda draft: elections.settle(
                     draft, self.node.store, self.epoch, self.unclean_leader_election, brokers=changed, bounced=bounced
-                ),
-                urgent=True,
+                )
             )
             self._tell_liveness(image, changed)
             self.deletions.resume(self.image)
@@ -212,6 +212,20 @@ class ActiveController:
             else broker
             for broker in brokers
         ]
+
+    async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+        """Carry elections out; where a state is not what it was taken for, judge what it is."""
+        elements = await self.write(plan, urgent=True)
+        self.states_are_stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
+
+    def states_are_stale(self, topics: Iterable[str]) -> None:
+        """Others than this controller have written states of these topics: they are read, told and judged anew."""
+        self._watches.states_changed(topics)
+
+    def ask_for_lost_replicas(self, broker_id: int) -> None:
+        """The broker has lost a directory: asked with LeaderAndIsr, it says which of its replicas are gone with it."""
+        log.warning("broker %d has lost a log directory", broker_id)
+        self._propagation.tell_replicas(broker_id, self.image)
 
     def entity_changed(self, kind: str, name: str) -> None:
         """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""

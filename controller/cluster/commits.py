@@ -36,6 +36,17 @@ class Commit:
         self.owners = [owner for _, owner in kept]
         self.finishes = [owner for owner in self.finishes if owner is not element]
 
+    @property
+    def is_a_part(self) -> bool:
+        """Of an element that goes on in the next commit."""
+        return bool(self.owners) and self.owners[-1] not in self.finishes
+
+    def leave_out_settled(self) -> None:
+        """Elements that were refused since this was packed: their beginning was."""
+        for element in dict.fromkeys(self.owners):
+            if element.settled:
+                self.without(element)
+
     def begun(self) -> None:
         """It is on its way to the store."""
         for element in dict.fromkeys(self.owners):

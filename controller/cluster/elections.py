@@ -5,6 +5,7 @@ what a leader wrote meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 import msgspec
 
@@ -12,6 +13,7 @@ from ..store import layout
 from ..store.base import Create, Operation, SetData, Store
 from . import leadership
 from .image import Image, Partition, Topic
+from .loading import load_topics
 from .writer import Draft, Element
 
 Unclean = Callable[[Topic], bool]
@@ -25,7 +27,7 @@ async def settle(
     *,
     brokers: Collection[int] | None = None,
     bounced: Collection[int] = (),
-) -> None:
+) -> list[Element]:
     """Give every partition with a replica on one of these brokers (None: every partition) the leader and the ISR it should have.
 
     Bounced brokers, which came back under the same id, are taken for dead first: they lost what only their memory held.
@@ -36,14 +38,43 @@ async def settle(
                 live = frozenset(draft.image.live_ids()) - frozenset(bounced)
                 await _settle_topic(draft, store, topic.name, live, epoch, unclean=unclean(topic))
             await _settle_topic(draft, store, topic.name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+    return draft.elements
 
 
-async def settle_topics(draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]) -> None:
+async def settle_topics(
+    draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]
+) -> list[Element]:
     """The same for these topics."""
     for name in names:
         topic = draft.image.topics.get(name)
         if topic is not None and not topic.marked_for_deletion:
             await _settle_topic(draft, store, name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+    return draft.elements
+
+
+async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
+    """The states of these topics as others have written them. A topic of which something of ours is on its way is left alone."""
+    quiet = [
+        name
+        for name in names
+        if (topic := draft.image.topics.get(name)) is not None and topic == committed.topics.get(name)
+    ]
+    for found in await load_topics(store, quiet, frozenset()):
+        states = {index: each for index, each in enumerate(found.partitions) if each.has_state}
+        draft.stage(found.name, (), evolve=partial(_with_states, found.topic_id, states))
+
+
+def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic | None) -> Topic | None:
+    if topic is None or topic.topic_id != topic_id:
+        return topic
+    news = {
+        index: state
+        for index, state in states.items()
+        if index < len(topic.partitions)
+        and topic.partitions[index] != state
+        and topic.partitions[index].replicas == state.replicas
+    }
+    return topic.with_partitions(news) if news else topic
 
 
 async def _settle_topic(

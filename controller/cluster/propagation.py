@@ -274,9 +274,21 @@ class Propagation:
                 channel.forget(self._sequence, topic)
                 continue
             channel.metadata(self._sequence, name, None)
-            for index, partition in enumerate(topic.partitions):
-                if partition.has_state and channel.broker.broker_id in partition.replicas:
-                    channel.leaders(name, index, is_new=False)
+            self._tell_leaders(channel, topic)
+
+    def tell_replicas(self, broker_id: int, image: Image) -> None:
+        """LeaderAndIsr for all replicas of a broker: the same as before, for the sake of its answer."""
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            for topic in image.topics.values():
+                if not topic.marked_for_deletion:
+                    self._tell_leaders(channel, topic)
+            channel.hurry(self._sequence)
+
+    def _tell_leaders(self, channel: Channel, topic: Topic) -> None:
+        for index, partition in enumerate(topic.partitions):
+            if partition.has_state and channel.broker.broker_id in partition.replicas:
+                channel.leaders(topic.name, index, is_new=False)
 
     # ------------------------------------------------------------------ topics
 
@@ -341,6 +353,11 @@ class Propagation:
         while not self._ended and any(channel.acknowledged < sequence for channel in self._channels.values()):
             await self._acknowledgements.park()
         return not self._ended
+
+    @property
+    def behind(self) -> int:
+        """How many nodes have not acknowledged everything."""
+        return sum(channel.acknowledged < self._sequence for channel in self._channels.values())
 
     def acknowledged(self) -> None:
         self._acknowledgements.unpark_all()

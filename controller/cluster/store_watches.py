@@ -15,12 +15,12 @@ import trio
 from ..store import layout
 from ..store.base import Delete, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
-from . import elections
+from . import elections, notices
 from .bell import Bell
 from .image import NO_TOPIC_ID, Topic
 from .loading import configs_of, load_brokers, load_topics
 from .random_ids import new_id
-from .writer import ControllerMoved, Draft
+from .writer import ControllerMoved, Draft, Element
 
 if TYPE_CHECKING:
     from .active_controller import ActiveController
@@ -30,6 +30,9 @@ log = logging.getLogger("minicontroller.controller")
 REREAD_SECONDS = 1.0
 """Between two readings of a list that our own writes change: what another broker writes is seen no later than this."""
 
+REREAD_STATES_SECONDS = 0.05
+"""Between two readings of states that others keep writing."""
+
 
 class StoreWatches:
     """The bells of `/brokers/ids`, `/brokers/topics` and `/admin/delete_topics`, and what to do when they ring."""
@@ -38,7 +41,9 @@ class StoreWatches:
         self.brokers, self.topics, self.deletions, self.configs = Bell(), Bell(), Bell(), Bell()
         self._controller = controller
         self._store = controller.node.store
+        self.notices, self.states = Bell(), Bell()
         self._changed_configs: set[str] = set()
+        self._changed_states: set[str] = set()
 
     def configs_changed(self, topics: Iterable[str]) -> None:
         """Notifications in `/config/changes` name these topics, or what they inherit."""
@@ -46,12 +51,24 @@ class StoreWatches:
         if self._changed_configs:
             self.configs.ring()
 
+    def states_changed(self, topics: Iterable[str]) -> None:
+        """Somebody else wrote states of these topics."""
+        self._changed_states.update(topics)
+        if self._changed_states:
+            self.states.ring()
+
+    def states_known(self) -> None:
+        """Everything has just been read."""
+        self._changed_states.clear()
+
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._follow, self.brokers, self._read_brokers, 0.0)
             nursery.start_soon(self._follow, self.topics, self._read_topics, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.deletions, self._read_deletions, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.configs, self._read_configs, 0.0)
+            nursery.start_soon(self._follow, self.notices, self._read_notices, 0.0)
+            nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
 
     async def _follow(self, bell: Bell, read: Callable[[], Awaitable[None]], pause: float) -> None:
         while True:
@@ -116,6 +133,30 @@ class StoreWatches:
                 draft.stage(None, [Delete(layout.delete_topic_path(name))])
             else:
                 draft.stage(name, (), evolve=_marked)
+
+    async def _read_notices(self) -> None:
+        found = await notices.read(self._store, self.notices.ring)
+        for broker_id in found.lost_directories:
+            self._controller.ask_for_lost_replicas(broker_id)
+        self.states_changed(found.changed_isrs)
+        if found.paths:
+            await self._controller.write(lambda draft: notices.remove(draft, found.paths), urgent=True)
+
+    async def _read_states(self) -> None:
+        names, self._changed_states = self._changed_states, set()
+        try:
+            elements = await self._controller.write(lambda draft: self._adopt_states(draft, sorted(names)), urgent=True)
+        except StoreUnavailable:
+            self._changed_states |= names
+            raise
+        self.states_changed(each.topic for each in elements if each.topic is not None and each.refusal is not None)
+
+    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
+        controller = self._controller
+        await elections.read_anew(draft, self._store, controller.image, names)
+        return await elections.settle_topics(
+            draft, self._store, controller.epoch, controller.unclean_leader_election, names
+        )
 
     def _is_unchanged(self, topic: Topic) -> bool:
         """Nothing is planned for it that the store does not show yet."""

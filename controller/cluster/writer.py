@@ -33,6 +33,7 @@ from ..store.base import (
     Store,
     StoreError,
     StoreUnavailable,
+    VersionConflict,
     weight,
 )
 from ..store.sessions import wait_connected
@@ -309,14 +310,24 @@ class Writer:
                     await self._wake.park()
             if self._store.session is Session.SUSPENDED:
                 raise InDoubt  # of what went before; what is not sent is not in doubt
-            self._in_flight.append(commit)
             del self._planned[: len(commit.finishes)]
+            commit.leave_out_settled()
+            if not commit.owners and not commit.finishes:
+                continue
+            self._in_flight.append(commit)
             commit.begun()
             answer = self._store.commit([self._fence, *commit.operations])
             if self._store.commits_at_once:
                 await self._finish(commit, answer)
             else:
                 nursery.start_soon(self._finish, commit, answer)
+            while (
+                commit.is_a_part and self._in_flight
+            ):  # the rest of a divided element must not stand without its beginning
+                if self._in_flight[0].finished:
+                    await self._collect()
+                else:
+                    await self._wake.park()
 
     async def _finish(self, commit: Commit, answer: Awaitable[object]) -> None:
         try:
@@ -383,8 +394,8 @@ class Writer:
             # A topic's leftover: Kafka overwrites the configs of a topic that is created (AdminZkClient.writeTopicPartitionAssignment).
             commit.operations[index] = SetData(operation.path, operation.data)
             return
-        if element not in commit.finishes:
-            raise InDoubt from error  # the first part of a divided element may stand: let the state be loaded
+        if element.begun:
+            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
         element.refusal = _refusal(error)
         commit.without(element)
         self._element_settled(element)
@@ -410,7 +421,8 @@ class Writer:
     def _rebase(self) -> None:
         image = self.image
         for element in (*(each for commit in self._in_flight for each in commit.finishes), *self._planned):
-            image = element.apply(image)
+            if not element.settled:
+                image = element.apply(image)
         self._pending = image
 
 
@@ -420,5 +432,7 @@ def _refusal(error: StoreError) -> Refusal:
             return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Somebody else has just created {error.path}.")
         case NodeMissing():
             return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        case VersionConflict():
+            return Refusal(ErrorCode.INVALID_UPDATE_VERSION)
         case _:
             return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -19,7 +19,7 @@ from ...protocol.messages.alter_partition import (
 from ..cluster import elections
 from ..cluster.image import NO_TOPIC_ID, Image, Partition, Topic
 from ..cluster.leadership import RECOVERED, RECOVERING
-from ..cluster.writer import ControllerMoved, Draft
+from ..cluster.writer import ControllerMoved, Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 
@@ -41,17 +41,35 @@ async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> A
         return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     by_id, old_version = version >= 2, version < 2
 
-    async def plan(draft: Draft) -> list[TopicResult]:
+    async def plan(draft: Draft) -> list[tuple[TopicResult, Element | None]]:
         return [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics]
 
     try:
-        topics = await controller.write(plan, urgent=True)
+        planned = await controller.write(plan, urgent=True)
     except ControllerMoved:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    return AlterPartitionResponse(topics=topics)
+    refused = [(result, element) for result, element in planned if element is not None and element.refusal is not None]
+    for result, element in refused:
+        _take_back(result, element)
+    if refused:
+        controller.states_are_stale([element.topic for _, element in refused if element.topic is not None])
+    return AlterPartitionResponse(topics=[result for result, _ in planned])
 
 
-def _alter_topic(draft: Draft, data: TopicData, epoch: int, by_id: bool, old_version: bool) -> TopicResult:
+def _take_back(result: TopicResult, element: Element) -> None:
+    """The store refused what was granted: somebody else wrote the state, or nobody knows whether it was written."""
+    assert element.refusal is not None
+    result.partitions = [
+        PartitionResult(
+            partition_index=partition.partition_index, error_code=partition.error_code or element.refusal.code
+        )
+        for partition in result.partitions
+    ]
+
+
+def _alter_topic(
+    draft: Draft, data: TopicData, epoch: int, by_id: bool, old_version: bool
+) -> tuple[TopicResult, Element | None]:
     topic = draft.image.topic_by_id(data.topic_id) if by_id else draft.image.topic(data.topic_name)
     results, accepted = [], {}
     for wanted in data.partitions:
@@ -73,9 +91,10 @@ def _alter_topic(draft: Draft, data: TopicData, epoch: int, by_id: bool, old_ver
                 partition_epoch=partition.partition_epoch,
             )
         )
+    element = None
     if topic is not None and accepted:
-        elections.stage_states(draft, topic, accepted, epoch)
-    return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results)
+        element = elections.stage_states(draft, topic, accepted, epoch)
+    return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results), element
 
 
 def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool) -> Partition:

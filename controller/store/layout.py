@@ -383,6 +383,10 @@ class LogDirEvent(Struct):
     """A log directory has failed; there is no other event."""
 
 
+class Features(Struct):
+    status: int = 1
+
+
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
     """Written by brokers before Kafka 2.7 that have changed an ISR by themselves."""
     return write(IsrChange(1, list(partitions)))
@@ -394,6 +398,11 @@ def decode_isr_change(data: bytes | None) -> list[TopicPartition]:
 
 def encode_log_dir_event(broker_id: int) -> bytes:
     return write(LogDirEvent(1, broker_id))
+
+
+def features_are_disabled(data: bytes | None) -> bool:
+    """`/feature` as a controller before Kafka 2.7 leaves it."""
+    return read(FEATURE, data, FEATURE_READER).status == 0
 
 
 def decode_log_dir_event(data: bytes | None) -> int:
@@ -411,6 +420,7 @@ STATE_READER = msgspec.json.Decoder(State)
 CONFIG_READER = msgspec.json.Decoder(EntityConfig)
 CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChange)
 ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)
+FEATURE_READER = msgspec.json.Decoder(Features)
 LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
 

@@ -42,7 +42,7 @@ from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.store.worlds import World
 
 TIMEOUT_MS = 5_000
-PATIENCE_SECONDS = 60.0  # of the mock clock, where there is one
+PATIENCE_SECONDS = 20.0  # of the mock clock, where there is one
 
 
 class WireLink:
@@ -189,11 +189,6 @@ class SmallCluster:
             lambda: any(m.node.controller and m.node.controller.epoch > epoch for m in self.members.values())
         )
         await self.until_quiet()
-
-    async def depose(self) -> None:
-        """The controller gives its place up; nobody rules when this returns."""
-        self.controller.resign()
-        await self.until(lambda: not any(member.node.controller for member in self.members.values()))
 
     async def until_quiet(self) -> None:
         """Everyone who lives is registered, and is told so by one controller, who has nothing left to tell or to do."""

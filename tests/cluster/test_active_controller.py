@@ -123,7 +123,7 @@ async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWor
     cluster.controller.resign()
     await other.commit([Create("/brokers/topics/old", b'{"version":1,"partitions":{"0":[2]}}')])
     await cluster.until_quiet()
-    await cluster.until(lambda: "old" in cluster.seen(3).topics)
+    await cluster.until(lambda: all("old" in cluster.seen(broker_id).topics for broker_id in (1, 2, 3)))
     topic_id = cluster.controller.image.topics["old"].topic_id
     assert topic_id != NO_TOPIC_ID
     assert [cluster.seen(broker_id).topics["old"].topic_id for broker_id in (1, 2, 3)] == [topic_id] * 3

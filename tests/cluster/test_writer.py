@@ -376,3 +376,29 @@ async def expect_moved(world: World, ended: list[str], name: str) -> None:
     with pytest.raises(ControllerMoved):
         await world.writer.write(creating(name))
     ended.append(name)
+
+
+async def test_a_divided_topic_stands_on_its_beginning(world: World, nursery: trio.Nursery) -> None:
+    """Where the first part of a topic too large for one commit is refused, nothing of the others is sent, and it falls alone."""
+    await world.store.commit([Create("/topics/huge")])
+    nursery.start_soon(world.writer.run)
+    elements = await world.writer.write(creating("before", "huge", "after", size=2000))
+    assert [element.refusal and element.refusal.code for element in elements] == [
+        None,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        None,
+    ]
+    assert await world.store.children("/topics/huge") == []
+    assert set(world.writer.image.topics) == {"before", "after"}
+
+
+async def test_a_version_that_is_not_there_any_more_is_told(world: World, nursery: trio.Nursery) -> None:
+    """A write on the condition of what was read: somebody else wrote, and whoever asked learns it as INVALID_UPDATE_VERSION."""
+    nursery.start_soon(world.writer.run)
+
+    async def plan(draft: Draft) -> Element:
+        return draft.stage(None, [SetData("/topics", b"", 7)])
+
+    element = await world.writer.write(plan)
+    assert element.refusal is not None
+    assert element.refusal.code == ErrorCode.INVALID_UPDATE_VERSION
