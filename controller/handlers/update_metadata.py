@@ -40,7 +40,7 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     node.cache.apply(
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
-        brokers=_changed_brokers(node.cache.image, request.live_brokers),
+        brokers=_changed_brokers(node.cache.image, request.live_brokers, version),
         changed=changed.values(),
         removed=removed,
     )
@@ -75,27 +75,31 @@ def _partition(state: UpdateMetadataPartitionState) -> Partition:
     )
 
 
-def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker]) -> list[Broker] | None:
+def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker], version: int) -> list[Broker] | None:
     """The brokers, or None if they are the same: whoever kept answers by them may keep them."""
     brokers = [
         Broker(
             broker_id=broker.id,
-            endpoints=tuple(
-                Endpoint(
-                    listener=endpoint.listener or PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
-                    host=endpoint.host,
-                    port=endpoint.port,
-                    security_protocol=PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
-                )
-                for endpoint in broker.endpoints
-            ),
-            rack=broker.rack,
+            endpoints=_endpoints(broker) if version >= 1 else (Endpoint("PLAINTEXT", broker.v0_host, broker.v0_port),),
+            rack=broker.rack if version >= 2 else None,
         )
         for broker in live
     ]
     if {broker.broker_id: broker for broker in brokers} == dict(image.brokers.items()):
         return None
     return brokers
+
+
+def _endpoints(broker: UpdateMetadataBroker) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(
+            listener=endpoint.listener or PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
+            host=endpoint.host,
+            port=endpoint.port,
+            security_protocol=PROTOCOL_NAMES.get(endpoint.security_protocol, "PLAINTEXT"),
+        )
+        for endpoint in broker.endpoints
+    )
 
 
 def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetadataTopicState]:

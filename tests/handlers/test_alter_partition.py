@@ -1,0 +1,179 @@
+"""AlterPartition: what the leader of a partition may do to its ISR, in Kafka's order of checks, in every version."""
+
+from typing import Any
+
+import pytest
+
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.store import layout
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    PartitionResult,
+    TopicData,
+)
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.handlers.asking import Client, broker, image, node_with
+from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+
+VERSIONS = range(4)
+LAST = 3
+RECOVERED, RECOVERING = 0, 1
+
+
+@pytest.fixture(name="cluster")
+async def cluster_fixture(autojump_clock: object) -> Any:
+    async with ruling() as cluster:
+        await cluster.make(wanted("t", placed={0: [2, 1, 3], 1: [3, 2, 1]}))
+        yield cluster
+
+
+def data(version: int, isr: tuple[int, ...], partition: int = 0, **how: Any) -> PartitionData:
+    how = {"leader_epoch": 0, "partition_epoch": 0, **how}
+    if version >= 3:
+        states = [BrokerState(broker_id=replica) for replica in isr]
+        return PartitionData(partition_index=partition, new_isr_with_epochs=states, **how)
+    return PartitionData(partition_index=partition, new_isr=list(isr), **how)
+
+
+def altering(
+    cluster: Ruling, version: int, *partitions: PartitionData, name: str = "t", **how: Any
+) -> AlterPartitionRequest:
+    """Of one topic, by node 2 unless it is said by whom."""
+    known = cluster.image.topics.get(name)
+    topic = TopicData(partitions=list(partitions))
+    if version >= 2:
+        topic.topic_id = b"\7" * 16 if known is None else known.topic_id
+    else:
+        topic.topic_name = name
+    how = {"broker_id": 2, "broker_epoch": cluster.nodes[2].broker_epoch, **how}
+    return AlterPartitionRequest(topics=[topic], **how)
+
+
+async def ask(cluster: Ruling, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+    answer: AlterPartitionResponse = await cluster.ask(request, version, peer=True)
+    return answer
+
+
+async def outcome(cluster: Ruling, version: int, wish: PartitionData, **how: Any) -> PartitionResult:
+    answer = await ask(cluster, altering(cluster, version, wish, **how), version)
+    assert answer.error_code == 0
+    ((row,),) = [topic.partitions for topic in answer.topics]
+    return row
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
+    """The new ISR is written and told to every node; the partition epoch is one higher, leader and leader epoch stay."""
+    for epoch, isr in enumerate([(2, 1), (2,), (2, 3), (2, 1, 3)], 1):
+        row = await outcome(cluster, version, data(version, isr, partition_epoch=epoch - 1))
+        assert (row.error_code, row.leader_id, row.leader_epoch, row.isr, row.partition_epoch) == (
+            0,
+            2,
+            0,
+            list(isr),
+            epoch,
+        )
+        for seen in (cluster.topic("t").partitions[0], cluster.node.cache.image.topics["t"].partitions[0]):
+            assert (seen.isr, seen.partition_epoch, seen.leader_epoch) == (isr, epoch, 0)
+        entry = await cluster.store.get(layout.partition_state_path("t", 0))
+        assert entry is not None
+        assert entry.stat.version == epoch
+        assert layout.decode_partition_state(seen, entry.data, epoch).isr == isr
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_nothing_new(cluster: Ruling, version: int) -> None:
+    """What is so already succeeds, nothing is written, also with an older partition epoch: the answer had been lost."""
+    await outcome(cluster, version, data(version, (2, 1)))
+    row = await outcome(cluster, version, data(version, (2, 1), partition_epoch=0))
+    assert (row.error_code, row.isr, row.partition_epoch) == (0, [2, 1], 1)
+    assert cluster.topic("t").partitions[0].partition_epoch == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_refused(cluster: Ruling, version: int) -> None:
+    """Each fault has Kafka's code, of two the one that it finds first, and nothing is written."""
+    await outcome(cluster, version, data(version, (2, 1)))
+    unknown, newer = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_CONTROLLER
+    for wish, code in [
+        (data(version, (2,), partition=2, partition_epoch=1), unknown),
+        (data(version, (2,), partition=-1, partition_epoch=1), unknown),
+        (data(version, (2,), leader_epoch=1, partition_epoch=1), newer),
+        (data(version, (2,), partition_epoch=2), newer),
+        (data(version, (2,), leader_epoch=-1, partition_epoch=2), newer),
+        (data(version, (2,), leader_epoch=-1, partition_epoch=1), ErrorCode.FENCED_LEADER_EPOCH),
+        (data(version, (2, 1), leader_epoch=-1), ErrorCode.FENCED_LEADER_EPOCH),
+        (data(version, (2,)), ErrorCode.INVALID_UPDATE_VERSION),
+        (data(version, ()), ErrorCode.INVALID_UPDATE_VERSION),
+        (data(version, (), partition_epoch=1), ErrorCode.INVALID_REQUEST),
+        (data(version, (2, 9), partition_epoch=1), ErrorCode.INVALID_REQUEST),
+    ]:
+        assert (await outcome(cluster, version, wish)).error_code == code
+    assert cluster.topic("t").partitions[0].partition_epoch == 1
+
+
+@pytest.mark.parametrize("version", range(1, 4))
+async def test_recovery(cluster: Ruling, version: int) -> None:
+    """RECOVERING with more than one in sync, or from RECOVERED, is INVALID_REQUEST (v1 on)."""
+    for isr in ((2, 1), (2,)):
+        row = await outcome(cluster, version, data(version, isr, leader_recovery_state=RECOVERING))
+        assert row.error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_who_does_not_live_cannot_be_in_sync(cluster: Ruling, version: int) -> None:
+    """A replica whose broker is going: INELIGIBLE_REPLICA, in v0 and v1 the code that they know; who leaves may."""
+    cluster.controller.begin_shutdown(3)
+    row = await outcome(cluster, version, data(version, (2, 3)))
+    assert row.error_code == (ErrorCode.INELIGIBLE_REPLICA if version >= 2 else ErrorCode.OPERATION_NOT_ATTEMPTED)
+    assert (await outcome(cluster, version, data(version, (2, 1)))).error_code == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_unknown_topics(cluster: Ruling, version: int) -> None:
+    """A name that nobody has, or an id (v2 on): each with the code that is meant for it; so one that is being deleted."""
+    row = await outcome(cluster, version, data(version, (2,)), name="nobody")
+    assert row.error_code == (ErrorCode.UNKNOWN_TOPIC_ID if version >= 2 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    cluster.deaf.update({2, 3})
+    await cluster.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=PATIENT_MS), 5)
+    row = await outcome(cluster, version, data(version, (2,)))
+    assert row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_neighbours(cluster: Ruling) -> None:
+    """Each partition by itself, in the order of the request."""
+    request = altering(cluster, LAST, data(LAST, (3, 2), partition=1), data(LAST, (2,), partition=7), data(LAST, (2,)))
+    answer = await ask(cluster, request, LAST)
+    assert [(row.partition_index, row.error_code) for row in answer.topics[0].partitions] == [
+        (1, 0), (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (0, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_who_asks(cluster: Ruling, version: int) -> None:
+    """A broker that is not registered, or in another life, is STALE_BROKER_EPOCH; who is no node of the cluster may not ask at all."""
+    epoch = cluster.nodes[2].broker_epoch
+    strangers: list[dict[str, Any]] = [
+        {"broker_id": 9},
+        {"broker_epoch": epoch - 1},
+        {"broker_epoch": epoch + 1},
+        {"broker_epoch": -1},
+    ]
+    for who in strangers:
+        answer = await ask(cluster, altering(cluster, version, data(version, (2,)), **who), version)
+        assert (answer.error_code, answer.topics) == (ErrorCode.STALE_BROKER_EPOCH, [])
+    stranger = await cluster.ask(altering(cluster, version, data(version, (2,))), version)
+    assert (stranger.error_code, stranger.topics) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, [])
+    assert cluster.topic("t").partitions[0].partition_epoch == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_not_the_controller(version: int) -> None:
+    """Never forwarded: the broker has to find the controller."""
+    node = node_with(image([broker(1), broker(2)], controller_id=2))
+    answer = await Client(node, handlers=HANDLERS, peer=True).ask(AlterPartitionRequest(broker_id=1), version)
+    assert answer.error_code == ErrorCode.NOT_CONTROLLER

@@ -1,0 +1,82 @@
+"""LeaderAndIsr at a node without logs: it agrees to be a replica, in the form of every version, unless it is asked by the past."""
+
+from typing import Any
+
+import pytest
+
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.node import Node
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicState,
+)
+from tests.handlers.asking import Client, broker, image, node_with
+
+VERSIONS = range(8)
+ID = b"\5" * 16
+EPOCH = 40
+
+
+@pytest.fixture(name="node")
+def node_fixture() -> Node:
+    """Node 1, which heard of the controller of epoch 5, and was registered with epoch 40."""
+    node = node_with(image([broker(1), broker(2)], controller_id=2, controller_epoch=5))
+    node.registered(EPOCH)
+    return node
+
+
+def telling(version: int, **how: Any) -> LeaderAndIsrRequest:
+    """Of partition 0 on nodes 1 and 2, and of partition 1 on node 2 alone."""
+    states = [LeaderAndIsrPartitionState(partition_index=i, replicas=on) for i, on in enumerate([[1, 2], [2]])]
+    if version < 2:
+        for state in states:
+            state.topic_name = "t"
+        return LeaderAndIsrRequest(ungrouped_partition_states=states, **how)
+    topic = LeaderAndIsrTopicState(topic_name="t", topic_id=ID if version >= 5 else bytes(16), partition_states=states)
+    return LeaderAndIsrRequest(topic_states=[topic], **how)
+
+
+async def ask(node: Node, version: int, *, peer: bool = True, **how: Any) -> LeaderAndIsrResponse:
+    client = Client(node, handlers=HANDLERS, peer=peer)
+    answer: LeaderAndIsrResponse = await client.ask(telling(version, **how), version)
+    return answer
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_it_agrees(node: Node, version: int) -> None:
+    """Each partition is answered, by name until v4, by id from v5 on; where it is no replica it knows of no such partition."""
+    answer = await ask(node, version, controller_epoch=5)
+    assert answer.error_code == 0
+    expected = [(0, 0), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    if version >= 5:
+        (topic,) = answer.topics
+        assert topic.topic_id == ID
+        assert [(row.partition_index, row.error_code) for row in topic.partition_errors] == expected
+    else:
+        assert [(row.partition_index, row.error_code) for row in answer.partition_errors] == expected
+        assert {row.topic_name for row in answer.partition_errors} == {"t"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_controller_of_the_past(node: Node, version: int) -> None:
+    """K590-2: who was controller before the one that the node knows is told so, and nothing else."""
+    answer = await ask(node, version, controller_epoch=4)
+    assert (answer.error_code, answer.topics, answer.partition_errors) == (ErrorCode.STALE_CONTROLLER_EPOCH, [], [])
+    assert (await ask(node, version, controller_epoch=6)).error_code == 0
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+async def test_another_life_of_the_node(node: Node, version: int) -> None:
+    """What was meant for an earlier registration is refused; -1 is not checked, a larger one is of a registration just made."""
+    for epoch, code in [(EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH), (EPOCH, 0), (EPOCH + 1, 0), (-1, 0)]:
+        assert (await ask(node, version, controller_epoch=5, broker_epoch=epoch)).error_code == code
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_who_is_no_node(node: Node, version: int) -> None:
+    """Only nodes of the cluster may tell it anything."""
+    answer = await ask(node, version, peer=False, controller_epoch=5)
+    assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -1,0 +1,180 @@
+"""UpdateMetadata: how a node learns the cluster - brokers replaced, partitions merged - in every version."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from minicontroller.controller.cluster.image import LEADER_DURING_DELETE
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.node import Node
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from tests.handlers.asking import Client, broker, image, led, node_with, topic, topic_id
+
+VERSIONS = range(1, 9)
+"""From v1 on brokers have endpoints; v0 is asked by itself."""
+LAST = 8
+EPOCH = 40
+
+
+@pytest.fixture(name="node")
+def node_fixture() -> Node:
+    """Node 1, which heard of the controller of epoch 5, and was registered with epoch 40."""
+    seen = image([broker(1), broker(2)], [topic("old", led(1), led(2))], controller_id=2, controller_epoch=5)
+    node = node_with(seen)
+    node.registered(EPOCH)
+    return node
+
+
+def state(index: int, leader: int, **how: Any) -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
+        partition_index=index,
+        leader=leader,
+        leader_epoch=7,
+        isr=[1, 2],
+        replicas=[1, 2],
+        zk_version=9,
+        controller_epoch=4,
+        **how,
+    )
+
+
+def telling(
+    version: int,
+    topics: Sequence[tuple[str, Sequence[UpdateMetadataPartitionState]]] = (),
+    brokers: Sequence[int] = (1, 2),
+    **how: Any,
+) -> UpdateMetadataRequest:
+    request = UpdateMetadataRequest(**{"controller_id": 2, "controller_epoch": 5, **how})
+    for name, states in topics:
+        if version < 5:
+            for each in states:
+                each.topic_name = name
+            request.ungrouped_partition_states += states
+        else:
+            known = topic_id(name) if version >= 7 else bytes(16)
+            request.topic_states.append(
+                UpdateMetadataTopicState(topic_name=name, topic_id=known, partition_states=list(states))
+            )
+    for number in brokers:
+        if version == 0:
+            request.live_brokers.append(UpdateMetadataBroker(id=number, v0_host=f"host-{number}", v0_port=9092))
+            continue
+        endpoint = UpdateMetadataEndpoint(port=9090 + number, host=f"host-{number}", security_protocol=0)
+        if version >= 3:
+            endpoint.listener = "OUTSIDE"
+        rack = f"rack-{number}" if version >= 2 else None
+        request.live_brokers.append(UpdateMetadataBroker(id=number, endpoints=[endpoint], rack=rack))
+    return request
+
+
+async def code_of(node: Node, request: UpdateMetadataRequest, version: int, *, peer: bool = True) -> int:
+    code: int = (await Client(node, handlers=HANDLERS, peer=peer).ask(request, version)).error_code
+    return code
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_brokers_are_replaced(node: Node, version: int) -> None:
+    """The list is all there is: who is missing is gone, also where no topic is told of; v1 and v2 name listeners by their protocols."""
+    assert await code_of(node, telling(version, brokers=[2, 3], controller_id=3, controller_epoch=6), version) == 0
+    seen = node.cache.image
+    assert (seen.controller_id, seen.controller_epoch) == (3, 6)
+    assert set(seen.brokers) == {2, 3}
+    ((endpoint,), rack) = (seen.brokers[3].endpoints, seen.brokers[3].rack)
+    assert (endpoint.listener, endpoint.host, endpoint.port) == (
+        "OUTSIDE" if version >= 3 else "PLAINTEXT",
+        "host-3",
+        9093,
+    )
+    assert rack == ("rack-3" if version >= 2 else None)
+    assert set(seen.topics) == {"old"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_partitions_are_merged(node: Node, version: int) -> None:
+    """What is named is as it is told, what is not stays; the id is told from v7 on."""
+    offline = {"offline_replicas": [2]} if version >= 4 else {}
+    request = telling(version, [("old", [state(1, 1, **offline)]), ("new", [state(0, 2)])])
+    assert await code_of(node, request, version) == 0
+    old, new = (node.cache.image.topics[name] for name in ("old", "new"))
+    assert [(each.leader, each.leader_epoch, each.partition_epoch) for each in old.partitions] == [(1, 3, 0), (1, 7, 9)]
+    assert old.partitions[1].offline_replicas == ((2,) if version >= 4 else ())
+    assert (new.partitions[0].replicas, new.partitions[0].isr, new.partitions[0].leader) == ((1, 2), (1, 2), 2)
+    assert new.topic_id == (topic_id("new") if version >= 7 else bytes(16))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_deleted_topics(node: Node, version: int) -> None:
+    """A leader of -2 takes the topic away."""
+    gone = [state(index, LEADER_DURING_DELETE) for index in (0, 1)]
+    assert await code_of(node, telling(version, [("old", gone)]), version) == 0
+    assert set(node.cache.image.topics) == set()
+
+
+async def test_a_topic_made_anew(node: Node) -> None:
+    """Another id under a known name is another topic: nothing of the old one is left in it."""
+    request = telling(LAST, [("old", [state(0, 2)])])
+    request.topic_states[0].topic_id = b"\3" * 16
+    assert await code_of(node, request, LAST) == 0
+    made = node.cache.image.topics["old"]
+    assert (made.topic_id, len(made.partitions)) == (b"\3" * 16, 1)
+
+
+async def test_a_topic_without_an_id(node: Node) -> None:
+    """A topic that is told of without an id has none from then on, and is still the same."""
+    request = telling(LAST, [("old", [state(0, 2)])])
+    request.topic_states[0].topic_id = bytes(16)
+    assert await code_of(node, request, LAST) == 0
+    seen = node.cache.image.topics["old"]
+    assert (seen.topic_id, [each.leader for each in seen.partitions]) == (bytes(16), [2, 2])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_past(node: Node, version: int) -> None:
+    """K590-2: a controller of the past, or one who means an earlier life of the node (v5 on), changes nothing."""
+    before = node.cache.image
+    stale = telling(version, brokers=[9], controller_epoch=4)
+    assert await code_of(node, stale, version) == ErrorCode.STALE_CONTROLLER_EPOCH
+    if version >= 5:
+        earlier = telling(version, brokers=[9], broker_epoch=EPOCH - 1)
+        assert await code_of(node, earlier, version) == ErrorCode.STALE_BROKER_EPOCH
+        for epoch in (EPOCH, EPOCH + 1, -1):
+            assert await code_of(node, telling(version, broker_epoch=epoch), version) == 0
+    else:
+        assert node.cache.image is before
+    assert set(node.cache.image.brokers) == {1, 2}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_who_is_no_node(node: Node, version: int) -> None:
+    """Only nodes of the cluster may tell it anything."""
+    before = node.cache.image
+    assert (
+        await code_of(node, telling(version, brokers=[9]), version, peer=False)
+        == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    )
+    assert node.cache.image is before
+
+
+async def test_the_oldest_form(node: Node) -> None:
+    """v0 tells one address of a broker, which is its PLAINTEXT endpoint; a rack is told from v2 on only."""
+    assert await code_of(node, telling(0, [("new", [state(0, 2)])], brokers=[2]), 0) == 0
+    (endpoint,) = node.cache.image.brokers[2].endpoints
+    assert (endpoint.listener, endpoint.host, endpoint.port) == ("PLAINTEXT", "host-2", 9092)
+    assert node.cache.image.brokers[2].rack is None
+    assert node.cache.image.topics["new"].is_complete
+
+
+async def test_brokers_told_again(node: Node) -> None:
+    """Brokers that are told again as they were stay the same object: answers that were kept by it stay good."""
+    await code_of(node, telling(LAST), LAST)
+    brokers = node.cache.image.brokers
+    await code_of(node, telling(LAST), LAST)
+    assert node.cache.image.brokers is brokers
