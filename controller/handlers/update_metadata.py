@@ -40,7 +40,7 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     node.cache.apply(
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
-        brokers=_changed_brokers(node.cache.image, request.live_brokers, version),
+        brokers=_changed_brokers(node.cache.image, request.live_brokers, context.api_version),
         changed=changed.values(),
         removed=removed,
     )
