@@ -4,7 +4,7 @@ Nodes are told over a link that encodes each request, lets the loop turn, and de
 process are. What a network and a server do to nodes and sessions, the tests do.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -107,6 +107,7 @@ class SmallCluster:
         self._nursery = nursery
         self._neighbours: dict[int, Node] | None = {} if neighbours else None
         self._settings = settings or {}
+        self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
 
     # ------------------------------------------------------------------ who lives
 
@@ -139,6 +140,8 @@ class SmallCluster:
             tasks = await stack.enter_async_context(trio.open_nursery())
             member = Member(node, Candidacy(node, self._link, lambda: 1), tasks.cancel_scope)
             followers = Followers(node, self._asker(member))
+            for listener in self._listeners:
+                node.cache.on_change(listener)
             node.dynamic_configs.on_change(lambda kind, name: tell_the_controller(node, kind, name))
             self.members[broker_id] = member
             tasks.start_soon(node.dynamic_configs.run, store)
@@ -159,6 +162,12 @@ class SmallCluster:
         """The session of a node that lives is over; it opens another one."""
         await self.world.expire(self.members[broker_id].store)
 
+    def on_metadata(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
+        """Call it for every change of every node's metadata."""
+        self._listeners.append(listener)
+        for member in self.members.values():
+            member.node.cache.on_change(listener)
+
     def _link(self, broker: Broker) -> ControlLink:
         return WireLink(self, broker)
 
@@ -172,9 +181,13 @@ class SmallCluster:
 
     # ------------------------------------------------------------------ who rules
 
+    def rulers(self) -> list[ActiveController]:
+        """Those that take themselves for the controller and have loaded their state."""
+        return [member.node.controller for member in self.members.values() if member.node.controller is not None]
+
     @property
     def controller(self) -> ActiveController:
-        (controller,) = [member.node.controller for member in self.members.values() if member.node.controller]
+        (controller,) = self.rulers()
         return controller
 
     async def until(self, reached: Callable[[], bool]) -> None:
@@ -185,9 +198,7 @@ class SmallCluster:
 
     async def until_succeeded(self, epoch: int) -> None:
         """A controller of a later epoch rules, and all is quiet."""
-        await self.until(
-            lambda: any(m.node.controller and m.node.controller.epoch > epoch for m in self.members.values())
-        )
+        await self.until(lambda: any(controller.epoch > epoch for controller in self.rulers()))
         await self.until_quiet()
 
     async def until_quiet(self) -> None:
@@ -195,10 +206,10 @@ class SmallCluster:
         await self.until(self._agreed)
 
     def _agreed(self) -> bool:
-        ruling = [member.node.controller for member in self.members.values() if member.node.controller]
-        if len(ruling) != 1 or ruling[0] is None:
+        rulers = self.rulers()
+        if len(rulers) != 1:
             return False
-        controller = ruling[0]
+        (controller,) = rulers
         image = controller.image
         return set(image.brokers) == set(self.members) and all(
             image.brokers[broker_id].epoch == member.node.broker_epoch
@@ -219,7 +230,7 @@ class SmallCluster:
             ],
             timeout_ms=timeout_ms,
         )
-        node = self.controller.node
+        node = self.rulers()[-1].node
         try:
             answer = await create_topics.handle(node, context_for(node, ApiKey.CREATE_TOPICS, 7), request)
         except Refusal as refusal:
@@ -227,7 +238,7 @@ class SmallCluster:
         return [result.error_code for result in answer.topics]
 
     async def delete(self, *names: str, timeout_ms: int = TIMEOUT_MS) -> list[int]:
-        node = self.controller.node
+        node = self.rulers()[-1].node
         request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
         try:
             answer = await delete_topics.handle(node, context_for(node, ApiKey.DELETE_TOPICS, 5), request)
@@ -236,7 +247,7 @@ class SmallCluster:
         return [result.error_code for result in answer.responses]
 
     async def grow(self, name: str, count: int) -> int:
-        node = self.controller.node
+        node = self.rulers()[-1].node
         request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count)], timeout_ms=TIMEOUT_MS)
         try:
             answer = await create_partitions.handle(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)

@@ -1,0 +1,37 @@
+"""The whole core under a storm of events: everything that was acknowledged holds, and in the end all agree."""
+
+import pytest
+import trio
+
+from tests.cluster import storm
+from tests.cluster.small_cluster import SmallCluster
+from tests.store.worlds import MemoryWorld, World, zookeeper_world
+from tests.support.zookeeper import ZooKeeperServer
+
+SEEDS = range(12)
+
+
+async def weather(cluster: SmallCluster, world: World, seed: int, *, clients: int, turns: int) -> None:
+    await cluster.start(*storm.NODES)
+    await cluster.until_quiet()
+    clients_after = await storm.rage(cluster, seed, clients=clients, turns=turns)
+    await storm.settle(cluster, await world.open())
+    storm.check_promises(clients_after, cluster.controller.image)
+
+
+@pytest.mark.parametrize("neighbours", [False, True], ids=["wire", "neighbours"])
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_cluster_agrees_after_a_storm(
+    seed: int, neighbours: bool, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K590-2: acknowledged changes hold, epochs only grow, leaders are in sync, and store, controller and nodes say the same."""
+    world = MemoryWorld()
+    cluster = SmallCluster(nursery, world, neighbours=neighbours)
+    await weather(cluster, world, seed, clients=4, turns=40)
+
+
+async def test_a_cluster_on_zookeeper_agrees_after_a_storm(zookeeper: ZooKeeperServer) -> None:
+    """The same on a real server, whose answers take their time and get lost."""
+    async with zookeeper_world(zookeeper, "/storm") as world, trio.open_nursery() as nursery:
+        await weather(SmallCluster(nursery, world), world, 1, clients=3, turns=12)
+        nursery.cancel_scope.cancel()
