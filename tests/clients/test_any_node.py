@@ -60,14 +60,14 @@ def test_the_nodes_agree_on_the_controller(cluster: Cluster, wire: Wire) -> None
 
 @pytest.mark.parametrize("version", range(8))
 def test_creates(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of CreateTopics makes the topic, through every node (K590-3)."""
+    """Every version of CreateTopics makes the topic, through every node, over the wire alone (K590-3, K4-1, K4-4)."""
     assert create(wire, new(topic), version=version) == {topic: 0}
     everywhere(topic, partitions=2)
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_deletes(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of DeleteTopics deletes it."""
+    """Every version of DeleteTopics deletes it (K590-1, K4-4)."""
     create(wire, new(topic))
     wish: dict[str, Any] = {"topics": [{"name": topic}]} if version == 6 else {"topic_names": [topic]}
     answer = wire.ask("DeleteTopics", version, {**wish, "timeout_ms": WAIT_MS})
@@ -77,7 +77,7 @@ def test_deletes(wire: Wire, topic: str, everywhere: Callable[..., None], versio
 
 @pytest.mark.parametrize("version", range(4))
 def test_grows(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of CreatePartitions grows it."""
+    """Every version of CreatePartitions grows it (K590-1, K4-4)."""
     create(wire, new(topic))
     everywhere(topic)
     wish = {"topics": [{"name": topic, "count": 5, "assignments": None}], "timeout_ms": WAIT_MS}
@@ -116,7 +116,7 @@ def test_refuses_with_the_controllers_words(wire: Wire, topic: str) -> None:
 
 
 def test_a_topic_once_made_is_refused_through_every_node(cluster: Cluster, topic: str) -> None:
-    """Nodes do not differ in what exists: the controller judges."""
+    """Nodes do not differ in what exists: the controller judges (K4-4)."""
     for number, address in cluster.addresses.items():
         with Wire(address) as wire:
             assert create(wire, new(topic)) == {topic: 0 if number == min(cluster.addresses) else 36}

@@ -97,14 +97,14 @@ async def test_the_inner_request_runs_as_its_sender(
 
 
 async def test_an_envelope_where_nodes_do_not_meet_ends_the_connection() -> None:
-    """Not the inter-broker listener: closed without an answer."""
+    """K590-9: not the inter-broker listener: closed without an answer."""
     async with serving(listeners=[CLIENTS, NODES]) as served, await served.connect() as client:
         await client.send(client.encode(0, GOOD))
         assert await client.ended()
 
 
 async def test_an_envelope_of_a_client_is_refused() -> None:
-    """At the inter-broker listener, but no node: error 31, before anything of it is looked at."""
+    """K590-9, K590-6: at the inter-broker listener, but no node: error 31, before anything of it is looked at."""
     async with peer(username="alice") as (served, client):
         answer = await client.ask(0, EnvelopeRequest(), EnvelopeResponse)
         assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -112,7 +112,7 @@ async def test_an_envelope_of_a_client_is_refused() -> None:
 
 
 async def test_a_node_that_is_not_the_controller_says_so() -> None:
-    """Error 41, before anything inside is looked at."""
+    """K590-9, K590-4: error 41, before anything inside is looked at."""
     async with peer(node=TinyNode()) as (_, client):
         answer = await client.ask(0, EnvelopeRequest(), EnvelopeResponse)
         assert (answer.error_code, answer.response_data) == (ErrorCode.NOT_CONTROLLER, None)
