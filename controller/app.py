@@ -3,7 +3,7 @@
 Rule: everything that runs is a child of `run_node`, and the order of starting and of stopping stands here and nowhere else.
 
 Starting: bind, learn the cluster, register, stand for controller. A node registers when its sockets are bound, so whoever reads its
-registration can connect. Stopping: hand leaderships over, make room for another controller, answer what runs, leave.
+registration can connect. Stopping: make room for another controller, hand leaderships over to it, answer what runs, leave.
 """
 
 import logging
@@ -17,8 +17,9 @@ import trio
 
 from ..policies.loading import build_policy
 from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
-from ..protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from ..protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from .answer import AnswerLine
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
@@ -34,7 +35,6 @@ from .control_links import ControlLinks
 from .forwarding import Forwarder
 from .handlers import HANDLERS
 from .handlers.alter_partition import alter
-from .handlers.controlled_shutdown import shut_down
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
@@ -49,6 +49,11 @@ GRACE_SECONDS = 5.0
 """For requests that run when the node is told to stop."""
 HANDOVER_SECONDS = 3.0
 """For the controller to move the leaderships of a node that stops; it stops all the same."""
+RETRY_SECONDS = 0.05
+"""Before a controller is asked again that was not reached, or did not rule yet."""
+NO_CONTROLLER = -1
+TAKEOVER_MARGIN_SECONDS = 2.0
+"""ZooKeeper ends sessions at its own ticks, and a little later while it elects a leader."""
 
 
 @dataclass
@@ -124,16 +129,16 @@ async def run_node(
         node.dynamic_configs.on_change(partial(tell_the_controller, node))
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
         await tasks.start(server.run)
-        await tasks.start(Registration(store, broker, clock_ms, node.registered).run)
+        await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
         tasks.start_soon(followers.run)
         tasks.start_soon(candidacy.run)
         running = RunningNode(node, bootstrap_of(config, broker))
         task_status.started(running)
         await running.stopping.wait()
 
+        await candidacy.withdraw()
         if running.hands_over:
             await hand_over(node, links)
-        await candidacy.withdraw()
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:
             await policy.close()
@@ -175,6 +180,11 @@ def warn_of_strangers(config: NodeConfig) -> None:
             "controller answers NOT_CONTROLLER. A SASL_PLAINTEXT listener as inter.broker.listener.name changes that.",
             listener.name,
         )
+
+
+def takeover_seconds(config: NodeConfig) -> float:
+    """How long the session of a process that died with this node's id may live on."""
+    return config.integer("zookeeper.session.timeout.ms") / 1000 + TAKEOVER_MARGIN_SECONDS
 
 
 def connection_limits(config: NodeConfig) -> ConnectionLimits:
@@ -239,10 +249,15 @@ async def hand_over(node: Node, links: ControlLinks) -> None:
         return
     request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
     with trio.move_on_after(HANDOVER_SECONDS):
-        try:
-            if node.controller is not None:
-                await shut_down(node, request)
+        while True:
+            # Another node has to rule: what this one took note of while it ruled, its successor would not know.
+            await node.cache.wait_cluster(lambda image: image.controller_id not in (NO_CONTROLLER, node.broker_id))
+            try:
+                answer = await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)
+            except PeerUnavailable as error:
+                log.info("leaderships are not handed over yet: %s", error)
             else:
-                await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)
-        except PeerUnavailable as error:
-            log.info("leaderships could not be handed over: %s", error)
+                assert isinstance(answer, ControlledShutdownResponse)
+                if answer.error_code == ErrorCode.NONE:
+                    return
+            await trio.sleep(RETRY_SECONDS)

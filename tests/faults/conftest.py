@@ -33,8 +33,8 @@ def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnse
         yield ensemble
 
 
-@pytest.fixture(name="chroot")
-def chroot_fixture(request: pytest.FixtureRequest) -> str:
+@pytest.fixture
+def chroot(request: pytest.FixtureRequest) -> str:
     """A chroot for this test alone."""
     return "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
 

@@ -9,7 +9,8 @@ from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from kazoo.exceptions import NoNodeError  # type: ignore[import-untyped]
 from kazoo.protocol.states import ZnodeStat  # type: ignore[import-untyped]
 
-TOPICS, CONFIGS, CONTROLLER, CONTROLLER_EPOCH = (
+BROKERS, TOPICS, CONFIGS, CONTROLLER, CONTROLLER_EPOCH = (
+    "/brokers",
     "/brokers/topics",
     "/config/topics",
     "/controller",
@@ -61,6 +62,26 @@ class Tree:
     @property
     def controller_epoch(self) -> int:
         return int(self.client.get(CONTROLLER_EPOCH)[0])
+
+    @property
+    def topics(self) -> list[str]:
+        return self.children(TOPICS)
+
+    def partitions(self) -> dict[str, dict[int, tuple[int, list[int], list[int]]]]:
+        """Leader, ISR and replicas of every partition that has a state."""
+        found: dict[str, dict[int, tuple[int, list[int], list[int]]]] = {}
+        for topic in self.topics:
+            assignment = self.json(f"{TOPICS}/{topic}")
+            for number, replicas in {} if assignment is None else assignment["partitions"].items():
+                state = self.state(topic, int(number))
+                if state is not None:
+                    told = (state["leader"], sorted(state["isr"]), sorted(replicas))
+                    found.setdefault(topic, {})[int(number)] = told
+        return found
+
+    @property
+    def brokers(self) -> set[int]:
+        return {int(name) for name in self.children(f"{BROKERS}/ids")}
 
     def state(self, topic: str, partition: int = 0) -> Any:
         return self.json(f"{TOPICS}/{topic}/partitions/{partition}/state")

@@ -16,7 +16,7 @@ from tests.support.cluster import COMMAND, READY, READY_TIMEOUT_SECONDS, STOP_TI
 from tests.support.waiting import until
 from tests.support.wire import Body, Wire
 
-SESSION_TIMEOUT_MS = 4_000
+SESSION_TIMEOUT_MS = 3_000
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
@@ -58,6 +58,13 @@ class NodeProcess:
         """host:port for clients."""
         return self.output.partition(READY)[2].partition("\n")[0]
 
+    def wait_end(self) -> int:
+        """It ends by itself. Returns its exit code."""
+        assert self._process is not None
+        code = self._process.wait(STOP_TIMEOUT_SECONDS)
+        self._process = None
+        return code
+
     @property
     def is_running(self) -> bool:
         return self._process is not None
@@ -97,6 +104,10 @@ class NodeProcess:
     def thaw(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def wire(self) -> Wire:
         return Wire(self.address)

@@ -1,0 +1,63 @@
+"""What must be true once the dust has settled: in the tree, and on every node that runs."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from tests.faults.stream import Stream
+from tests.faults.tree import Tree
+from tests.support.nodes import NodeProcess, Nodes
+from tests.support.waiting import until
+
+
+def expect_nothing_lost(nodes: Nodes, tree: Tree, stream: Stream) -> None:
+    """K590-2: every acknowledged topic is there, whole and led, on every node; none is half there; all agree with the tree."""
+    nodes.wait_known()
+    assert tree.half_made() == []
+    topics = set(tree.topics)
+    assert set(stream.acknowledged) <= topics, set(stream.acknowledged) - topics
+    assert topics <= set(stream.answers), topics - set(stream.answers)
+    expect_agreement(nodes.running, tree)
+
+
+def expect_agreement(nodes: Collection[NodeProcess], tree: Tree) -> None:
+    """Every node tells of every topic what the tree says: leader, ISR and replicas of each partition; and each of them is led."""
+    ids = {node.broker_id for node in nodes}
+    told = {node.broker_id: partial(partitions_told, node) for node in nodes}
+    right = tree.partitions()
+    for name, partitions in right.items():
+        for number, (leader, isr, replicas) in partitions.items():
+            assert leader in ids and leader in isr and set(isr) <= set(replicas), (name, number, leader, isr, replicas)
+    for tell in told.values():
+        seen = until(tell, right=lambda seen: seen == right or tree.partitions() != right, within=5)
+        differences = {name for name in {*seen, *right} if seen.get(name) != right.get(name)}
+        assert not differences, [(name, seen.get(name), right.get(name)) for name in differences][:5]
+
+
+def partitions_told(node: NodeProcess) -> dict[str, dict[int, tuple[int, list[int], list[int]]]]:
+    """Leader, ISR and replicas of every partition."""
+    return {
+        topic["name"]: {
+            partition["partition_index"]: (
+                partition["leader_id"],
+                sorted(partition["isr_nodes"]),
+                sorted(partition["replica_nodes"]),
+            )
+            for partition in topic["partitions"]
+        }
+        for topic in node.metadata(None)["topics"]
+    }
+
+
+def partition_told(node: NodeProcess, topic: str) -> Any:
+    """(leader, ISR, offline replicas, error code) of the only partition of a topic; None where it is not known."""
+    (found,) = node.metadata([topic])["topics"]
+    if not found["partitions"]:
+        return None
+    (partition,) = found["partitions"]
+    return (
+        partition["leader_id"],
+        set(partition["isr_nodes"]),
+        set(partition["offline_replicas"]),
+        partition["error_code"],
+    )

@@ -1,0 +1,72 @@
+"""A controller whose process lives and whose event loop hangs."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.agreement import expect_nothing_lost
+from tests.faults.conftest import Record
+from tests.faults.stream import streaming
+from tests.faults.tree import Tree
+from tests.support.nodes import running_nodes
+from tests.support.waiting import until
+from tests.support.zookeeper import ZooKeeperEnsemble
+
+pytestmark = pytest.mark.slow
+
+HANG_SECONDS = 6
+WATCHDOG_MS = 1_000
+POLICY = f"""\
+\"\"\"A policy whose author has misunderstood event loops: SIGUSR1 makes the thread of the loop sleep.\"\"\"
+
+import signal
+import time
+
+from minicontroller.policies import TopicManagementPolicy
+
+signal.signal(signal.SIGUSR1, lambda *_: time.sleep({HANG_SECONDS}))
+
+
+class Sleepy(TopicManagementPolicy):
+    pass
+"""
+
+
+def test_a_controller_that_hangs_gives_its_session_up(
+    tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record
+) -> None:
+    """`controller.watchdog.timeout.ms`: its heartbeats would keep the session alive, so a thread ends it; another one rules long before
+    the loop turns again, and the one that hung follows.
+    """
+    policy = tmp_path / "sleepy.py"
+    policy.write_text(POLICY)
+    settings = {
+        "topic.management.policy.class.name": f"{policy}:Sleepy",
+        "controller.watchdog.timeout.ms": str(WATCHDOG_MS),
+    }
+    zookeepers = [ensemble.connect + chroot] * 3
+    with running_nodes(tmp_path, zookeepers, settings) as nodes, Tree(ensemble.connect, chroot) as tree:
+        controller = nodes.controller()
+        epoch = tree.controller_epoch
+        with streaming(nodes.others(controller)) as stream:
+            stream.wait_acknowledged(20)
+            vacancy = tree.vacancy()
+            hung_at = time.monotonic()
+            controller.signal(signal.SIGUSR1)
+            succeeded_at = until(lambda: vacancy.seen_at and stream.first_after(vacancy.seen_at))
+            assert vacancy.seen_at is not None and succeeded_at is not None
+            assert succeeded_at - hung_at < HANG_SECONDS - 1
+            until(
+                lambda: (
+                    controller.broker_id in tree.brokers
+                    and controller.metadata(version=1)["controller_id"] != controller.broker_id
+                )
+            )
+            stream.wait_acknowledged(20)
+        record("seconds_from_hang_to_vacancy", vacancy.seen_at - hung_at)
+        record("seconds_from_vacancy_to_next_create", succeeded_at - vacancy.seen_at)
+        assert "the session is given up" in controller.output
+        assert tree.controller_epoch == epoch + 1
+        expect_nothing_lost(nodes, tree, stream)
