@@ -13,16 +13,12 @@ from typing import NoReturn
 import click
 
 from .. import __version__
-from ..policies.faults import PolicyLoadError
-from ..protocol import describe
 from .cli import SIGNALS
-from .config.environment import PREFIX
+from .command_line.lazy import LazyGroup
 from .errors import ConfigurationError
 
 LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 MAX_PORT = 65535
-EXPECTED = (ConfigurationError, PolicyLoadError, OSError)
-"""What the user can mend; anything else is our bug and keeps its trace."""
 
 
 def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,10 +39,16 @@ settings_option = partial(click.option, "--set", "settings", multiple=True, meta
 verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Say more on stderr.")
 
 
-@click.group("minicontroller", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="minicontroller")
 def commands() -> None:
     """The admin half of a Kafka broker: sidecar controller, faithful fake cluster, policy gateway."""
+
+
+commands.add_later("cluster", ".command_line.cluster:cluster")
+commands.add_later("configs", ".command_line.configs:configs")
+commands.add_later("demo", ".command_line.demo:demo")
+commands.add_later("topics", ".command_line.topics:topics")
 
 
 @commands.command()
@@ -83,6 +85,7 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     Environment variables go before what the file says: KAFKA_BROKER_ID is broker.id. The file may be left out where they say it all.
     """
     from .cluster_of_nodes import run_one
+    from .config.environment import PREFIX
 
     if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
         raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
@@ -131,6 +134,8 @@ def apis() -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ..protocol import describe
+
     table = Table("key", "API", "versions", "flexible from")
     for row in describe.apis():
         flexible_from = "" if row.flexible_from is None else str(row.flexible_from)
@@ -143,6 +148,8 @@ def apis() -> None:
 @click.argument("version", type=int)
 def show(message: str, version: int) -> None:
     """The generated encoder and decoder of a MESSAGE, such as CreateTopicsRequest, in a VERSION."""
+    from ..protocol import describe
+
     try:
         click.echo(describe.show(message, version))
     except (LookupError, ValueError) as error:
@@ -153,16 +160,20 @@ def show(message: str, version: int) -> None:
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
     import trio
 
+    from ..policies.faults import PolicyLoadError
+
+    expected = (ConfigurationError, PolicyLoadError, OSError)
+    """What the user can mend; anything else is our bug and keeps its trace."""
     _tune_garbage_collection()
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
         trio.run(function, *arguments)
     except BaseExceptionGroup as group:
-        expected, rest = group.split(EXPECTED)
+        mendable, rest = group.split(expected)
         if rest is not None:
             raise rest from None
-        _explain(_first(expected))
-    except EXPECTED as error:
+        _explain(_first(mendable))
+    except expected as error:
         _explain(error)
 
 

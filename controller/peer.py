@@ -137,7 +137,7 @@ class PeerConnection:
         """What the log last said of this peer: not once more for every attempt."""
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     async def request(
         self,

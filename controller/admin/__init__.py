@@ -1,0 +1,1 @@
+"""The administrative client: what KIP-117 calls AdminClient."""

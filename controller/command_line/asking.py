@@ -1,0 +1,171 @@
+"""What the commands of the administrative client have in common: whom they ask, as whom, for how long, and how they end.
+
+Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (called wrongly) and 3 (no node was reached, or its answer
+did not come). Whatever goes wrong is one sentence on stderr, and with --json an object on stdout as well.
+"""
+
+import json
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeVar
+
+import click
+import msgspec
+
+from ..admin.client import AdminClient, connect
+from ..admin.client_config import ClientConfig, load
+from ..admin.errors import AdminError, Unreachable
+from ..cli import SIGNALS
+from ..errors import ConfigurationError
+from .escaping import escaped
+
+T = TypeVar("T")
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+REFUSED, NOT_REACHED = 1, 3
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """What the options of a command say."""
+
+    config: ClientConfig
+    as_json: bool
+
+
+class NotReached(click.ClickException):
+    exit_code = NOT_REACHED
+
+
+def admin_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of every administrative command, which gets what they say as `who`."""
+
+    @wraps(function)
+    def command(*, bootstrap: str | None, file: Path | None, timeout: float | None, as_json: bool, **rest: Any) -> None:
+        function(who=asking(bootstrap, file, timeout, as_json=as_json), **rest)
+
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for machines."),
+        click.option(
+            "--timeout", type=click.FloatRange(0, min_open=True), help="Seconds for all of it.  [default: 30]"
+        ),
+        click.option(
+            "--command-config",
+            "file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Properties of a client in Kafka's format: SASL, timeouts, bootstrap.servers.",
+        ),
+        click.option(
+            "--bootstrap-server",
+            "bootstrap",
+            metavar="HOST:PORT,...",
+            envvar="MINICONTROLLER_BOOTSTRAP",
+            show_envvar=True,
+            help=f"Nodes to begin with.  [default: {DEFAULT_BOOTSTRAP}]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> Asking:
+    """Raises click.UsageError."""
+    try:
+        text = "" if file is None else file.read_text(encoding="utf-8")
+        config = load(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
+    except ConfigurationError as error:
+        raise click.UsageError(escaped(str(error))) from None
+    except (OSError, UnicodeError) as error:
+        raise click.UsageError(f"Cannot read {file}: {error}.") from None
+    for warning in config.warnings:
+        click.echo(f"Warning: {escaped(warning)}", err=True)
+    if timeout is not None or file is None:
+        seconds = timeout or 30.0
+        config = msgspec.structs.replace(config, request_timeout_seconds=seconds, api_timeout_seconds=seconds)
+    return Asking(config, as_json)
+
+
+def ask(who: Asking, question: Callable[[AdminClient], Awaitable[T]], *, keep_signals: bool = False) -> T:
+    """Raises click.ClickException with the exit code that fits."""
+    import trio
+
+    for number in () if keep_signals else SIGNALS:
+        signal.signal(number, signal.SIG_DFL)  # one that was interrupted must not look like a yes
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
+
+    async def run() -> T:
+        async with connect(who.config) as admin:
+            return await question(admin)
+
+    try:
+        return trio.run(run)
+    except Unreachable as error:
+        _fail(who, "UNREACHABLE", str(error), NotReached)
+    except AdminError as error:
+        _fail(who, error.name, str(error), click.ClickException)
+
+
+def _fail(who: Asking, name: str, text: str, kind: type[click.ClickException]) -> NoReturn:
+    if who.as_json:
+        print_json({"error": {"code": None, "name": name, "message": text}})
+    raise kind(escaped(text[:1].upper() + text[1:]))
+
+
+def print_json(document: object) -> None:
+    click.echo(json.dumps(document, indent=2))
+
+
+def error_json(error: AdminError | None) -> dict[str, object] | None:
+    if error is None:
+        return None
+    code = None if error.in_doubt else int(error.code)
+    return {"code": code, "name": error.name, "message": error.message}
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What became of one element of a write, for both kinds of reader."""
+
+    element: str
+    """As people read it: `topic orders`."""
+    done: str
+    """As it is said if it was done: `created, 3 partitions`."""
+    facts: dict[str, object]
+    """As machines read it."""
+    error: AdminError | None = None
+
+
+def conclude(who: Asking, verdicts: Iterable[Verdict], *, dry_run: bool = False) -> NoReturn:
+    """Say what became of each element, and end with the code that fits."""
+    listed = list(verdicts)
+    if who.as_json:
+        results = [
+            {**verdict.facts, "ok": verdict.error is None, "error": error_json(verdict.error)} for verdict in listed
+        ]
+        print_json({"dry_run": dry_run, "results": results})
+    for verdict in listed:
+        if verdict.error is not None:
+            complain(verdict.element, verdict.error)
+        elif not who.as_json:
+            click.echo(f"{escaped(verdict.element)}: {'would be ' if dry_run else ''}{escaped(verdict.done)}")
+    raise SystemExit(exit_code(verdict.error for verdict in listed))
+
+
+def complain(element: str, error: AdminError, file: IO[str] | None = None) -> None:
+    """One sentence on stderr."""
+    click.echo(refusal(element, error), file=file, err=file is None)
+
+
+def refusal(element: str, error: AdminError) -> str:
+    """`orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
+    verb = "in doubt" if error.in_doubt else f"refused ({error.name})"
+    text = error.message.rstrip()
+    return escaped(f"{element}: {verb}: {text}{'' if text.endswith(('.', '!', '?')) else '.'}")
+
+
+def exit_code(errors: Iterable[AdminError | None]) -> int:
+    found = [error for error in errors if error is not None]
+    if any(error.in_doubt for error in found):
+        return NOT_REACHED
+    return REFUSED if found else 0

@@ -1,0 +1,52 @@
+"""Settings, changes and assignments as they are typed."""
+
+from collections.abc import Sequence
+
+import click
+
+from ..admin.model import ConfigChange, ConfigOperation
+
+OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
+
+
+def parse_settings(_context: click.Context, _parameter: click.Parameter, settings: Sequence[str]) -> dict[str, str]:
+    """KEY=VALUE, each key once."""
+    values: dict[str, str] = {}
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        if not (key and sign):
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE.")
+        if key in values:
+            raise click.BadParameter(f"{key} is set twice.")
+        values[key] = value
+    return values
+
+
+def parse_changes(
+    _context: click.Context, _parameter: click.Parameter, changes: Sequence[str]
+) -> tuple[ConfigChange, ...]:
+    """KEY=VALUE, KEY+=VALUE, KEY-=VALUE."""
+    return tuple(_change(change) for change in changes)
+
+
+def _change(text: str) -> ConfigChange:
+    key, sign, value = text.partition("=")
+    operation = OPERATIONS.get(key[-1:], ConfigOperation.SET)
+    key = key[:-1] if operation is not ConfigOperation.SET else key
+    if not (key and sign):
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE (or KEY+=VALUE, KEY-=VALUE for lists).")
+    return ConfigChange(operation, key, value)
+
+
+def parse_assignment(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[tuple[int, ...], ...]:
+    """`1:2,2:3` is two partitions of two replicas, as Kafka's tools write it."""
+    if text is None:
+        return ()
+    try:
+        return tuple(tuple(int(broker) for broker in replicas.split(":")) for replicas in text.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is not of the form 1:2,2:3 (broker ids, a group for each partition)."
+        ) from None

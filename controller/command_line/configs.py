@@ -1,0 +1,162 @@
+"""`minicontroller configs`: what topics and brokers are configured with, where it comes from, and changing it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from ..admin.client import AdminClient
+from ..admin.errors import AdminError
+from ..admin.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
+from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
+from .changes import parse_changes
+from .escaping import escaped
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="The cluster checks it, policies included; nothing happens."
+)
+
+
+def target_options(function: F) -> F:
+    for option in (
+        click.option("--cluster", is_flag=True, help="What holds for all brokers."),
+        click.option("--broker", "brokers", metavar="ID", type=click.IntRange(0), multiple=True, help="Repeatable."),
+        click.option("--topic", "topics", metavar="NAME", multiple=True, help="Repeatable."),
+    ):
+        function = option(function)
+    return function
+
+
+def _resources(topics: Sequence[str], brokers: Sequence[int], *, cluster: bool) -> list[Resource]:
+    named = [*map(Resource.topic, topics), *map(Resource.broker, brokers)]
+    named += [Resource.all_brokers()] if cluster else []
+    if not named:
+        raise click.UsageError("Whose configs? Name --topic NAME, --broker ID or --cluster.")
+    return list(dict.fromkeys(named))
+
+
+@click.group()
+def configs() -> None:
+    """The configs of topics, brokers and the whole cluster: get, set, unset."""
+
+
+@configs.command()
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Defaults, too, and not only what was set.")
+@target_options
+@admin_options
+def get(
+    *,
+    keys: Sequence[str],
+    everything: bool,
+    topics: Sequence[str],
+    brokers: Sequence[int],
+    cluster: bool,
+    who: Asking,
+) -> None:
+    """What was set, or the KEYs that are named, with where each value comes from."""
+    resources = _resources(topics, brokers, cluster=cluster)
+
+    def question(admin: AdminClient) -> Any:
+        return admin.describe_configs(resources, list(keys) or None)
+
+    found: Results[Resource, tuple[ConfigEntry, ...]] = ask(who, question)
+    chosen = {
+        resource: entries if isinstance(entries, AdminError) else _chosen(resource, entries, everything or bool(keys))
+        for resource, entries in found.items()
+    }
+    if who.as_json:
+        print_json({"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]})
+    for resource, entries in chosen.items():
+        if isinstance(entries, AdminError):
+            complain(str(resource), entries)
+        elif not who.as_json:
+            _print(resource, entries)
+    raise SystemExit(exit_code(entries for entries in chosen.values() if isinstance(entries, AdminError)))
+
+
+def _chosen(resource: Resource, entries: Sequence[ConfigEntry], everything: bool) -> tuple[ConfigEntry, ...]:
+    return tuple(entry for entry in entries if everything or entry.source in SET_HERE[resource.type])
+
+
+def _print(resource: Resource, entries: Sequence[ConfigEntry]) -> None:
+    from .tables import print_table
+
+    click.echo(escaped(str(resource)) + ("" if entries else ": nothing is set"))
+    if entries:
+        rows = [(entry.name, "(secret)" if entry.is_sensitive else entry.value, entry.source) for entry in entries]
+        print_table(("config", "value", "from"), rows)
+        click.echo()
+
+
+def _facts(resource: Resource) -> dict[str, object]:
+    """A topic, a broker, or with name null what holds for all brokers."""
+    return {"type": resource.type.name.lower(), "name": resource.name or None}
+
+
+def _resource_json(resource: Resource, entries: Sequence[ConfigEntry] | AdminError) -> dict[str, object]:
+    if isinstance(entries, AdminError):
+        return {**_facts(resource), "configs": None, "error": error_json(entries)}
+    configs = [
+        {
+            "name": entry.name,
+            "value": entry.value,
+            "from": entry.source,
+            "read_only": entry.is_read_only,
+            "sensitive": entry.is_sensitive,
+        }
+        for entry in entries
+    ]
+    return {**_facts(resource), "configs": configs, "error": None}
+
+
+@configs.command("set")
+@click.argument("changes", metavar="KEY=VALUE...", nargs=-1, required=True, callback=parse_changes)
+@target_options
+@dry_run_option
+@admin_options
+def set_configs(
+    *,
+    changes: tuple[ConfigChange, ...],
+    topics: Sequence[str],
+    brokers: Sequence[int],
+    cluster: bool,
+    dry_run: bool,
+    who: Asking,
+) -> None:
+    """Set configs; KEY+=VALUE adds to a list, KEY-=VALUE takes away. What is not named stays."""
+    resources = _resources(topics, brokers, cluster=cluster)
+    _alter(who, dict.fromkeys(resources, changes), "set", dry_run=dry_run)
+
+
+@configs.command()
+@click.argument("keys", metavar="KEY...", nargs=-1, required=True)
+@target_options
+@dry_run_option
+@admin_options
+def unset(
+    *,
+    keys: Sequence[str],
+    topics: Sequence[str],
+    brokers: Sequence[int],
+    cluster: bool,
+    dry_run: bool,
+    who: Asking,
+) -> None:
+    """Take configs back, so that the default holds again."""
+    resources = _resources(topics, brokers, cluster=cluster)
+    changes = tuple(ConfigChange(ConfigOperation.DELETE, key) for key in dict.fromkeys(keys))
+    _alter(who, dict.fromkeys(resources, changes), "unset", dry_run=dry_run)
+
+
+def _alter(who: Asking, wanted: Mapping[Resource, Sequence[ConfigChange]], verb: str, *, dry_run: bool) -> None:
+    results = ask(who, lambda admin: admin.alter_configs(wanted, validate_only=dry_run))
+    verdicts = [
+        Verdict(
+            str(resource), f"{verb} {', '.join(change.name for change in wanted[resource])}", _facts(resource), result
+        )
+        for resource, result in results.items()
+    ]
+    conclude(who, verdicts, dry_run=dry_run)

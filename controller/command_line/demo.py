@@ -1,0 +1,142 @@
+"""`minicontroller demo`: a cluster, a policy, and what comes of requests, in one terminal.
+
+Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own, and what is shown are its answers.
+It ends with the demo, whichever way that ends.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from ..admin.client import AdminClient
+from ..admin.client_config import load
+from ..admin.errors import AdminError
+from ..cli import SIGNALS
+from .asking import DEFAULT_BOOTSTRAP, Asking, ask
+from .escaping import escaped
+
+BROKERS, PORT, WIDTH = 3, 9092, 100
+POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
+READY = "ready: "
+STOP_SECONDS = 15.0
+BEAT_SECONDS = 0.35
+"""Between two steps on a terminal, so that one can read along."""
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="End after the script, instead of staying up for you to play on.")
+def demo(once: bool) -> None:
+    """A cluster with a policy, and what comes of requests. Ctrl-C ends it."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    console = Console(highlight=False, markup=False, emoji=False, width=min(console.width, WIDTH))
+    console.print(Text("minicontroller demo", style="bold"), Text("three nodes in memory, and a policy", style="dim"))
+    with _cluster() as process:
+        facts = _ready(process)
+        console.print(Text(f"bootstrap.servers={facts['bootstrap.servers']}", style="dim"))
+        _play(console, facts["bootstrap.servers"])
+        if not once:
+            _invite(console, facts)
+            process.wait()
+
+
+# ------------------------------------------------------------------ the cluster
+
+
+@contextmanager
+def _cluster() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(_port())]
+    command += ["--set", f"topic.management.policy.class.name={POLICY}"]
+    # In a session of its own: Ctrl-C reaches this process, which then stops the cluster, once.
+    process = subprocess.Popen(  # noqa: S603 - this very program
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: sys.exit(0))
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _port() -> int:
+    """Kafka's own, so that what one types next needs no address; any other if somebody has it."""
+    for port in range(PORT, PORT + BROKERS):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return 0
+    return PORT
+
+
+def _ready(process: subprocess.Popen[str]) -> dict[str, str]:
+    """What the ready line says: `bootstrap.servers`, and `http` where there is a page."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(READY):
+            return dict(fact.split("=", 1) for fact in line.removeprefix(READY).split())
+    raise click.ClickException("The cluster did not start; `minicontroller up` says why.")
+
+
+# ------------------------------------------------------------------ the script
+
+
+def _play(console: Console, bootstrap: str) -> None:
+    import trio
+
+    from .demo_script import Step, script
+
+    async def play(admin: AdminClient) -> None:
+        for step in script():
+            await _step(admin, step)
+
+    async def _step(admin: AdminClient, step: Step) -> None:
+        if console.is_terminal:
+            await trio.sleep(BEAT_SECONDS)
+        console.print()
+        console.print(Text(step.why))
+        console.print(Text(f"$ minicontroller {step.command}", style="cyan"), soft_wrap=True)
+        for outcome in await step.play(admin):
+            console.print(_outcome(outcome.element, outcome.done, outcome.error))
+
+    config = load("", "", bootstrap=bootstrap, default_bootstrap=bootstrap)
+    ask(Asking(config, as_json=False), play, keep_signals=True)
+
+
+def _outcome(element: str, done: str, error: AdminError | None) -> Text:
+    if error is None:
+        return Text.assemble(("  yes  ", "bold green"), f"{escaped(element)} {done}")
+    return Text.assemble(
+        ("  no   ", "bold red"), f"{escaped(element)}: {escaped(error.message)} ", (f"({error.name})", "dim")
+    )
+
+
+def _invite(console: Console, facts: dict[str, str]) -> None:
+    bootstrap = facts["bootstrap.servers"]
+    first = bootstrap.split(",")[0]
+    lines = ["The cluster stays up. Any Kafka client may play on:", f"  bootstrap.servers={bootstrap}", ""]
+    if first != DEFAULT_BOOTSTRAP:
+        lines += [f"  export MINICONTROLLER_BOOTSTRAP={first}"]
+    lines += [
+        "  minicontroller topics describe",
+        "  minicontroller topics create your.first.topic",
+        "  minicontroller cluster",
+    ]
+    if "http" in facts:
+        lines += ["", f"The page, live: http://{facts['http']}/"]
+    console.print()
+    console.print(Panel(Text("\n".join(lines)), title="Your turn", title_align="left", border_style="green"))
+    console.print(Text("Ctrl-C ends it.", style="dim"))

@@ -1,0 +1,48 @@
+"""The policy of `minicontroller demo`: a dozen lines that a platform team could have written. docs/policies.md tells more."""
+
+import re
+
+from ...policies import (
+    AlterTopicRequest,
+    ClusterState,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyViolation,
+    TopicManagementPolicy,
+    TopicState,
+)
+
+NAME = re.compile(r"[a-z]+\.[a-z]+\.[a-z-]+")
+MOST_PARTITIONS = 12
+DAY_MS = 24 * 60 * 60 * 1000
+LONGEST_RETENTION_DAYS = 30
+PROTECTED = "audit."
+
+
+class DemoPolicy(TopicManagementPolicy):
+    """Names have a form, partitions and retention have bounds, and the audit topics stay."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if not NAME.fullmatch(request.topic) and not request.requested_state.internal:
+            raise PolicyViolation(f"the name {request.topic} is not team.domain.name, such as sales.orders.placed")
+        _within_bounds(request.requested_state)
+
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        _within_bounds(request.requested_state)
+
+    def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.topic.startswith(PROTECTED):
+            raise PolicyViolation(f"{request.topic} is kept for the auditors: nobody deletes it")
+
+    def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.topic.startswith(PROTECTED):
+            raise PolicyViolation(f"{request.topic} is kept for the auditors: nobody empties it")
+
+
+def _within_bounds(state: TopicState) -> None:
+    if state.num_partitions > MOST_PARTITIONS and not state.internal:
+        raise PolicyViolation(f"{state.num_partitions} partitions are more than {MOST_PARTITIONS}")
+    days = int(state.configs.get("retention.ms", 0)) / DAY_MS
+    if days > LONGEST_RETENTION_DAYS:
+        raise PolicyViolation(f"retention.ms keeps records for {days:g} days: at most {LONGEST_RETENTION_DAYS} here")

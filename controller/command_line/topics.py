@@ -1,0 +1,264 @@
+"""`minicontroller topics`: what there is, made, altered, deleted, at any Kafka."""
+
+import base64
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import click
+
+from ..admin.client import AdminClient
+from ..admin.errors import AdminError
+from ..admin.model import (
+    BROKER_DEFAULT,
+    ConfigChange,
+    ConfigEntry,
+    ConfigOperation,
+    CreatedTopic,
+    NewTopic,
+    PartitionDescription,
+    Resource,
+    Results,
+    TopicDescription,
+)
+from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
+from .changes import parse_assignment, parse_changes, parse_settings
+from .escaping import escaped
+
+NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
+NO_ID = bytes(16)
+
+names_argument = click.argument("names", metavar="NAME...", nargs=-1, required=True)
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="The cluster checks it, policies included; nothing happens."
+)
+
+
+@click.group()
+def topics() -> None:
+    """The topics of a cluster: list, describe, create, alter, delete."""
+
+
+# ------------------------------------------------------------------ reads
+
+
+@topics.command("list")
+@click.argument("pattern", required=False)
+@click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
+@admin_options
+def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
+    """The topics, or those that match PATTERN ('sales.*')."""
+
+    async def question(admin: AdminClient) -> list[tuple[str, int, int, bool]]:
+        found = (await admin.list_topics(include_internal=internal)).values()
+        return [
+            (topic.name, topic.num_partitions, topic.replication_factor, topic.is_internal)
+            for topic in found
+            if pattern is None or fnmatchcase(topic.name, pattern)
+        ]
+
+    rows = ask(who, question)
+    if who.as_json:
+        keys = ("name", "partitions", "replication_factor", "internal")
+        print_json({"topics": [dict(zip(keys, row, strict=True)) for row in rows]})
+    elif rows:
+        from .tables import print_table
+
+        print_table(("topic", "partitions", "replication"), [row[:3] for row in rows])
+    else:
+        click.echo("No topics.", err=True)
+
+
+@topics.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@admin_options
+def describe(*, names: Sequence[str], who: Asking) -> None:
+    """The partitions of topics, their leaders and replicas, and what is configured. All topics if none is named."""
+
+    async def question(admin: AdminClient) -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
+        found = await admin.describe_topics(names or tuple(await admin.list_topics()))
+        there = [Resource.topic(name) for name, topic in found.items() if isinstance(topic, TopicDescription)]
+        configs = await admin.describe_configs(there) if there else {}
+        return found, {resource.name: _set_here(entries) for resource, entries in configs.items()}
+
+    found, configs = ask(who, question)
+    if who.as_json:
+        print_json({"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]})
+    for name, topic in found.items():
+        if isinstance(topic, AdminError):
+            complain(name, topic)
+        elif not who.as_json:
+            _print_topic(topic, configs.get(name, {}))
+    raise SystemExit(exit_code(topic for topic in found.values() if isinstance(topic, AdminError)))
+
+
+def _set_here(entries: Sequence[ConfigEntry] | AdminError) -> dict[str, str | None]:
+    return (
+        {}
+        if isinstance(entries, AdminError)
+        else {entry.name: entry.value for entry in entries if entry.source == "topic"}
+    )
+
+
+def _print_topic(topic: TopicDescription, configs: dict[str, str | None]) -> None:
+    from .tables import print_table
+
+    facts = [f"{len(topic.partitions)} partitions", f"replication factor {topic.replication_factor}"]
+    facts += [f"id {_id(topic.topic_id)}"] if topic.topic_id != NO_ID else []
+    facts += ["internal"] if topic.is_internal else []
+    click.echo(f"{escaped(topic.name)}: {', '.join(facts)}")
+    for name, value in configs.items():
+        click.echo(escaped(f"  {name}={'(secret)' if value is None else value}"))
+    rows = [(p.index, p.leader, _ids(p.replicas), _ids(p.isr), _trouble(p)) for p in topic.partitions]
+    print_table(("partition", "leader", "replicas", "in sync", ""), rows)
+    click.echo()
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+def _trouble(partition: PartitionDescription) -> str:
+    if partition.leader is None:
+        return "no leader"
+    return "under-replicated" if partition.is_under_replicated else ""
+
+
+def _id(topic_id: bytes) -> str:
+    """As Kafka writes it."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _topic_json(name: str, topic: TopicDescription | AdminError, configs: dict[str, str | None]) -> dict[str, object]:
+    if isinstance(topic, AdminError):
+        return {"name": name, "error": error_json(topic)}
+    return {
+        "name": name,
+        "id": _id(topic.topic_id) if topic.topic_id != NO_ID else None,
+        "internal": topic.is_internal,
+        "partitions": [
+            {
+                "partition": partition.index,
+                "leader": partition.leader,
+                "replicas": partition.replicas,
+                "isr": partition.isr,
+                "offline": partition.offline,
+            }
+            for partition in topic.partitions
+        ],
+        "configs": configs,
+        "error": None,
+    }
+
+
+# ------------------------------------------------------------------ writes
+
+
+@topics.command()
+@names_argument
+@click.option("--partitions", type=click.IntRange(1), help="How many.  [default: the cluster's]")
+@click.option("--replication-factor", type=click.IntRange(1), help="How many replicas.  [default: the cluster's]")
+@click.option(
+    "--assignment",
+    metavar="1:2,2:3,...",
+    callback=parse_assignment,
+    help="The broker ids of each partition, its preferred leader first, instead of the counts.",
+)
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, callback=parse_settings, help="Repeatable.")
+@dry_run_option
+@admin_options
+def create(
+    *,
+    names: Sequence[str],
+    partitions: int | None,
+    replication_factor: int | None,
+    assignment: tuple[tuple[int, ...], ...],
+    settings: dict[str, str],
+    dry_run: bool,
+    who: Asking,
+) -> None:
+    """Create topics, all alike."""
+    if assignment and (partitions or replication_factor):
+        raise click.UsageError(
+            "--assignment tells the counts by itself: leave out --partitions and --replication-factor."
+        )
+    wanted = [
+        NewTopic(name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, assignment, settings)
+        for name in dict.fromkeys(names)
+    ]
+    results = ask(who, lambda admin: admin.create_topics(wanted, validate_only=dry_run))
+    conclude(who, (_creation(name, result) for name, result in results.items()), dry_run=dry_run)
+
+
+def _creation(name: str, result: CreatedTopic | AdminError) -> Verdict:
+    if isinstance(result, AdminError):
+        return Verdict(name, "", {"topic": name}, result)
+    facts: dict[str, object] = {"topic": name, "partitions": None, "replication_factor": None}
+    if result.num_partitions < 0:
+        return Verdict(name, "created", facts)
+    facts |= {"partitions": result.num_partitions, "replication_factor": result.replication_factor}
+    counts = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
+    return Verdict(name, f"created, {counts}", facts)
+
+
+@topics.command()
+@names_argument
+@click.option("--partitions", type=click.IntRange(1), help="How many it shall have; they can only become more.")
+@click.option(
+    "--config", "changes", metavar="KEY=VALUE", multiple=True, callback=parse_changes, help="KEY+=VALUE adds to a list."
+)
+@click.option("--delete-config", "deleted", metavar="KEY", multiple=True, help="Back to the default.")
+@dry_run_option
+@admin_options
+def alter(
+    *,
+    names: Sequence[str],
+    partitions: int | None,
+    changes: tuple[ConfigChange, ...],
+    deleted: tuple[str, ...],
+    dry_run: bool,
+    who: Asking,
+) -> None:
+    """Give topics more partitions, or other configs."""
+    changes += tuple(ConfigChange(ConfigOperation.DELETE, key) for key in deleted)
+    if partitions is None and not changes:
+        raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
+    unique = list(dict.fromkeys(names))
+
+    async def question(admin: AdminClient) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        if changes:
+            wanted = {Resource.topic(name): changes for name in unique}
+            configs = await admin.alter_configs(wanted, validate_only=dry_run)
+            verdicts += [_alteration(resource.name, "configs", result) for resource, result in configs.items()]
+        if partitions is not None:
+            grown = await admin.create_partitions(dict.fromkeys(unique, partitions), validate_only=dry_run)
+            verdicts += [_alteration(name, "partitions", result) for name, result in grown.items()]
+        return verdicts
+
+    conclude(who, ask(who, question), dry_run=dry_run)
+
+
+def _alteration(name: str, change: str, result: AdminError | None) -> Verdict:
+    return Verdict(name, f"altered ({change})", {"topic": name, "change": change}, result)
+
+
+@topics.command()
+@names_argument
+@click.option("--yes", is_flag=True, help="Do not ask first; in a pipe nobody is asked.")
+@click.option("--dry-run", is_flag=True, help="Not possible: Kafka's request has no such thing.")
+@admin_options
+def delete(
+    *,
+    names: Sequence[str],
+    yes: bool,
+    dry_run: bool,
+    who: Asking,
+) -> None:
+    """Delete topics and what is in them."""
+    if dry_run:
+        raise click.UsageError(NO_DRY_RUN)
+    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+        click.confirm(f"Delete {escaped(', '.join(names))} and all that is in them?", abort=True)
+    results = ask(who, lambda admin: admin.delete_topics(names))
+    conclude(who, (Verdict(name, "deleted", {"topic": name}, result) for name, result in results.items()))

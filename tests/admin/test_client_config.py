@@ -1,0 +1,91 @@
+"""A client's properties file, and whom one becomes by it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.admin.client_config import Address, load, parse_addresses
+from minicontroller.controller.errors import ConfigurationError
+from tests.cli.command import call
+from tests.support.cluster import MiniCluster, running_cluster
+
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SASL = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+PASSWORD = "planted-secret"
+
+
+def read(text: str) -> object:
+    return load(text, "client.properties", bootstrap=None, default_bootstrap="127.0.0.1:9092")
+
+
+def test_addresses_of_every_kind() -> None:
+    """Several, by name, IPv4 and IPv6, with spaces between."""
+    assert parse_addresses("node:1, 127.0.0.1:2,[::1]:3,") == (
+        Address("node", 1),
+        Address("127.0.0.1", 2),
+        Address("::1", 3),
+    )
+    assert str(Address("::1", 3)) == "[::1]:3"
+
+
+def test_kafkas_own_keys_are_read() -> None:
+    """K117-3: the addresses, the client's name and its times; what changes nothing here is taken in silence."""
+    text = "bootstrap.servers=a:1\nclient.id=me\nrequest.timeout.ms=1500\nretry.backoff.ms=10\nmetadata.max.age.ms=5\n"
+    config = load(text, "client.properties", bootstrap=None, default_bootstrap="b:2")
+    assert (config.bootstrap_servers, config.client_id) == ((Address("a", 1),), "me")
+    assert (config.request_timeout_seconds, config.retry_backoff_seconds, config.warnings) == (1.5, 0.01, ())
+
+
+def test_an_unknown_key_is_a_warning_with_its_line() -> None:
+    """Kafka warns, too: a file may have been written for a newer client."""
+    config = load("\nclient.di=me\n", "client.properties", bootstrap="a:1", default_bootstrap="b:2")
+    assert config.warnings == ("client.properties, line 2: no client knows the key client.di.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("request.timeout.ms=soon", "line 1: request.timeout.ms is a number of milliseconds"),
+        ("security.protocol=SSL", "TLS is not spoken here yet"),
+        ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism must be PLAIN"),
+        (f"{SASL}sasl.jaas.config={LOGIN} password={PASSWORD}", "line 3: sasl.jaas.config cannot be read"),
+        (f"{SASL}sasl.jaas.config={LOGIN} password={PASSWORD};", "line 3: sasl.jaas.config lacks a username"),
+        ("bootstrap.servers=,", "bootstrap.servers is empty"),
+    ],
+)
+def test_a_mistake_is_a_sentence_without_secrets(text: str, said: str) -> None:
+    """File, line, key and what to do; never a value that may be a password."""
+    with pytest.raises(ConfigurationError) as raised:
+        read(text)
+    assert said in str(raised.value)
+    assert PASSWORD not in str(raised.value)
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[MiniCluster]:
+    """Its clients authenticate by PLAIN."""
+    settings = {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+        "listener.name.plaintext.plain.sasl.jaas.config": f'{LOGIN} user_alice="{PASSWORD}";',
+    }
+    with running_cluster(brokers=1, settings=settings) as cluster:
+        yield cluster
+
+
+def test_whoever_is_known_is_let_in(secured: MiniCluster, tmp_path: Path) -> None:
+    """SASL/PLAIN by the keys that Kafka's own tools take."""
+    login = f'sasl.jaas.config={LOGIN} username="alice" password="{PASSWORD}";\n'
+    (tmp_path / "client.properties").write_text(f"bootstrap.servers={secured.bootstrap}\n{SASL}{login}")
+    outcome = call("topics", "create", "a", "--command-config", "client.properties", folder=tmp_path)
+    assert (outcome.code, outcome.stderr) == (0, "")
+
+
+def test_whoever_is_not_known_is_told_so(secured: MiniCluster, tmp_path: Path) -> None:
+    """A wrong password is a sentence and code 3, and stands in no output."""
+    login = f'sasl.jaas.config={LOGIN} username="alice" password="{PASSWORD}-not";\n'
+    (tmp_path / "client.properties").write_text(f"bootstrap.servers={secured.bootstrap}\n{SASL}{login}")
+    outcome = call("topics", "list", "--command-config", "client.properties", folder=tmp_path)
+    assert (outcome.code, outcome.stdout) == (3, "")
+    assert "does not accept us as 'alice'" in outcome.stderr
+    assert PASSWORD not in outcome.stderr

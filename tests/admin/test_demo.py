@@ -1,0 +1,43 @@
+"""`minicontroller demo`: what a newcomer runs first."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import call, end, running
+
+WIDTH = 100
+
+
+def test_the_demo_shows_both_answers_and_ends(tmp_path: Path) -> None:
+    """--once plays the script: requests that are accepted, and refusals with the policy's words, within 100 columns."""
+    outcome = call("demo", "--once", folder=tmp_path)
+    assert (outcome.code, outcome.stderr) == (0, "")
+    lines = outcome.stdout.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    said = " ".join(outcome.stdout.split())
+    assert "yes sales.orders.placed created" in said
+    assert "no Orders_v2: the name Orders_v2 is not team.domain.name" in said
+    assert said.count("(POLICY_VIOLATION)") == 6
+    assert "SERVER_ERROR" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_demo_stays_up_until_it_is_ended(tmp_path: Path, number: signal.Signals) -> None:
+    """After the script it says where the cluster is, which answers until the demo is ended, and not after."""
+    with running("demo", folder=tmp_path) as process:
+        assert process.stdout is not None
+        bootstrap, invited = "", False
+        for line in process.stdout:
+            bootstrap = bootstrap or line.partition("bootstrap.servers=")[2].strip()
+            if "Ctrl-C ends it" in line:
+                invited = True
+                break
+        assert invited
+        list_topics = ("topics", "list", "--bootstrap-server", bootstrap)
+        assert "sales.orders.placed" in call(*list_topics, folder=tmp_path).stdout
+        outcome = end(process, number)
+        assert (outcome.code, outcome.stderr) == (0, "")
+        assert call(*list_topics, folder=tmp_path).code == 3

@@ -1,0 +1,53 @@
+"""What docs/commands.md shows is what happens."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import call
+from tests.support.cluster import MiniCluster, running_cluster
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[MiniCluster]:
+    """As the document says: `minicontroller up` with the demo's policy."""
+    with running_cluster(settings={"topic.management.policy.class.name": POLICY}) as cluster:
+        yield cluster
+
+
+def told(text: str) -> Iterator[tuple[str, str]]:
+    """Each command of a block and what is shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def normal(text: str) -> list[str]:
+    """Without what is never the same twice, and without spaces at ends."""
+    text = re.sub(r"\b[A-Za-z0-9_-]{22}\b", "ID", text)
+    text = re.sub(r"127\.0\.0\.1:\d+|\b(?:9092|9093|9094|\d{5})\b", "PORT", text)
+    text = re.sub(r"(PORT +-) +controller", r"\1", text)  # whoever was first
+    return [" ".join(line.split()) for line in text.strip().splitlines()]
+
+
+def test_every_example_gives_what_is_shown(fresh: MiniCluster, tmp_path: Path) -> None:
+    """The commands of the document, one after the other, at a fresh cluster: the outputs and the codes are those shown."""
+    examples = [example for block in BLOCK.findall(DOCUMENT.read_text()) for example in told(block)]
+    assert len(examples) > 10
+    code = 0
+    for command, shown in examples:
+        if command == "echo $?":
+            assert shown.strip() == str(code), command
+            continue
+        program, *arguments = shlex.split(command)
+        assert program == "minicontroller"
+        outcome = call(*arguments, folder=tmp_path, variables={"MINICONTROLLER_BOOTSTRAP": fresh.bootstrap})
+        assert normal(outcome.stdout + outcome.stderr) == normal(shown), command
+        code = outcome.code
