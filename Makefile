@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
 
-test: $(VENV)/.dev java lint unit
+test: $(VENV)/.dev java chromium lint unit
 
 lint: $(VENV)/.dev build/typing/minicontroller
 	$(BIN)/ruff check .
@@ -30,6 +30,14 @@ java:
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless; } \
 	  || { echo "The tests run a real ZooKeeper: please install a Java runtime, 17 or newer (Debian: apt install default-jre-headless)." >&2; exit 1; }
+
+# The page is tested in a real browser.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null 2>&1 \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+	  || { echo "The page is tested in Chromium: please install it (Debian: apt install chromium)." >&2; exit 1; }
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

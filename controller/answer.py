@@ -24,6 +24,8 @@ from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from .context import RequestContext
 from .error_answers import error_answer
 from .errors import Refusal
+from .logs import about
+from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
 from .route import Route, Routes
 from .security.authorize import authorize
@@ -52,6 +54,9 @@ class Counters(msgspec.Struct):
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
     """UNKNOWN_SERVER_ERROR."""
+    protocol_errors: int = 0
+    """Connections that ended because of what was sent on them."""
+    failed_authentications: int = 0
 
 
 class AnswerLine:
@@ -59,6 +64,7 @@ class AnswerLine:
 
     def __init__(self, node: object, handlers: Mapping[ApiKey, "Handler"]) -> None:
         self.counters = Counters()
+        self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
         self._node = node
         self._software_with_leftovers: set[str] = set()
@@ -71,6 +77,7 @@ class AnswerLine:
         route = self.routes.get(api_key)
         if route is None or not route.api.min_version <= version <= route.api.max_version:
             if route is not None and api_key == ApiKey.API_VERSIONS:
+                self.metrics.refused_version()
                 return _speak_older(route, correlation_id)
             raise _not_served(api_key, version, frame)
         now = trio.current_time()
@@ -116,10 +123,12 @@ class AnswerLine:
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
         try:
-            return registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
-            apology = self.error_response(ctx, request, error)
-            return registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, apology)
+            response = self.error_response(ctx, request, error)
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+        self.metrics.answered(ctx.api_key, ctx.api_version, response, trio.current_time() - ctx.arrived)
+        return answer
 
     def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
         """Whatever was raised while a request was answered, as the answer."""
@@ -128,7 +137,7 @@ class AnswerLine:
         if isinstance(error, Refusal):
             return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
         self.counters.accidents += 1
-        log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request))
+        log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request), extra=about(ctx))
         return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
@@ -145,6 +154,7 @@ class AnswerLine:
                 software,
                 leftover,
                 ctx.api_key,
+                extra=about(ctx),
             )
 
     def _refuse_forged(self, caller: Caller, header: RequestHeader) -> None:

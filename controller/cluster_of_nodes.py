@@ -17,6 +17,9 @@ import trio
 from .app import RunningNode, run_node
 from .config.node_config import NodeConfig
 from .errors import ConfigurationError
+from .http.listener import HttpListener
+from .http.process import Process
+from .logs import use_format
 from .node import Node
 from .store.base import Store
 from .store.memory import MemoryStore, MemoryTree
@@ -77,6 +80,7 @@ def node_settings(number: int, brokers: int, port: int, store: str, secret: str)
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": jaas,
+        "http.listen": "127.0.0.1:0",
         "metadata.completion": "cluster",  # a test may ask any node at once for what another one has just made
         "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
         "offsets.topic.replication.factor": replicas,
@@ -118,23 +122,38 @@ async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
 
 
 async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
+    """The nodes of one process, which share its log and its HTTP port: what the first of them says of these holds."""
+    use_format(configs[0].string("log.format"))
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            nodes: list[RunningNode] = []
+            process = Process(len(configs))
             neighbours: dict[int, Node] = {}
-            nursery.start_soon(_stop_on_signal, signals, nodes, len(configs), nursery)
+            http = await _open_http(process, configs[0], nursery)
+            nursery.start_soon(_stop_on_signal, signals, process, nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
-                    nodes.append(await running.start(partial(_run_node, config, open_store, neighbours)))  # noqa: PERF401 - the stopper sees them come
-                nursery.start_soon(_announce, nodes)
+                    process.add(await running.start(partial(_run_node, config, open_store, neighbours, process)))
+                nursery.start_soon(_announce, process.nodes, http)
             nursery.cancel_scope.cancel()
 
 
-async def _announce(nodes: Sequence[RunningNode]) -> None:
+async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
+    """Before the nodes: whoever waits for them asks there."""
+    address = config.optional_string("http.listen")
+    if not address:
+        return None
+    http = HttpListener(process)
+    await http.open(address)
+    nursery.start_soon(http.run)
+    return http
+
+
+async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> None:
     ids = frozenset(node.node.broker_id for node in nodes)
     for node in nodes:
         await node.wait_ready(ids)
-    say(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}")
+    page = "" if http is None else f" http={http.address}"
+    say(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}{page}")
 
 
 def say(line: str) -> None:
@@ -151,18 +170,17 @@ async def _run_node(
     config: NodeConfig,
     open_store: OpenStore,
     neighbours: dict[int, Node],
+    process: Process,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     async with open_store(config) as store:
-        await run_node(config, store, neighbours=neighbours, task_status=task_status)
+        await run_node(config, store, neighbours=neighbours, decisions=process.decisions, task_status=task_status)
 
 
-async def _stop_on_signal(
-    signals: AsyncIterator[int], nodes: Sequence[RunningNode], expected: int, nursery: trio.Nursery
-) -> None:
-    stopping = False
+async def _stop_on_signal(signals: AsyncIterator[int], process: Process, nursery: trio.Nursery) -> None:
+    stopping, nodes = False, process.nodes
     async for number in signals:
-        if stopping or len(nodes) < expected:
+        if stopping or len(nodes) < process.expected:
             nursery.cancel_scope.cancel()
             return
         stopping = True

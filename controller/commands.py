@@ -16,8 +16,8 @@ from .. import __version__
 from .cli import SIGNALS
 from .command_line.lazy import LazyGroup
 from .errors import ConfigurationError
+from .logs import HUMAN, use_format
 
-LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 MAX_PORT = 65535
 
 
@@ -165,7 +165,8 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     expected = (ConfigurationError, PolicyLoadError, OSError)
     """What the user can mend; anything else is our bug and keeps its trace."""
     _tune_garbage_collection()
-    logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
+    logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
+    use_format(HUMAN)
     try:
         trio.run(function, *arguments)
     except BaseExceptionGroup as group:

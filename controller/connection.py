@@ -124,6 +124,7 @@ class Connection:
         except Disconnected:
             pass
         except ProtocolError as error:
+            self.caller.line.counters.protocol_errors += 1
             log.warning("closing %s (%s): %s", self.caller, self.caller.software or "software unknown", error)
             await self._flush()
 
@@ -230,6 +231,7 @@ class Connection:
     async def _after_authentication(self) -> None:
         """One more request at a listener with SASL has been answered: let it change what the connection may do."""
         if self.caller.must_leave:
+            self.caller.line.counters.failed_authentications += 1
             log.warning("authentication of %s failed", self.caller)
             # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else does.
             await trio.sleep(self._failed_authentication_delay)

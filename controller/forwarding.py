@@ -8,6 +8,7 @@ cut off. Doubt is answered with REQUEST_TIMED_OUT, in Kafka's sense: it may have
 forwarded is never forwarded again, however unstable the election.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -93,6 +94,8 @@ class Forwarder:
         self._request_timeout_seconds = request_timeout_seconds
         self._peers: dict[tuple[str, int], PeerConnection] = {}
         cache.on_change(self._look)
+        self.outcomes: Counter[str] = Counter()
+        """What came of the requests that were sent on, by a word."""
 
     async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
         """The controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took the request in time, or in doubt."""
@@ -106,6 +109,7 @@ class Forwarder:
                     # The controller believes the tags of an authenticated node only (K590-6): the client has to go there himself.
                     raise Refusal(ErrorCode.NOT_CONTROLLER)
                 answer = await self._there(controller.endpoint, ctx, request, deadline)
+                self.outcomes["not_reached" if answer is None else "answered"] += 1
             else:
                 answer = None
             if answer is not None and not refuses_everything(ctx.api_key, answer, ErrorCode.NOT_CONTROLLER):
@@ -168,11 +172,13 @@ class Forwarder:
                 )
             except PeerUnavailable as error:
                 if error.in_doubt:
+                    self.outcomes["in_doubt"] += 1
                     raise Refusal(
                         ErrorCode.REQUEST_TIMED_OUT,
                         "The controller went away before it answered: the request may have been done.",
                     ) from error
         if scope.cancelled_caught:
+            self.outcomes["timed_out"] += 1
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
         return answer
 

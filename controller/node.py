@@ -13,6 +13,8 @@ from .cluster.metadata_cache import MetadataCache
 from .cluster.metadata_fragments import MetadataFragments
 from .cluster.policy_view import TopicStates
 from .config.node_config import NodeConfig
+from .decisions import Decisions
+from .metrics import NodeMetrics
 from .store.base import Store
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ class Node:
     policy: "PolicyRunner | None" = None
     neighbours: "dict[int, Node]" = field(default_factory=dict)
     """The nodes of this process by id, this one included, while they run."""
+    decisions: Decisions = field(default_factory=Decisions)
+    """The last ones of this process: its nodes share them."""
+    metrics: NodeMetrics = field(default_factory=NodeMetrics)
     broker_epoch: int = -1
     """The czxid of this node's registration; -1 while it has none."""
     topic_states: TopicStates = field(default_factory=TopicStates)

@@ -33,6 +33,7 @@ from ..policies.interface import (
 from ..policies.legacy import AlterBrokerConfigsRequest, LegacyPolicies
 from ..protocol.error_codes import ErrorCode
 from .errors import MAX_TEXT, Refusal
+from .metrics import VerdictMetrics
 from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
@@ -82,6 +83,7 @@ class PolicyRunner:
         self._thread = PolicyThread(timeout_ms / 1000)
         self._methods = _methods(policy)
         self._closed = False
+        self.metrics = VerdictMetrics()
 
     @property
     def abandoned(self) -> int:
@@ -96,6 +98,8 @@ class PolicyRunner:
         began = time.perf_counter()
         decision, message = await self._asked(request, cluster)
         verdict = Verdict(decision, self.name, message, time.perf_counter() - began)
+        self.metrics.verdicts[verdict.policy, rule_of(verdict), decision.value] += 1
+        self.metrics.latencies.observe(verdict.seconds)
         if decision is Decision.ALLOWED:
             return verdict
         _log(request, verdict)
@@ -171,6 +175,11 @@ def _answer(method: Callable[..., object], *arguments: object) -> tuple[Decision
 def _sendable(text: str) -> str:
     """What a string of the protocol can carry: valid UTF-8, and not too long."""
     return text.strip()[:MAX_TEXT].encode("utf-8", "replace").decode()
+
+
+def rule_of(verdict: Verdict) -> str:
+    """The rule behind a verdict, where the policy has rules."""
+    return getattr(verdict, "rule", None) or ""
 
 
 def _log(request: Judged, verdict: Verdict) -> None:

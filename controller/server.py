@@ -37,7 +37,7 @@ class Server:
         self.connections: set[Connection] = set()
         self.ports: dict[str, int] = {}
         """By listener: where it really listens, also when it was told port 0."""
-        self._line = line
+        self.line = line
         self._quotas = ConnectionQuotas(self.limits)
         self._sockets: list[tuple[Listener, trio.SocketListener]] = []
         self._accepting_clients = trio.CancelScope()
@@ -122,7 +122,7 @@ class Server:
             return
         connection = Connection(
             SocketTransport(stream),
-            Caller(listener, self._line, host, port),
+            Caller(listener, self.line, host, port),
             max_request_bytes=self.limits.max_request_bytes,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )

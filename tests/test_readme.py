@@ -58,7 +58,7 @@ def test_a_cluster_for_tests(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
         assert re.sub(r"\d+", "0", line) == re.sub(r"\d+", "0", shown)
-        exec(examples("python")[0], {"bootstrap_servers": line.removeprefix(READY)})
+        exec(examples("python")[0], {"bootstrap_servers": line.removeprefix(READY).split()[0]})
 
 
 def test_a_rule_for_topics(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_rule_for_topics(tmp_path: Path) -> None:
     (tmp_path / "rules.py").write_text(examples("python")[1])
     with running(*arguments(1), folder=tmp_path) as process:
         assert process.stdout is not None
-        admin = AdminClient({"bootstrap.servers": process.stdout.readline().strip().removeprefix(READY)})
+        admin = AdminClient({"bootstrap.servers": process.stdout.readline().removeprefix(READY).split()[0]})
         with pytest.raises(KafkaException) as refused:
             create(admin, "orders")
         create(admin, "team-orders")

@@ -148,8 +148,8 @@ def free_ports(count: int) -> list[int]:
 
 
 def parse_ready_line(line: str) -> list[Address]:
-    """`ready: bootstrap.servers=127.0.0.1:1,127.0.0.1:2` as addresses."""
-    servers = line.strip().removeprefix(READY_PREFIX).split(",")
+    """`ready: bootstrap.servers=127.0.0.1:1,127.0.0.1:2` as addresses, whatever follows behind a space."""
+    servers = line.removeprefix(READY_PREFIX).split()[0].split(",")
     return [(host, int(port)) for host, _, port in (server.rpartition(":") for server in servers)]
 
 

@@ -249,6 +249,8 @@ class ActiveController:
     # ------------------------------------------------------------------ telling
 
     def _committed(self, before: Image, _after: Image, elements: list[Element]) -> None:
+        self.node.metrics.commits += 1
+        self.node.metrics.committed_elements += len(elements)
         self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
 
     def _tell(self, before: Image, names: Iterable[str]) -> None:

@@ -128,6 +128,7 @@ class Candidacy:
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
 
     async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
+        self._node.metrics.elections_won += 1
         controller = self._reigning = ActiveController(self._node, epoch, fence, self._link)
         if self._withdrawn.is_set():
             controller.resign()

@@ -168,6 +168,11 @@ class Writer:
         """Jobs that wait to be planned."""
         return len(self._queue) + len(self._urgent)
 
+    @property
+    def in_flight(self) -> int:
+        """Commits that were sent and are not settled."""
+        return len(self._in_flight)
+
     async def write(self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False) -> T:
         """Plan, commit, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
 

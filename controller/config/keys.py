@@ -23,6 +23,8 @@ policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may think about on
 metadata.completion | string | local | local|cluster | - | When a change is complete: once this node knows it (local), or once every node does (cluster).
 controller.forwarding.enable | boolean | true | - | - | Whether a node sends requests that only the controller can serve on to it.
 controller.watchdog.timeout.ms | long | 10000 | >=0 | - | After how long without a turn of its event loop a controller gives its session up; 0 for never.
+http.listen | string | - | - | - | Where metrics, health and the page are served: host:port; without it, nowhere. Whoever reaches it may read.
+log.format | string | human | human|json | - | How the log looks: lines for people, or a JSON object a line.
 super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
 allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.
 """

@@ -33,6 +33,8 @@ class Change(msgspec.Struct):
     """What it writes; None if it was refused, or only validated."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
+    kind: str = "topic"
+    """Or `broker`: what `topic` names."""
 
     @property
     def code(self) -> ErrorCode:
@@ -99,6 +101,7 @@ async def carry_out(
             await _wait_until_complete(node, controller, changes, completed)
     if changes is None:
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    node.decisions.record(node, context, changes, validate_only=validate_only)
     for index, change in enumerate(changes):
         if change.element is not None and change.refusal is None and index not in completed:
             change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)

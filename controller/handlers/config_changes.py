@@ -129,7 +129,8 @@ class Planner:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
-            return Change(topic=alteration.resource_name, refusal=refusal)
+            kind = "topic" if alteration.resource_type == ResourceType.TOPIC else "broker"
+            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind)
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -175,11 +176,11 @@ class Planner:
             )
             await judge(self._node, question, draft.image)
         if self._validate_only:
-            return Change(topic=alteration.resource_name)
+            return Change(topic=alteration.resource_name, kind="broker")
         data = layout.encode_config(configs)
         write: Operation = Create(path, data) if entry is None else SetData(path, data)
         element = draft.stage(None, [write, notification(f"brokers/{entity}")], holds=lambda _image: False)
-        return Change(topic=alteration.resource_name, element=element)
+        return Change(topic=alteration.resource_name, element=element, kind="broker")
 
 
 def notification(entity_path: str) -> Create:

@@ -42,7 +42,7 @@ def wait_for(text: str, process: subprocess.Popen[str]) -> None:
 
 
 def bootstrap_of(process: subprocess.Popen[str]) -> list[str]:
-    return first_line(process).removeprefix(READY).strip().split(",")
+    return first_line(process).removeprefix(READY).split()[0].split(",")
 
 
 @SIGNALS

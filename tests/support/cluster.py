@@ -50,6 +50,8 @@ class MiniCluster:
         self._lines: list[str] = []
         self._ready = threading.Event()
         self.bootstrap = ""
+        self.http = ""
+        """Where the page is."""
 
     def start(self) -> None:
         self._process = subprocess.Popen(
@@ -99,7 +101,8 @@ class MiniCluster:
         for line in self._process.stdout:
             self._lines.append(line)
             if line.startswith(READY):
-                self.bootstrap = line.removeprefix(READY).strip()
+                self.bootstrap, _, http = line.removeprefix(READY).strip().partition(" http=")
+                self.http = f"http://{http}"
                 self._ready.set()
         self._ready.set()  # it ended: whoever waits for it learns so
 

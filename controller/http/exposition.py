@@ -1,0 +1,269 @@
+"""`/metrics`: what the nodes of this process count, in Prometheus' form, made when it is asked for.
+
+Rule: every family is declared once, in `FAMILIES`; what docs/operations.md lists is held against it. Label values come from our own
+tables (APIs, error codes, node ids, states) or from the operator (listeners, policies, rules), never from a stranger.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ... import __version__
+from ...protocol import registry
+from ...protocol.error_codes import ErrorCode
+from ..metrics import BOUNDS, NEWER_THAN_OURS, Latencies
+from ..store.base import Session
+from .census import Census, Figures
+from .process import Process
+
+if TYPE_CHECKING:
+    from ..app import RunningNode
+    from .listener import HttpListener
+
+PREFIX = "minicontroller_"
+
+FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
+    "info": (GaugeMetricFamily, "Always 1; the version is in the label.", ("version",)),
+    "ready": (GaugeMetricFamily, "1 if the node serves, is registered and knows the controller.", ("node",)),
+    "requests": (
+        CounterMetricFamily,
+        "Requests answered, by API, version and outcome: the first error code in the answer, or NONE.",
+        ("node", "api", "version", "outcome"),
+    ),
+    "request_seconds": (HistogramMetricFamily, "From a request's arrival to its answer.", ("node", "api")),
+    "decisions": (
+        CounterMetricFamily,
+        "Topics and resources that this node decided on as the controller, by API and outcome.",
+        ("node", "api", "outcome"),
+    ),
+    "forwarded_requests": (
+        CounterMetricFamily,
+        "Requests sent on to the controller: answered, not_reached, in_doubt or timed_out.",
+        ("node", "result"),
+    ),
+    "refused_forwardings": (
+        CounterMetricFamily,
+        "Requests that claimed to be forwarded and did not come from a node of the cluster.",
+        ("node",),
+    ),
+    "leftover_requests": (
+        CounterMetricFamily,
+        "Requests with bytes after their end, accepted all the same.",
+        ("node",),
+    ),
+    "accidents": (CounterMetricFamily, "Requests answered with UNKNOWN_SERVER_ERROR: see the log.", ("node",)),
+    "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
+    "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node",)),
+    "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
+    "requests_waiting": (GaugeMetricFamily, "Requests that wait for something, such as the controller.", ("node",)),
+    "is_controller": (GaugeMetricFamily, "1 if this node is the elected controller and serves.", ("node",)),
+    "controller_id": (GaugeMetricFamily, "Whom this node takes for the controller; -1 for nobody.", ("node",)),
+    "controller_epoch": (GaugeMetricFamily, "The epoch of that controller.", ("node",)),
+    "elections_won": (CounterMetricFamily, "Elections that this node won.", ("node",)),
+    "writer_waiting_requests": (GaugeMetricFamily, "Changes that wait to be planned.", ("node",)),
+    "writer_commits_in_flight": (GaugeMetricFamily, "Commits that were sent and are not settled.", ("node",)),
+    "commits": (CounterMetricFamily, "Commits that took effect.", ("node",)),
+    "committed_elements": (CounterMetricFamily, "Topics and resources changed by them.", ("node",)),
+    "nodes_behind": (
+        GaugeMetricFamily,
+        "Nodes elsewhere that have not acknowledged everything this controller told them.",
+        ("node",),
+    ),
+    "brokers": (GaugeMetricFamily, "Registered nodes in this node's image.", ("node",)),
+    "topics": (GaugeMetricFamily, "Topics in this node's image.", ("node",)),
+    "partitions": (GaugeMetricFamily, "Partitions in this node's image.", ("node",)),
+    "leaderless_partitions": (GaugeMetricFamily, "Partitions without a leader in this node's image.", ("node",)),
+    "store_session": (GaugeMetricFamily, "1 for the state of this node's session with the store.", ("node", "state")),
+    "store_session_changes": (CounterMetricFamily, "Changes to that state.", ("node", "state")),
+    "policy_verdicts": (
+        CounterMetricFamily,
+        "What the policy said: allowed, violated or broken; the rule where the policy has rules.",
+        ("node", "policy", "rule", "decision"),
+    ),
+    "policy_seconds": (HistogramMetricFamily, "How long the policy took for one element.", ("node",)),
+    "policy_hanging_calls": (GaugeMetricFamily, "Calls of the policy that were given up and still run.", ("node",)),
+    "audit_events": (CounterMetricFamily, "Events written to the audit log.", ("node",)),
+    "audit_dropped_events": (CounterMetricFamily, "Events that the audit log could not take.", ("node",)),
+    "audit_waiting_events": (GaugeMetricFamily, "Events decided and not yet in the audit log.", ("node",)),
+    "audit_lag_seconds": (GaugeMetricFamily, "The age of the oldest of them.", ("node",)),
+    "http_connections": (GaugeMetricFamily, "Open HTTP connections of this process.", ()),
+    "http_event_listeners": (GaugeMetricFamily, "Pages that are open and follow the news.", ()),
+    "http_evicted_connections": (CounterMetricFamily, "HTTP connections closed to make room for new ones.", ()),
+}
+"""Everything this process tells of itself beside Python's process_ figures; counters get `_total` behind their name."""
+
+
+class Exposition:
+    """A registry of its own for one process."""
+
+    def __init__(self, process: Process, listener: "HttpListener", census: Census) -> None:
+        self._process = process
+        self._census = census
+        self._nodes = NodesCollector(listener)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self._nodes)
+        ProcessCollector(registry=self._registry)
+
+    async def text(self, *, event_listeners: int) -> bytes:
+        """The whole scrape."""
+        nodes = list(self._process.nodes)
+        figures = [await self._census.figures(running.node.cache.image) for running in nodes]
+        ready = {each.node for each in self._process.health().nodes if each.ready}
+        self._nodes.prepare(nodes, figures, ready, event_listeners)
+        return generate_latest(self._registry)
+
+
+class NodesCollector(Collector):
+    """Reads the nodes' plain numbers at the moment of the scrape."""
+
+    def __init__(self, listener: "HttpListener") -> None:
+        self._listener = listener
+        self._nodes: list[tuple[RunningNode, Figures]] = []
+        self._ready: set[int] = set()
+        self._event_listeners = 0
+
+    def prepare(
+        self, nodes: "list[RunningNode]", figures: list[Figures], ready: set[int], event_listeners: int
+    ) -> None:
+        """What takes a while is counted before, so that the scrape itself never waits."""
+        self._nodes = list(zip(nodes, figures, strict=True))
+        self._ready, self._event_listeners = ready, event_listeners
+
+    def collect(self) -> Iterable[Metric]:
+        families = Families()
+        families.add("info", [__version__], 1)
+        families.add("http_connections", [], len(self._listener.connections))
+        families.add("http_event_listeners", [], self._event_listeners)
+        families.add("http_evicted_connections", [], self._listener.evicted)
+        for running, figures in self._nodes:
+            node = str(running.node.broker_id)
+            families.add("ready", [node], running.node.broker_id in self._ready)
+            _requests(families, node, running)
+            _connections(families, node, running)
+            _controller(families, node, running)
+            _image(families, node, running, figures)
+            _store(families, node, running)
+            _policy(families, node, running)
+            _audit(families, node, running)
+        return families.made()
+
+
+class Families:
+    """The families of one scrape, in the order in which they are declared."""
+
+    def __init__(self) -> None:
+        self._made = {
+            name: kind(PREFIX + name, text, labels=labels)  # type: ignore[call-arg] # every one of these kinds takes labels
+            for name, (kind, text, labels) in FAMILIES.items()
+        }
+
+    def add(self, name: str, labels: list[str], value: float) -> None:
+        family = self._made[name]
+        assert isinstance(family, CounterMetricFamily | GaugeMetricFamily)
+        family.add_metric(labels, value)
+
+    def histogram(self, name: str, labels: list[str], latencies: Latencies) -> None:
+        family = self._made[name]
+        assert isinstance(family, HistogramMetricFamily)
+        counts = accumulate(latencies.buckets)
+        bounds = [*map(str, BOUNDS), "+Inf"]
+        family.add_metric(labels, buckets=list(zip(bounds, counts, strict=True)), sum_value=latencies.seconds)
+
+    def made(self) -> Iterator[Metric]:
+        return iter(self._made.values())
+
+
+def api_name(api_key: int) -> str:
+    try:
+        return registry.api(api_key).name
+    except LookupError:  # of a newer node: the number is from our own tables all the same
+        return f"API {api_key}"
+
+
+def outcome_name(code: int) -> str:
+    """Codes that we do not know can only come from a newer controller, and are one outcome."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return "UNKNOWN"
+
+
+def _requests(families: Families, node: str, running: "RunningNode") -> None:
+    line = running.server.line
+    totals: dict[tuple[str, str, str], int] = {}
+    for (api_key, version, code), count in line.metrics.outcomes.items():
+        labels = (api_name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
+        totals[labels] = totals.get(labels, 0) + count
+    for labels, count in sorted(totals.items()):
+        families.add("requests", [node, *labels], count)
+    for api_key, latencies in sorted(line.metrics.latencies.items()):
+        families.histogram("request_seconds", [node, api_name(api_key)], latencies)
+    for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
+        families.add("decisions", [node, api_name(api_key), outcome_name(code)], count)
+    families.add("refused_forwardings", [node], line.counters.forged_forwarding)
+    families.add("leftover_requests", [node], line.counters.leftover_requests)
+    families.add("accidents", [node], line.counters.accidents)
+    families.add("protocol_errors", [node], line.counters.protocol_errors)
+    families.add("failed_authentications", [node], line.counters.failed_authentications)
+    if running.node.forwarder is not None:
+        for result, count in sorted(running.node.forwarder.outcomes.items()):
+            families.add("forwarded_requests", [node, result], count)
+
+
+def _connections(families: Families, node: str, running: "RunningNode") -> None:
+    counts = dict.fromkeys(running.server.ports, 0)
+    waiting = 0
+    for connection in running.server.connections:
+        counts[connection.caller.listener.name] += 1
+        waiting += connection.running
+    for listener, count in counts.items():
+        families.add("connections", [node, listener], count)
+    families.add("requests_waiting", [node], waiting)
+
+
+def _controller(families: Families, node: str, running: "RunningNode") -> None:
+    controller, metrics, image = running.node.controller, running.node.metrics, running.node.cache.image
+    families.add("is_controller", [node], controller is not None)
+    families.add("controller_id", [node], image.controller_id)
+    families.add("controller_epoch", [node], image.controller_epoch)
+    families.add("elections_won", [node], metrics.elections_won)
+    families.add("writer_waiting_requests", [node], 0 if controller is None else controller.writer.depth)
+    families.add("writer_commits_in_flight", [node], 0 if controller is None else controller.writer.in_flight)
+    families.add("commits", [node], metrics.commits)
+    families.add("committed_elements", [node], metrics.committed_elements)
+    families.add("nodes_behind", [node], 0 if controller is None else controller.propagation.behind)
+
+
+def _image(families: Families, node: str, running: "RunningNode", figures: Figures) -> None:
+    families.add("brokers", [node], len(running.node.cache.image.brokers))
+    families.add("topics", [node], figures.topics)
+    families.add("partitions", [node], figures.partitions)
+    families.add("leaderless_partitions", [node], figures.leaderless)
+
+
+def _store(families: Families, node: str, running: "RunningNode") -> None:
+    for state in Session:
+        families.add("store_session", [node, state.value], running.node.store.session is state)
+        families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])
+
+
+def _policy(families: Families, node: str, running: "RunningNode") -> None:
+    policy = running.node.policy
+    if policy is not None:
+        for labels, count in sorted(policy.metrics.verdicts.items()):
+            families.add("policy_verdicts", [node, *labels], count)
+        families.histogram("policy_seconds", [node], policy.metrics.latencies)
+        families.add("policy_hanging_calls", [node], policy.abandoned)
+
+
+def _audit(families: Families, node: str, running: "RunningNode") -> None:
+    audit = running.node.metrics.audit
+    if audit is not None:
+        families.add("audit_events", [node], audit.written_events)
+        families.add("audit_dropped_events", [node], audit.dropped_events)
+        families.add("audit_waiting_events", [node], audit.waiting_events)
+        families.add("audit_lag_seconds", [node], audit.lag_seconds)

@@ -1,0 +1,146 @@
+"""The HTTP port: a socket that costs next to nothing until somebody connects.
+
+Rule: whatever comes over HTTP harms nobody but itself. Connections are bounded, the one that has waited longest makes room for a
+new one; a client that does not take its answer is cut off; and an accident ends the connection it happened in. What serves HTTP
+(hypercorn, starlette, prometheus-client) is loaded by the first connection, in a thread, so that a cluster whose page nobody looks
+at neither starts later nor grows.
+"""
+
+import errno
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import trio
+
+from ..errors import ConfigurationError
+from .process import Process
+
+if TYPE_CHECKING:
+    from .serving import Site
+
+log = logging.getLogger("minicontroller.http")
+
+MAX_CONNECTIONS = 100
+STALL_SECONDS = 10.0
+"""For a client to take what was sent before; then it is cut off."""
+PAUSE_SECONDS = 0.1
+OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`host:port` of `http.listen`; an IPv6 address stands in brackets. Raises ConfigurationError."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65_535):
+        raise ConfigurationError(f"http.listen is host:port, such as 127.0.0.1:8080, and not {text!r}.")
+    return host, int(port)
+
+
+class BoundedStream:
+    """A connection whose sends end: hypercorn protects its own from being cancelled, so that one could hang for ever."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self.socket = stream.socket
+        self.listens = False
+        """To events: it is not idle, and may stay."""
+
+    async def send_all(self, data: bytes) -> None:
+        with trio.move_on_after(STALL_SECONDS) as scope:
+            await self._stream.send_all(data)
+        if scope.cancelled_caught:
+            self.close()
+            raise trio.BrokenResourceError("the client takes nothing")
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        return bytes(await self._stream.receive_some(max_bytes))
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """At once; whoever waits for the socket is told."""
+        self.socket.close()
+
+
+class HttpListener:
+    """`open`, then `run` until cancelled."""
+
+    def __init__(self, process: Process) -> None:
+        self.connections: dict[BoundedStream, None] = {}
+        """In the order of their coming."""
+        self.evicted = 0
+        self.host = ""
+        self.port = 0
+        self._process = process
+        self._listeners: list[trio.SocketListener] = []
+        self._site: Site | None = None
+        self._loading = trio.Lock()
+
+    async def open(self, address: str) -> None:
+        """Bind. Raises ConfigurationError or OSError."""
+        self.host, port = parse_address(address)
+        try:
+            self._listeners = await trio.open_tcp_listeners(port, host=self.host)
+        except OSError as error:
+            raise OSError(f"http.listen cannot listen on {address}: {error.strerror or error}.") from error
+        self.port = self._listeners[0].socket.getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            for listener in self._listeners:
+                nursery.start_soon(self._accept, listener, nursery)
+            try:
+                await trio.sleep_forever()
+            finally:
+                for stream in list(self.connections):
+                    stream.close()
+
+    async def _accept(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
+        async with listener:
+            while True:
+                try:
+                    stream = BoundedStream(await listener.accept())
+                except OSError as error:
+                    if error.errno not in OVERLOADED:
+                        raise
+                    await trio.sleep(PAUSE_SECONDS)
+                    continue
+                self._make_room()
+                self.connections[stream] = None
+                nursery.start_soon(self._guarded, stream)
+
+    def _make_room(self) -> None:
+        if len(self.connections) >= MAX_CONNECTIONS:
+            oldest = next((each for each in self.connections if not each.listens), next(iter(self.connections)))
+            del self.connections[oldest]
+            oldest.close()
+            self.evicted += 1
+
+    async def _guarded(self, stream: BoundedStream) -> None:
+        try:
+            site = await self._loaded()
+            await site.serve(stream)
+        except Exception:
+            log.exception("an HTTP connection failed")
+        finally:
+            stream.close()
+            self.connections.pop(stream, None)
+
+    async def _loaded(self) -> "Site":
+        async with self._loading:
+            if self._site is None:
+                module = await trio.to_thread.run_sync(import_module, f"{__package__}.serving")
+                make: Callable[[Process, HttpListener], Site] = module.Site
+                self._site = make(self._process, self)
+            return self._site

@@ -1,0 +1,103 @@
+"""What the nodes of one process show to whoever watches: who is ready and why not, and that something has changed.
+
+Rule: watchers look, and never touch. What a change costs the nodes is the same with no watcher and with a hundred: one number moves on.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from ..decisions import Decisions
+from ..store.base import Session
+
+if TYPE_CHECKING:
+    from ..app import RunningNode
+    from ..cluster.image import Image
+
+
+class NodeHealth(msgspec.Struct, frozen=True):
+    node: int
+    ready: bool
+    reasons: list[str]
+    """Why it is not."""
+
+
+class Health(msgspec.Struct, frozen=True):
+    ready: bool
+    reasons: list[str]
+    """Of the process."""
+    nodes: list[NodeHealth]
+
+
+class Process:
+    """The nodes that run here, in the order of their starts."""
+
+    def __init__(self, expected: int) -> None:
+        self.expected = expected
+        """How many there will be."""
+        self.nodes: list[RunningNode] = []
+        self.decisions = Decisions()
+        self.generation = 0
+        """Moves on with every change that a watcher could see."""
+        self._watchers = trio.lowlevel.ParkingLot()
+        self._followed = False
+
+    def add(self, running: "RunningNode") -> None:
+        """A node serves."""
+        self.nodes.append(running)
+        if self._followed:
+            self._follow(running)
+
+    def watch(self) -> None:
+        """From now on what the nodes are told is news."""
+        if not self._followed:
+            self._followed = True
+            self.decisions.on_change(self.stir)
+            for running in self.nodes:
+                self._follow(running)
+
+    def _follow(self, running: "RunningNode") -> None:
+        running.node.cache.on_change(self.stir)
+        running.node.store.on_session(self.stir)
+        self.stir()
+
+    def stir(self, *_news: object) -> None:
+        self.generation += 1
+        if self._watchers:
+            self._watchers.unpark_all()
+
+    async def wait_news(self, seen: int) -> None:
+        """Until the generation is another one."""
+        while self.generation == seen:
+            await self._watchers.park()
+
+    def spokesman(self) -> "RunningNode | None":
+        """The node whose view is shown: the controller if it is here, else the first that is not about to leave."""
+        staying = [node for node in self.nodes if not node.stopping.is_set()]
+        return next((node for node in staying if node.node.controller is not None), staying[0] if staying else None)
+
+    def health(self) -> Health:
+        nodes = [_health(running) for running in self.nodes]
+        reasons = []
+        if len(nodes) < self.expected:
+            reasons.append(f"{self.expected - len(nodes)} of {self.expected} nodes have not started yet")
+        return Health(not reasons and all(node.ready for node in nodes), reasons, nodes)
+
+
+def _health(running: "RunningNode") -> NodeHealth:
+    reasons = list(_reasons(running, running.node.cache.image))
+    return NodeHealth(running.node.broker_id, not reasons, reasons)
+
+
+def _reasons(running: "RunningNode", image: "Image") -> Iterator[str]:
+    node = running.node
+    if running.stopping.is_set():
+        yield "it is stopping"
+    if node.broker_epoch < 0 or node.store.session is Session.EXPIRED:
+        yield "it is not registered"
+    elif node.broker_id not in image.brokers:
+        yield "the controller has not told it of its registration"
+    if image.controller_id not in image.brokers:
+        yield "it knows no controller"

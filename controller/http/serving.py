@@ -1,0 +1,225 @@
+"""The site: its addresses, and what every answer of it carries. Loaded when the first connection comes.
+
+Rule: it only reads (GET and HEAD), and at a loopback address it answers only whoever asked for one: a page of somebody else's that is
+open in the same browser cannot reach it by a name of its own. A browser loads nothing for the page but the page.
+"""
+
+import base64
+import hashlib
+import ipaddress
+import logging
+import re
+from functools import partial
+from importlib import resources
+from typing import cast
+
+import msgspec
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from trio import SocketStream, SSLStream
+
+from . import views
+from .census import Census
+from .events import MAX_LISTENERS, Newsroom, refuse_listener, send_events
+from .exposition import Exposition
+from .listener import BoundedStream, HttpListener
+from .process import Process
+
+JSON = "application/json"
+MAX_SEARCH = 249
+"""Characters; no topic has a longer name."""
+READS = ("GET", "HEAD")
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Site:
+    """What is served at the HTTP port of one process."""
+
+    def __init__(self, process: Process, listener: HttpListener) -> None:
+        self._process = process
+        self._census = Census()
+        self._newsroom = Newsroom(process, self._census)
+        self._exposition = Exposition(process, listener, self._census)
+        self._page = resources.files(__package__).joinpath("page.html").read_bytes()
+        self._config, self._context = _hypercorn(), WorkerContext(None)
+        process.watch()
+        routes = {
+            "/": self.page,
+            "/metrics": self.metrics,
+            "/health/live": self.live,
+            "/health/ready": self.ready,
+            "/api/state": self.state,
+            "/api/topics": self.topics,
+            "/api/topic": self.topic,
+            "/api/decisions": self.decisions,
+        }
+        self.app = Guard(
+            Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()]),
+            host=listener.host,
+            headers=_headers(self._page.decode()),
+        )
+
+    async def serve(self, stream: BoundedStream) -> None:
+        """One connection, until it ends."""
+        app = ASGIWrapper(partial(self._routed, stream))
+        await TCPServer(app, self._config, self._context, ConnectionState({}), cast("SSLStream[SocketStream]", stream))
+
+    async def _routed(self, stream: BoundedStream, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/events" and scope["method"] == "GET":
+            await self.app.check(partial(self._events, stream), scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _events(self, stream: BoundedStream, _scope: Scope, receive: Receive, send: Send) -> None:
+        if self._newsroom.listeners >= MAX_LISTENERS:
+            await refuse_listener(send)
+            return
+        stream.listens = True
+        try:
+            await send_events(self._newsroom, receive, send)
+        finally:
+            stream.listens = False
+
+    # ------------------------------------------------------------------ what is there
+
+    async def page(self, _request: Request) -> Response:
+        return Response(self._page, media_type="text/html; charset=utf-8")
+
+    async def metrics(self, _request: Request) -> Response:
+        text = await self._exposition.text(event_listeners=self._newsroom.listeners)
+        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+
+    async def live(self, _request: Request) -> Response:
+        """It answers: the event loop turns."""
+        return Response(b'{"live":true}', media_type=JSON)
+
+    async def ready(self, _request: Request) -> Response:
+        health = self._process.health()
+        return Response(msgspec.json.encode(health), status_code=200 if health.ready else 503, media_type=JSON)
+
+    async def state(self, _request: Request) -> Response:
+        return Response(await self._newsroom.state(), media_type=JSON)
+
+    async def topics(self, request: Request) -> Response:
+        spokesman = self._process.spokesman()
+        if spokesman is None:
+            return Response(msgspec.json.encode(views.TopicPage(0, 0, [])), media_type=JSON)
+        image = spokesman.node.cache.image
+        search = request.query_params.get("search", "")[:MAX_SEARCH]
+        found = views.topics(image, self._census.names(image), search, _offset(request))
+        return Response(msgspec.json.encode(found), media_type=JSON)
+
+    async def topic(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        found = await views.topic(self._process, name, _offset(request))
+        if found is None:
+            return Response(b'{"error":"There is no such topic."}', status_code=404, media_type=JSON)
+        return Response(msgspec.json.encode(found), media_type=JSON)
+
+    async def decisions(self, _request: Request) -> Response:
+        return Response(self._newsroom.decisions(0), media_type=JSON)
+
+
+def _offset(request: Request) -> int:
+    text = request.query_params.get("offset", "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+class Guard:
+    """Refuses what only reads do not need, and gives every answer its headers."""
+
+    def __init__(self, app: ASGIApp, *, host: str, headers: Headers) -> None:
+        self._app = app
+        self._loopback_only = _is_loopback(host)
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.check(self._app, scope, receive, send)
+
+    async def check(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """`app`, if this may be asked at all."""
+        if scope["type"] != "http":  # a WebSocket: there are none, and closing it before it is accepted answers 403
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+        elif self._loopback_only and not _names_loopback(scope):
+            await self._refuse(send, 421, b"This address answers at localhost only.\n")
+        elif scope["method"] not in READS:
+            await self._refuse(send, 405, b"Nothing can be changed here.\n", [(b"allow", b"GET, HEAD")])
+        else:
+            await app(scope, receive, self._with_headers(send))
+
+    async def _refuse(self, send: Send, status: int, text: bytes, headers: Headers | None = None) -> None:
+        fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text))]
+        start = {"type": "http.response.start", "status": status, "headers": fields + (headers or [])}
+        await self._with_headers(send)(start)
+        await send({"type": "http.response.body", "body": text})
+
+    def _with_headers(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *self._headers]
+            await send(message)
+
+        return sending
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _names_loopback(scope: Scope) -> bool:
+    """The Host is localhost or an address of this machine itself, whatever the port: it may be tunnelled."""
+    hosts = [value for name, value in scope["headers"] if name in (b"host", b":authority")]
+    if len(hosts) != 1:
+        return not hosts  # HTTP/1.0 knows no hosts, and no browser speaks it
+    host = re.sub(r":\d*$", "", hosts[0].decode("latin-1")).removeprefix("[").removesuffix("]")
+    return _is_loopback(host.lower().removesuffix("."))
+
+
+def _headers(page: str) -> Headers:
+    """The page's own script and style, named by their hashes, are all that a browser runs."""
+    hashes = {
+        tag: base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
+        for tag in ("script", "style")
+        if (found := re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL))
+    }
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{hashes['script']}'; style-src 'sha256-{hashes['style']}'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    )
+    return [
+        (b"content-security-policy", policy.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cache-control", b"no-store"),
+    ]
+
+
+def _hypercorn() -> Config:
+    config = Config()
+    config.errorlog = logging.getLogger("minicontroller.http")
+    config.include_server_header = False
+    config.keep_alive_timeout = 15
+    config.h11_max_incomplete_size = 16 * 1024
+    config.h2_max_concurrent_streams = 8
+    config.h2_max_header_list_size = 16 * 1024
+    config.max_app_queue_size = 2
+    config.websocket_max_message_size = 1024
+    return config

@@ -1,0 +1,199 @@
+"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic with its history.
+
+Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the page that must never take them for HTML.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ... import __version__
+from ..cluster.image import Broker, Image, Partition, Topic
+from ..decisions import Decision
+from ..store import layout
+from ..store.base import SessionExpired, StoreUnavailable
+from .census import Census, leaderless_of
+from .process import Process
+
+if TYPE_CHECKING:
+    from ..app import RunningNode
+    from ..node import Node
+
+MAX_ROWS = 100
+"""Of topics or partitions in one answer."""
+MAX_NODES = 200
+
+
+class NodeRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: int
+    address: str = ""
+    rack: str = ""
+    here: bool = False
+    """It runs in the process that was asked."""
+    ready: bool | None = None
+    """None of a node elsewhere: who asks it knows."""
+    reasons: list[str] = []
+    controller: bool = False
+    connections: int | None = None
+    session: str = ""
+    shutting_down: bool = False
+
+
+class State(msgspec.Struct, frozen=True):
+    version: str
+    cluster: str
+    controller: int
+    epoch: int
+    controller_here: bool
+    """Only then are its decisions known here."""
+    ready: bool
+    reasons: list[str]
+    nodes: list[NodeRow]
+    topics: int
+    partitions: int
+    leaderless: int
+    waiting: int
+    """Requests that wait for the writer."""
+    decisions: int
+    """Ever made here."""
+
+
+class TopicRow(msgspec.Struct, frozen=True):
+    name: str
+    partitions: int
+    replication_factor: int
+    leaderless: int
+    internal: bool
+
+
+class TopicPage(msgspec.Struct, frozen=True):
+    total: int
+    """Topics that match."""
+    offset: int
+    rows: list[TopicRow]
+
+
+class PartitionRow(msgspec.Struct, frozen=True):
+    index: int
+    leader: int
+    epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class TopicView(msgspec.Struct, frozen=True):
+    name: str
+    id: str
+    partitions: int
+    replication_factor: int
+    offset: int
+    rows: list[PartitionRow]
+    configs: Mapping[str, str] | None
+    """The overrides; None where they cannot be read now."""
+    history: list[Decision]
+    """Newest first, as far as it is still known here."""
+
+
+async def state(process: Process, census: Census) -> State:
+    health, spokesman = process.health(), process.spokesman()
+    node = None if spokesman is None else spokesman.node
+    image = Image() if node is None else node.cache.image
+    figures = await census.figures(image)
+    ready = {each.node: each for each in health.nodes}
+    here = {running.node.broker_id: running for running in process.nodes}
+    ids = sorted({*image.brokers, *here})[:MAX_NODES]
+    rows = [
+        msgspec.structs.replace(
+            _node_row(number, image.brokers.get(number), here.get(number)),
+            ready=ready[number].ready if number in ready else None,
+            reasons=ready[number].reasons if number in ready else [],
+            controller=number == image.controller_id,
+        )
+        for number in ids
+    ]
+    return State(
+        version=__version__,
+        cluster="" if node is None else node.cluster_id,
+        controller=image.controller_id,
+        epoch=image.controller_epoch,
+        controller_here=node is not None and node.controller is not None,
+        ready=health.ready,
+        reasons=health.reasons,
+        nodes=rows,
+        topics=figures.topics,
+        partitions=figures.partitions,
+        leaderless=figures.leaderless,
+        waiting=0 if node is None or node.controller is None else node.controller.writer.depth,
+        decisions=process.decisions.count,
+    )
+
+
+def _node_row(number: int, broker: Broker | None, running: "RunningNode | None") -> NodeRow:
+    if running is not None:
+        return NodeRow(
+            number,
+            address=running.bootstrap,
+            rack=(broker.rack or "") if broker is not None else "",
+            here=True,
+            connections=len(running.server.connections),
+            session=running.node.store.session.value,
+            shutting_down=broker is not None and broker.shutting_down,
+        )
+    assert broker is not None
+    endpoint = broker.endpoints[0] if broker.endpoints else None
+    address = "" if endpoint is None else f"{endpoint.host}:{endpoint.port}"
+    return NodeRow(number, address=address, rack=broker.rack or "", shutting_down=broker.shutting_down)
+
+
+def topics(image: Image, names: Sequence[str], search: str, offset: int) -> TopicPage:
+    """A page of those whose name holds the text, whatever its case."""
+    wanted = search.lower()
+    found = [name for name in names if wanted in name.lower()] if wanted else names
+    offset = max(0, min(offset, (len(found) - 1) // MAX_ROWS * MAX_ROWS))
+    rows = [_topic_row(topic) for name in found[offset : offset + MAX_ROWS] if (topic := image.topics.get(name))]
+    return TopicPage(len(found), offset, rows)
+
+
+def _topic_row(topic: Topic) -> TopicRow:
+    return TopicRow(
+        topic.name, len(topic.partitions), topic.replication_factor, leaderless_of(topic), topic.is_internal
+    )
+
+
+async def topic(process: Process, name: str, offset: int) -> TopicView | None:
+    """None if nothing is known of it: no topic, and no decision about one of this name."""
+    spokesman = process.spokesman()
+    node = None if spokesman is None else spokesman.node
+    found = None if node is None else node.cache.image.topic(name)
+    history = process.decisions.of("topic", name)[::-1]
+    if node is None or found is None:
+        return TopicView(name, "", 0, 0, 0, [], None, history) if history else None
+    offset = max(0, min(offset, len(found.partitions) - 1))
+    shown = enumerate(found.partitions[offset : offset + MAX_ROWS], start=offset)
+    return TopicView(
+        name=found.name,
+        id=layout.uuid_text(found.topic_id),
+        partitions=len(found.partitions),
+        replication_factor=found.replication_factor,
+        offset=offset,
+        rows=[_partition_row(index, partition) for index, partition in shown],
+        configs=await _configs(node, name),
+        history=history,
+    )
+
+
+def _partition_row(index: int, partition: Partition) -> PartitionRow:
+    return PartitionRow(index, partition.leader, partition.leader_epoch, partition.replicas, partition.isr)
+
+
+async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
+    """From the controller's image, or, elsewhere, from the store."""
+    if node.controller is not None:
+        ruled = node.controller.image.topic(name)
+        return None if ruled is None else dict(ruled.configs)
+    try:
+        entry = await node.store.get(layout.topic_config_path(name))
+    except (StoreUnavailable, SessionExpired):
+        return None
+    return layout.decode_config(entry.data) if entry is not None and entry.data else {}

@@ -1,0 +1,167 @@
+"""What is counted while requests are answered: plain numbers, made into Prometheus' form only when somebody asks (`http/exposition.py`).
+
+Rule: to count costs a dictionary entry or a list element, never a lock, a label lookup or an allocation that stays. Nothing that a
+stranger chooses (client ids, software, topics, principals) is ever a label: what they can make us remember is bounded by our own tables.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Protocol
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.error_codes import ErrorCode
+from .error_answers import ENTITIES
+from .store.base import Session
+
+BOUNDS = (
+    0.000_1,
+    0.000_25,
+    0.000_5,
+    0.001,
+    0.002_5,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
+"""Upper bounds of the latency buckets, in seconds: from a read out of the image to Kafka's default timeout."""
+LOOKED_AT = 16
+"""Rows of a read's answer that are looked at for its outcome: the answer to a read may have a hundred thousand."""
+NEWER_THAN_OURS = -1
+"""Stands for every version of ApiVersions that we do not speak (KIP-511): the client chose it."""
+
+_ROWS: dict[int, str] = {
+    **{int(key): field for key, field in ENTITIES.items()},
+    ApiKey.METADATA: "topics",
+    ApiKey.DESCRIBE_CONFIGS: "results",
+    ApiKey.DESCRIBE_GROUPS: "groups",
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "topics",
+    ApiKey.FIND_COORDINATOR: "coordinators",
+}
+"""Where an answer keeps its rows; answers without any here tell their outcome themselves."""
+
+
+class Latencies:
+    """A histogram: how many took at most so long, and all of them together."""
+
+    __slots__ = ("buckets", "seconds")
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        """The last one is for what took longer than all bounds."""
+        self.seconds = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+class RequestMetrics:
+    """The requests that a node answered."""
+
+    __slots__ = ("_readers", "latencies", "outcomes")
+
+    def __init__(self) -> None:
+        self.outcomes: dict[tuple[int, int, int], int] = {}
+        """By API, version and error code."""
+        self.latencies: dict[int, Latencies] = {}
+        """By API, from the frame's arrival until its answer is encoded."""
+        self._readers: dict[int, Callable[[Any], int]] = {}
+
+    def answered(self, api_key: int, version: int, response: Any, seconds: float) -> None:
+        reader = self._readers.get(api_key)
+        if reader is None:
+            reader = self._readers[api_key] = _outcome_reader(api_key)
+            self.latencies[api_key] = Latencies()
+        key = (api_key, version, reader(response))
+        outcomes = self.outcomes
+        try:
+            outcomes[key] += 1
+        except KeyError:
+            outcomes[key] = 1
+        self.latencies[api_key].observe(seconds)
+
+    def refused_version(self) -> None:
+        """An ApiVersions request newer than ours, answered in the oldest form."""
+        key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
+        self.outcomes[key] = self.outcomes.get(key, 0) + 1
+
+
+def _outcome_reader(api_key: int) -> Callable[[Any], int]:
+    """What tells the outcome of this API's answers: the first error code in it, or 0."""
+    field = _ROWS.get(api_key)
+    if field is None:
+        return _own_code
+    rows, most = attrgetter(field), None if api_key in ENTITIES else LOOKED_AT
+
+    def outcome(response: Any) -> int:
+        own: int = getattr(response, "error_code", 0)
+        if own:
+            return own
+        for row in rows(response)[:most]:
+            code: int = getattr(row, "error_code", 0)  # a row that is encoded already tells none, and has none
+            if code:
+                return code
+        return 0
+
+    return outcome
+
+
+def _own_code(response: Any) -> int:
+    code: int = getattr(response, "error_code", 0)
+    return code
+
+
+class VerdictMetrics:
+    """What a node's policy said."""
+
+    def __init__(self) -> None:
+        self.verdicts: Counter[tuple[str, str, str]] = Counter()
+        """By policy, rule (empty where the policy has none) and decision."""
+        self.latencies = Latencies()
+
+
+class AuditState(Protocol):
+    """What an audit log tells of itself to whoever watches the node."""
+
+    @property
+    def written_events(self) -> int: ...
+
+    @property
+    def waiting_events(self) -> int:
+        """Decided, and not yet in the file: the lag."""
+
+    @property
+    def lag_seconds(self) -> float:
+        """The age of the oldest event that waits."""
+
+    @property
+    def dropped_events(self) -> int: ...
+
+
+class NodeMetrics:
+    """What a node counts that belongs to none of its parts alone."""
+
+    def __init__(self) -> None:
+        self.elections_won = 0
+        self.commits = 0
+        """Commits that took effect while this node was the controller."""
+        self.committed_elements = 0
+        self.session_changes: Counter[str] = Counter()
+        """By the store's new state."""
+        self.decisions: Counter[tuple[int, int]] = Counter()
+        """Elements of requests that this node decided as the controller, by API and error code."""
+        self.audit: AuditState | None = None
+
+    def session_changed(self, session: Session) -> None:
+        self.session_changes[session.value] += 1
