@@ -42,7 +42,7 @@ def api_names() -> set[str]:
 
 def drawn() -> Iterator[Path]:
     """Each module that a table below a folder's heading names, and each API's two modules."""
-    for folder, text in re.findall(r"^### `([a-z/]+)/`\n(.*?)(?=^##)", MAP, re.DOTALL | re.MULTILINE):
+    for folder, text in re.findall(r"^### `([a-z_/]+)/`\n(.*?)(?=^##)", MAP, re.DOTALL | re.MULTILINE):
         for row in re.findall(r"^\| (`[^|]*\.py`) \|", text, re.MULTILINE):
             yield from (ROOT / folder / name for name in re.findall(r"`([a-z_]+\.py)`", row))
     for name in drawn_apis():
