@@ -13,7 +13,6 @@ version lacks is dropped when it is `ignorable`, else it must have its default. 
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -231,7 +230,6 @@ def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], .
     yield cls
 
 
-@cache  # asked for three times at import, which was half of its time
 @cache  # asked for three times at import, which was half of its time
 def _fields(cls: type[WireStruct]) -> tuple[Field, ...]:
     hints = get_type_hints(cls, include_extras=True)
