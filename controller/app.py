@@ -32,18 +32,17 @@ from .config.node_config import NodeConfig
 from .config.values import KeyType
 from .connection_quotas import ConnectionLimits
 from .control_links import ControlLinks
-from .decisions import Decisions
 from .forwarding import Forwarder
 from .handlers import HANDLERS
 from .handlers.alter_partition import alter
-from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
 from .security.listeners import peer_credentials, server_listeners
 from .server import Server
 from .store import layout
-from .store.base import Create, NodeExists, Store
+from .store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
+from .store.sessions import wait_connected
 
 log = logging.getLogger("minicontroller.node")
 
@@ -65,7 +64,6 @@ class RunningNode:
     node: Node
     bootstrap: str
     """host:port of the listener for clients."""
-    server: Server
     stopping: trio.Event = field(default_factory=trio.Event)
     hands_over: bool = True
 
@@ -90,15 +88,13 @@ async def run_node(
     store: Store,
     *,
     neighbours: dict[int, Node] | None = None,
-    decisions: Decisions | None = None,
     clock_ms: Callable[[], int] = now_ms,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
 
-    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
-    NODE.set(config.integer("broker.id"))
     policy = load_policy(config)
     async with trio.open_nursery() as tasks:
         node = Node(
@@ -109,9 +105,7 @@ async def run_node(
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
             policy=policy,
             neighbours={} if neighbours is None else neighbours,
-            decisions=Decisions() if decisions is None else decisions,
         )
-        store.on_session(node.metrics.session_changed)
         server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
         await server.open(server_listeners(config))
         broker = Broker(
@@ -139,7 +133,7 @@ async def run_node(
         await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
         tasks.start_soon(followers.run)
         tasks.start_soon(candidacy.run)
-        running = RunningNode(node, bootstrap_of(config, broker), server)
+        running = RunningNode(node, bootstrap_of(config, broker))
         task_status.started(running)
         await running.stopping.wait()
 
@@ -157,7 +151,17 @@ async def run_node(
 
 
 async def prepare(store: Store) -> str:
-    """The paths that every Kafka cluster has, and the cluster's id, which the first node chooses."""
+    """The paths that every Kafka cluster has, and the cluster's id, which the first node chooses. Waits for a store that is away."""
+    while True:
+        await wait_connected(store)
+        try:
+            return await _prepare(store)
+        except (StoreUnavailable, SessionExpired) as error:
+            log.debug("the store is away: %s", error)
+            await trio.lowlevel.checkpoint()
+
+
+async def _prepare(store: Store) -> str:
     for path in layout.PERSISTENT_PATHS:
         await store.ensure(path)
     entry = await store.get(layout.CLUSTER_ID)

@@ -3,6 +3,7 @@
 import trio
 import trio.testing
 
+from minicontroller.controller.app import prepare
 from minicontroller.controller.cluster.image import NO_TOPIC_ID
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, SetData
@@ -187,3 +188,20 @@ async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(cluster: 
         cluster.controller.resign()
         await cluster.until(lambda: bool(codes))
     assert codes == [7]
+
+
+async def test_a_node_starts_although_the_connection_breaks(memory: MemoryWorld, autojump_clock: object) -> None:
+    """A store that goes away just when a node begins is waited for; the node does not end with it."""
+    store = MemoryStore(memory.tree)
+    memory.tree.suspend(store)
+    ids: list[str] = []
+
+    async def start() -> None:
+        ids.append(await prepare(store))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(start)
+        await trio.testing.wait_all_tasks_blocked()
+        assert ids == []
+        memory.tree.resume(store)
+    assert len(ids[0]) == 22

@@ -1,0 +1,302 @@
+"""Who is told what, in which order, and who is waited for: propagation to brokers that answer as Kafka's do."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.cluster.control_requests import ControlRequest
+from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
+from minicontroller.controller.cluster.propagation import Propagation, Unreachable
+from minicontroller.protocol import registry
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from minicontroller.protocol.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from minicontroller.protocol.messages.update_metadata import (
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+    UpdateMetadataTopicState,
+)
+
+
+class FarBroker:
+    """A broker at the other end of a wire, which keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.requests: list[ControlRequest] = []
+        self.answers = trio.Event()
+        self.answers.set()
+        self.code = ErrorCode.NONE
+        self.undeleted: set[str] = set()
+
+    async def request(self, message: ControlRequest) -> object:
+        await trio.lowlevel.checkpoint()
+        if not self.answers.is_set():
+            raise Unreachable("not now")
+        self.requests.append(message)
+        match message:
+            case LeaderAndIsrRequest():
+                return LeaderAndIsrResponse(error_code=self.code)
+            case UpdateMetadataRequest():
+                return UpdateMetadataResponse(error_code=self.code)
+            case StopReplicaRequest():
+                return StopReplicaResponse(
+                    error_code=self.code,
+                    partition_errors=[
+                        StopReplicaPartitionError(
+                            topic_name=each.topic_name,
+                            error_code=ErrorCode.KAFKA_STORAGE_ERROR if each.topic_name in self.undeleted else 0,
+                        )
+                        for each in message.topic_states
+                    ],
+                )
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    def take(self) -> list[str]:
+        """What came since the last look, in a word each."""
+        requests, self.requests = self.requests, []
+        return [describe(request) for request in requests]
+
+
+def describe(request: ControlRequest) -> str:
+    match request:
+        case LeaderAndIsrRequest():
+            states = [
+                (t.topic_name, p.partition_index, p.is_new) for t in request.topic_states for p in t.partition_states
+            ]
+            return f"LISR {states}"
+        case StopReplicaRequest():
+            stops = [(t.topic_name, p.delete_partition) for t in request.topic_states for p in t.partition_states]
+            return f"SR {stops}"
+        case _:
+            return f"UMR {[name_of(state) for state in request.topic_states]}"
+
+
+def name_of(state: UpdateMetadataTopicState | bytes) -> str:
+    if isinstance(state, bytes):
+        state, _ = registry.decoder(UpdateMetadataTopicState, 8)(state, 0)
+    assert isinstance(state, UpdateMetadataTopicState)
+    gone = any(partition.leader == -2 for partition in state.partition_states)
+    return f"-{state.topic_name}" if gone else state.topic_name
+
+
+def topic(name: str, *replicas: int, epoch: int = 0) -> Topic:
+    partition = Partition(
+        replicas=replicas, leader=replicas[0], leader_epoch=epoch, isr=replicas, partition_epoch=epoch
+    )
+    return Topic(name, name.encode().ljust(16, b"\1"), (partition,))
+
+
+class World:
+    """A propagation of controller 1 to the brokers 2 and 3."""
+
+    def __init__(self) -> None:
+        self.image = Image(controller_id=1, controller_epoch=7)
+        self.brokers = {2: FarBroker(), 3: FarBroker()}
+        self.deleted: list[tuple[int, list[str]]] = []
+        self.resigned = 0
+        self.propagation = Propagation(
+            is_here=lambda broker: broker.broker_id == 1,
+            inter_broker_listener="NODES",
+            image=lambda: self.image,
+            link=lambda broker: self.brokers[broker.broker_id],
+            on_replicas_deleted=lambda broker_id, topics: self.deleted.append((broker_id, [t.name for t in topics])),
+            on_stale_epoch=self._resign,
+        )
+
+    def _resign(self) -> None:
+        self.resigned += 1
+
+    async def register(self, *broker_ids: int) -> None:
+        self.image = self.image.with_brokers([Broker(broker_id, epoch=broker_id * 10) for broker_id in broker_ids])
+        self.propagation.brokers_changed(self.image)
+        await self.quiet()
+
+    def change(self, after: Topic) -> None:
+        before, self.image = self.image.topics.get(after.name), self.image.with_topic(after)
+        self.propagation.topic_changed(before, after)
+
+    def mark(self, name: str) -> Topic:
+        marked = msgspec.structs.replace(self.image.topics[name], marked_for_deletion=True)
+        self.image = self.image.with_topic(marked)
+        self.propagation.topic_forgotten(marked)
+        return marked
+
+    async def quiet(self) -> None:
+        """All that was to be told is told; the clock is a mock."""
+        await trio.sleep(0.25)
+
+
+@pytest.fixture(name="world")
+async def world_fixture(nursery: trio.Nursery, autojump_clock: object) -> World:
+    world = World()
+    await nursery.start(world.propagation.run)
+    return world
+
+
+async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: World) -> None:
+    """UpdateMetadata before LeaderAndIsr, or a follower whose leader it has not heard of does not start. The others hear of it."""
+    world.change(topic("t", 2, 3))
+    world.change(topic("u", 3))
+    await world.register(1, 2)
+    assert world.brokers[2].take() == ["UMR ['t', 'u']", "LISR [('t', 0, False)]"]
+    await world.register(1, 2, 3)
+    assert world.brokers[2].take() == ["UMR []"]
+    assert world.brokers[3].take() == ["UMR ['t', 'u']", "LISR [('t', 0, False), ('u', 0, False)]"]
+
+
+async def test_a_new_topic_is_led_before_it_is_shown(world: World) -> None:
+    """LeaderAndIsr, new, to its replicas; then UpdateMetadata to all."""
+    await world.register(1, 2, 3)
+    world.brokers[2].take(), world.brokers[3].take()
+    world.change(topic("t", 2))
+    await world.quiet()
+    assert world.brokers[2].take() == ["LISR [('t', 0, True)]", "UMR ['t']"]
+    assert world.brokers[3].take() == ["UMR ['t']"]
+
+
+async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World) -> None:
+    """AlterPartition leaves the leader epoch as it is: LeaderAndIsr would be refused as old. An election is told as one."""
+    await world.register(1, 2)
+    world.change(topic("t", 2, 3))
+    await world.quiet()
+    world.brokers[2].take()
+    (partition,) = world.image.topics["t"].partitions
+    shrunk = msgspec.structs.replace(partition, isr=(2,), partition_epoch=1)
+    world.change(msgspec.structs.replace(world.image.topics["t"], partitions=(shrunk,)))
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['t']"]
+    elected = msgspec.structs.replace(shrunk, leader_epoch=1, partition_epoch=2)
+    world.change(msgspec.structs.replace(world.image.topics["t"], partitions=(elected,)))
+    await world.quiet()
+    assert world.brokers[2].take() == ["LISR [('t', 0, False)]", "UMR ['t']"]
+
+
+async def test_a_topic_of_the_same_name_is_new(world: World) -> None:
+    """Deleted and made again between two words to a broker: the old one is taken away, and the new one's replicas are new."""
+    await world.register(1, 2)
+    world.change(topic("t", 2))
+    await world.quiet()
+    world.brokers[2].take()
+    world.mark("t")
+    world.change(msgspec.structs.replace(topic("t", 2), topic_id=b"2" * 16))
+    await world.quiet()
+    assert world.brokers[2].take() == ["LISR [('t', 0, True)]", "UMR ['-t', 't']"]
+
+
+async def test_replicas_are_stopped_before_they_are_deleted(world: World) -> None:
+    """First nobody serves the topic, then its replicas stop, then they are deleted; a replica that could not be is not reported."""
+    await world.register(1, 2)
+    for name in "ab":
+        world.change(topic(name, 2))
+    await world.quiet()
+    world.brokers[2].take()
+    world.brokers[2].undeleted.add("b")
+    for name in "ab":
+        world.propagation.delete_replicas(world.mark(name), 2)
+    await world.quiet()
+    assert world.brokers[2].take() == [
+        "UMR ['-a', '-b']",
+        "SR [('a', False), ('b', False)]",
+        "SR [('a', True), ('b', True)]",
+    ]
+    assert world.deleted == [(2, ["a"])]
+
+
+async def test_a_burst_of_changes_is_one_word(world: World) -> None:
+    """A broker that does not answer is told the present when it does, not the past, however much has happened."""
+    await world.register(1, 2)
+    world.brokers[2].take()
+    world.brokers[2].answers = trio.Event()
+    for epoch in range(50):
+        world.change(topic("t", 2, epoch=epoch))
+        if epoch % 10 == 0:
+            await world.quiet()
+    world.brokers[2].answers.set()
+    await world.quiet()
+    told = world.brokers[2].requests
+    assert len(told) <= 4  # what was under way, and one round
+    last = told[-2]
+    assert isinstance(last, LeaderAndIsrRequest)
+    assert last.topic_states[0].partition_states[0].leader_epoch == 49
+
+
+async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool]]:
+    """Somebody waits for all nodes; what he was told."""
+    told: list[bool] = []
+
+    async def wait() -> None:
+        told.append(await world.propagation.wait_acknowledged())
+
+    nursery.start_soon(wait)
+    await world.quiet()
+    return lambda: told
+
+
+async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nursery) -> None:
+    """K4-6: until the last registered node has it; one whose registration goes is waited for no longer."""
+    await world.register(1, 2, 3)
+    for broker in world.brokers.values():
+        broker.answers = trio.Event()
+    world.change(topic("t", 2))
+    told = await waiting(world, nursery)
+    assert told() == []
+    world.brokers[2].answers.set()
+    await world.quiet()
+    assert told() == []
+    await world.register(1, 2)
+    assert told() == [True]
+
+
+async def test_whoever_is_cancelled_waits_no_more(world: World) -> None:
+    """A request whose time is over leaves nothing behind."""
+    await world.register(1, 2)
+    world.brokers[2].answers = trio.Event()
+    world.change(topic("t", 2))
+    with trio.move_on_after(1) as scope:
+        await world.propagation.wait_acknowledged()
+    assert scope.cancelled_caught
+    assert not world.propagation._acknowledgements
+
+
+async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> None:
+    """Nobody waits for a controller that is gone, and nobody is told that all have it."""
+    world = World()
+    async with trio.open_nursery() as outer, trio.open_nursery() as reign:
+        await reign.start(world.propagation.run)
+        await world.register(1, 2)
+        world.brokers[2].answers = trio.Event()
+        world.change(topic("t", 2))
+        told = await waiting(world, outer)
+        reign.cancel_scope.cancel()
+    assert told() == [False]
+
+
+async def test_an_older_epoch_ends_the_reign(world: World) -> None:
+    """STALE_CONTROLLER_EPOCH from a broker: somebody newer rules."""
+    await world.register(1, 2)
+    assert world.resigned == 0
+    world.brokers[2].code = ErrorCode.STALE_CONTROLLER_EPOCH
+    world.change(topic("t", 2))
+    await world.quiet()
+    assert world.resigned > 0
+
+
+async def test_a_broker_born_again_is_told_everything_again(world: World) -> None:
+    """The same id with another registration is another broker: it has forgotten all, and its epoch is in the requests."""
+    world.change(topic("t", 2))
+    await world.register(1, 2)
+    world.brokers[2].take()
+    world.image = world.image.with_brokers([Broker(1, epoch=10), Broker(2, epoch=99)])
+    world.propagation.brokers_changed(world.image)
+    await world.quiet()
+    assert [request.broker_epoch for request in world.brokers[2].requests] == [99, 99]
+    assert world.brokers[2].take() == ["UMR ['t']", "LISR [('t', 0, False)]"]
