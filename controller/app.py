@@ -15,6 +15,7 @@ from functools import partial
 
 import trio
 
+from ..policies.interface import TopicManagementPolicy
 from ..policies.loading import build_policy
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
@@ -38,6 +39,7 @@ from .handlers.alter_partition import alter
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
+from .rule_files import RuleFiles, rule_files
 from .security.listeners import peer_credentials, server_listeners
 from .server import Server
 from .store import layout
@@ -96,6 +98,7 @@ async def run_node(
     `neighbours` are the nodes of this process, by id: the controller tells them without sockets. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     policy = load_policy(config)
+    rules = load_rules(config, policy)
     async with trio.open_nursery() as tasks:
         node = Node(
             config=config,
@@ -132,6 +135,8 @@ async def run_node(
         await tasks.start(server.run)
         await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
         tasks.start_soon(followers.run)
+        if rules is not None:
+            tasks.start_soon(rules.run)
         tasks.start_soon(candidacy.run)
         running = RunningNode(node, bootstrap_of(config, broker))
         task_status.started(running)
@@ -180,7 +185,18 @@ async def _prepare(store: Store) -> str:
 def load_policy(config: NodeConfig) -> PolicyRunner | None:
     secrets = {name for name, key in KEYS.items() if key.type is KeyType.PASSWORD}
     policy = build_policy(config.static, secrets=secrets)
-    return None if policy is None else PolicyRunner(policy, timeout_ms=config.integer("policy.timeout.ms"))
+    if policy is None and not rule_files(config):
+        return None
+    return PolicyRunner(policy or TopicManagementPolicy(), timeout_ms=config.integer("policy.timeout.ms"))
+
+
+def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> RuleFiles | None:
+    """The rules of the configuration's files, in force. Raises PolicyLoadError."""
+    if policy is None or not rule_files(config):
+        return None
+    rules = RuleFiles(rule_files(config), policy, interval_ms=config.integer("policy.rules.reload.interval.ms"))
+    rules.load()
+    return rules
 
 
 def warn_of_strangers(config: NodeConfig) -> None:

@@ -6,18 +6,20 @@ at the verdict lets nothing through.
 
 The caller learns why only where the policy said it for him: a `PolicyViolation` carries its text, everything else is
 UNKNOWN_SERVER_ERROR without one, and the reason stands in the log (`minicontroller.policy`) with the request.
+
+Rules and a policy in Python are all asked; the first that denies gives the answer, the rules coming first. Rules are judged in place:
+what they may cost is bounded when they are loaded, and the policy's thread would cost more than they do.
 """
 
 import inspect
 import logging
 import time
 import traceback
-from collections.abc import Callable
-from enum import Enum
+from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
-import msgspec
 import trio
 
 from ..policies.interface import (
@@ -31,6 +33,9 @@ from ..policies.interface import (
     TopicManagementPolicy,
 )
 from ..policies.legacy import AlterBrokerConfigsRequest, LegacyPolicies
+from ..policies.loading import policy_hash
+from ..policies.rules import RuleSet, refusal
+from ..policies.verdict import Action, Decision, Finding, Verdict
 from ..protocol.error_codes import ErrorCode
 from .errors import MAX_TEXT, Refusal
 from .metrics import VerdictMetrics
@@ -38,30 +43,14 @@ from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
 
+NO_RULES = RuleSet()
+
 logger = logging.getLogger("minicontroller.policy")
 
 Judged = PolicyRequest | AlterBrokerConfigsRequest
 
 
-class Decision(Enum):
-    ALLOWED = "allowed"
-    VIOLATED = "violated"
-    """The policy refused, with a message for the caller."""
-    BROKEN = "broken"
-    """The policy failed, with a message for the log."""
-
-
 ERROR_CODES = {Decision.VIOLATED: ErrorCode.POLICY_VIOLATION, Decision.BROKEN: ErrorCode.UNKNOWN_SERVER_ERROR}
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """What came of asking the policy once."""
-
-    decision: Decision
-    policy: str
-    """The name of its class."""
-    message: str | None = None
-    seconds: float = 0.0
 
 
 class PolicyRefusal(Refusal):
@@ -74,16 +63,27 @@ class PolicyRefusal(Refusal):
 
 
 class PolicyRunner:
-    """One policy for the life of a node; its methods are called one at a time, off the event loop."""
+    """One policy for the life of a node; its methods are called one at a time, off the event loop. Its rules may be replaced."""
 
-    def __init__(self, policy: TopicManagementPolicy, *, timeout_ms: int) -> None:
-        self.name = policy.policy_name if isinstance(policy, LegacyPolicies) else type(policy).__qualname__
+    def __init__(self, policy: TopicManagementPolicy, *, timeout_ms: int, rules: RuleSet = NO_RULES) -> None:
+        self._class_name = policy.policy_name if isinstance(policy, LegacyPolicies) else type(policy).__qualname__
+        self._class_hash = policy_hash(policy)
+        self.use(rules)
         self._policy = policy
         self._timeout_ms = timeout_ms
         self._thread = PolicyThread(timeout_ms / 1000)
         self._methods = _methods(policy)
         self._closed = False
         self.metrics = VerdictMetrics()
+
+    def use(self, rules: RuleSet) -> None:
+        """These rules judge from the next request on."""
+        self.rules = rules
+        judges = (self._class_name if self._class_hash else "", rules.name)
+        self.name = " and ".join(filter(None, judges)) or self._class_name
+        self.policy_hash = (
+            sha256(f"{self._class_hash} {rules.hash}".encode()).hexdigest() if rules.hash else self._class_hash
+        )
 
     @property
     def abandoned(self) -> int:
@@ -96,8 +96,17 @@ class PolicyRunner:
         `cluster` is as before the request takes effect, but after the earlier elements of its batch have.
         """
         began = time.perf_counter()
+        name, in_force = self.name, self.policy_hash
+        findings, fault = self._found(request, cluster)
         decision, message = await self._asked(request, cluster)
-        verdict = Verdict(decision, self.name, message, time.perf_counter() - began)
+        if fault is not None:
+            decision, message = Decision.BROKEN, fault
+        elif (denied := refusal(findings)) is not None:
+            if decision is Decision.BROKEN:
+                _log(request, Verdict(decision, name, message))
+            decision, message = Decision.VIOLATED, _sendable(denied.message) or NO_TEXT
+        verdict = Verdict(decision, name, message, time.perf_counter() - began, findings, in_force)
+        _warn(request, findings)
         self.metrics.verdicts[verdict.policy, rule_of(verdict), decision.value] += 1
         self.metrics.latencies.observe(verdict.seconds)
         if decision is Decision.ALLOWED:
@@ -115,6 +124,17 @@ class PolicyRunner:
         self._thread.stop()
         if decision is not Decision.ALLOWED:
             logger.error("The policy %s could not be closed: %s", self.name, message)
+
+    def _found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
+        """What the rules have against the request, and why they could not tell, which is our fault."""
+        if not self.rules.rules or not isinstance(request, PolicyRequest):
+            return (), None
+        try:
+            return self.rules.judge(request, cluster), None
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - a panic of the engine is none of Exception's
+            return (), f"its rules could not be asked:\n{traceback.format_exc()}"
 
     async def _asked(self, request: Judged, cluster: ClusterState) -> tuple[Decision, str | None]:
         if self._closed:
@@ -182,13 +202,25 @@ def rule_of(verdict: Verdict) -> str:
     return getattr(verdict, "rule", None) or ""
 
 
-def _log(request: Judged, verdict: Verdict) -> None:
+def _wish(request: Judged) -> str:
     resource = (
         f"topic {request.topic}" if isinstance(request, PolicyRequest) else f"broker {request.broker or '(default)'}"
     )
-    wish = (
+    return (
         f"{request.api or type(request).__name__} of {resource} by {request.principal or 'an unauthenticated caller'}"
     )
+
+
+def _warn(request: Judged, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.error is not None:
+            logger.error("The rule %s failed on %s: %s", finding.rule, _wish(request), finding.error)
+        elif finding.action is Action.WARN:
+            logger.warning("The rule %s warns of %s: %s", finding.rule, _wish(request), finding.message)
+
+
+def _log(request: Judged, verdict: Verdict) -> None:
+    wish = _wish(request)
     if verdict.decision is Decision.VIOLATED:
         logger.info("The policy %s refused %s: %s", verdict.policy, wish, verdict.message)
     else:

@@ -80,6 +80,8 @@ class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
     api: str = ""
     """Kafka's name of the API that the caller used, such as `IncrementalAlterConfigs`; `Metadata` for an automatic creation."""
     validate_only: bool = False
+    time_ms: int | None = None
+    """When the controller judged it, in milliseconds since 1970; None in a test that does not care."""
 
 
 class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
@@ -101,7 +103,9 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
-    pass
+    created_ms: int | None = None
+    """When the topic was created, in milliseconds since 1970 by ZooKeeper's clock. None unless a rule asks for it, because it is read
+    from the store: the controller that creates a topic is not told."""
 
 
 class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):

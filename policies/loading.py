@@ -8,7 +8,10 @@ a method that cannot be called with what it is called with, a coroutine that nob
 import inspect
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from difflib import SequenceMatcher
+from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +42,7 @@ logger = logging.getLogger("minicontroller.policy")
 
 
 def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -> TopicManagementPolicy | None:
-    """The policy that the configuration names, configured and ready; None where it names none.
+    """The policy that the configuration names, configured and ready; None where it names none, or rules only.
 
     Args:
         configs: the node's configuration as written; the policy is configured with it.
@@ -57,10 +60,30 @@ def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -
             f"{' and '.join(old)} cannot stand beside {POLICY_KEY}: keep either, "
             "or move what the older policy judges into the newer one."
         )
+    if is_rule_file(configs[POLICY_KEY]):
+        return None
     policy = _instance(POLICY_KEY, configs[POLICY_KEY].strip())
     _configure(POLICY_KEY, policy, visible)
     assert isinstance(policy, TopicManagementPolicy)
     return policy
+
+
+def is_rule_file(spec: str) -> bool:
+    """Whether this names a file of rules rather than a class."""
+    return spec.strip().endswith(".toml")
+
+
+def policy_hash(policy: TopicManagementPolicy) -> str:
+    """SHA-256 of the files that define the policy, in hexadecimal; empty for one that judges nothing."""
+    if type(policy) is TopicManagementPolicy:
+        return ""
+    parts = (policy.create, policy.alter) if isinstance(policy, LegacyPolicies) else (policy,)
+    digest = sha256()
+    for kind in (type(part) for part in parts if part is not None):
+        digest.update(f"{kind.__qualname__}\n".encode())
+        with suppress(OSError, TypeError):  # built in memory: the name is all there is
+            digest.update(Path(inspect.getfile(kind)).read_bytes())
+    return digest.hexdigest()
 
 
 def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:

@@ -18,7 +18,9 @@ from .validators import Validator, validator_of
 from .values import KeyType, Value, parse_value
 
 OWN_TABLE = """
-topic.management.policy.class.name | string | - | - | - | The policy that judges what is done with topics: module:Class, or path/to/file.py:Class.
+topic.management.policy.class.name | string | - | - | - | The policy that judges what is done with topics: module:Class, path/to/file.py:Class, or rules.toml.
+policy.rules.files | list | "" | - | - | Rule files in TOML that judge too: their rules add up.
+policy.rules.reload.interval.ms | long | 1000 | >=0 | - | How often is looked whether a rule file has changed; 0 for never.
 policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may think about one element; then the request is refused.
 metadata.completion | string | local | local|cluster | - | When a change is complete: once this node knows it (local), or once every node does (cluster).
 controller.forwarding.enable | boolean | true | - | - | Whether a node sends requests that only the controller can serve on to it.

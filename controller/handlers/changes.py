@@ -4,6 +4,7 @@ Rule: an element is answered with success only when its commit is safe and the c
 for it; with a timeout of 0 or less everything that was valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,11 @@ def ruling(node: "Node") -> ActiveController:
     return node.controller
 
 
+def now_ms() -> int:
+    """Since 1970."""
+    return time.time_ns() // 1_000_000
+
+
 def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
     """What every request to the policy tells of the caller."""
     return {
@@ -61,6 +67,7 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
         "client_host": context.client_host,
         "api": context.policy_api,
         "validate_only": validate_only,
+        "time_ms": now_ms(),
     }
 
 

@@ -81,7 +81,9 @@ class Planner:
                 if reached(self._node.cache.image):
                     raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 return Change(topic=topic.name, element=draft.stage(None, ()), reached=reached)
-            asked = DeleteTopicRequest(**asked_by(self._context, topic.name, validate_only=False))
+            asked = DeleteTopicRequest(
+                **asked_by(self._context, topic.name, validate_only=False), created_ms=await self._created_ms(topic)
+            )
             await judge(self._node, asked, draft.image)
         except Refusal as refusal:
             return Change(topic=wanted.name or "", refusal=refusal)
@@ -92,6 +94,13 @@ class Planner:
             holds=_marked(topic),
         )
         return Change(topic=topic.name, element=element, reached=reached)
+
+    async def _created_ms(self, topic: Topic) -> int | None:
+        """By the clock of the store, which is asked only for a rule that wants to know."""
+        if self._node.policy is None or not self._node.policy.rules.reads_creation:
+            return None
+        entry = await self._node.store.get(layout.topic_path(topic.name))
+        return None if entry is None else entry.stat.ctime_ms
 
     def _resolve(self, image: Image, wanted: Wanted) -> Topic:
         if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:

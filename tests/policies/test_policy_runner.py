@@ -10,10 +10,8 @@ import trio
 from minicontroller.controller.errors import MAX_TEXT, Refusal
 from minicontroller.controller.policy_runner import (
     NO_TEXT,
-    Decision,
     Judged,
     PolicyRefusal,
-    Verdict,
 )
 from minicontroller.policies import (
     AlterTopicRequest,
@@ -25,6 +23,7 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.policies.legacy import AlterBrokerConfigsRequest, AlterConfigMetadata, LegacyPolicies
+from minicontroller.policies.verdict import Decision, Verdict
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import alter, cluster, create, delete, delete_records
 from tests.policies.misbehaving import (
@@ -45,7 +44,7 @@ async def test_consent() -> None:
     """A method that returns allows, and the verdict says who judged and how long it took."""
     runner = running(Doing(lambda _: None))
     verdict = await runner.judge(create(), cluster())
-    assert verdict == Verdict(Decision.ALLOWED, "Doing", None, verdict.seconds)
+    assert verdict == Verdict(Decision.ALLOWED, "Doing", None, verdict.seconds, (), runner.policy_hash)
     assert 0 <= verdict.seconds < REAL_PATIENCE_SECONDS
     await runner.close()
 

@@ -12,7 +12,6 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from minicontroller.controller.policy_runner import (
-    Decision,
     PolicyRefusal,
     PolicyRunner,
 )
@@ -21,6 +20,7 @@ from minicontroller.policies import (
     CreateTopicRequest,
     TopicManagementPolicy,
 )
+from minicontroller.policies.verdict import Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
 from tests.policies.misbehaving import (

@@ -26,10 +26,10 @@ FIELDS = {
         "internal",
         "generated_replica_assignments",
     ],
-    "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only"],
+    "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"],
     "CreateTopicRequest": ["requested_state"],
     "AlterTopicRequest": ["requested_state", "config_operations"],
-    "DeleteTopicRequest": [],
+    "DeleteTopicRequest": ["created_ms"],
     "DeleteRecordsRequest": ["delete_records_offsets"],
 }
 

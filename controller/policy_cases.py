@@ -1,0 +1,214 @@
+"""Requests and cases in TOML, and what the rules make of them.
+
+Rule: what a file does not say has the plainest value (one broker, one partition), and what it says wrongly is told with the file.
+A case decides by the time and the cluster that stand in it, so it comes out the same tomorrow.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ..policies.interface import (
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+    TopicState,
+)
+from ..policies.rules import RuleSet, refusal
+from ..policies.states import ClusterSnapshot, requested_state, topic_state
+from ..policies.verdict import Action, Finding
+
+APIS = {
+    "create": "CreateTopics",
+    "alter": "IncrementalAlterConfigs",
+    "delete": "DeleteTopics",
+    "delete_records": "DeleteRecords",
+}
+
+
+class CaseError(Exception):
+    """The file cannot be used: a sentence that begins with its name."""
+
+
+class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Counts, or the replicas partition by partition."""
+
+    partitions: int = 1
+    replication: int = 1
+    replicas: list[list[int]] | None = None
+    configs: dict[str, str] = {}
+    internal: bool = False
+
+    def rows(self) -> list[list[int]]:
+        return self.replicas or [list(range(1, self.replication + 1)) for _ in range(self.partitions)]
+
+
+class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    topic: str
+    operation: Literal["create", "alter", "delete", "delete_records"] = "create"
+    principal: str | None = None
+    api: str | None = None
+    client_id: str | None = None
+    client_host: str = "127.0.0.1"
+    validate_only: bool = False
+    time: datetime | None = None
+    created: datetime | None = None
+    """Of the topic that is to be deleted."""
+    after: TopicGiven | None = None
+    config_operations: dict[str, str] | None = None
+    delete_records_offsets: dict[str, int] = {}
+
+
+class ClusterGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cluster_size: int = 3
+    topics: dict[str, TopicGiven] = {}
+
+
+class CaseGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    request: RequestGiven
+    name: str = ""
+    before: TopicGiven | None = None
+    """Of the request's topic: short for an entry of `cluster.topics`."""
+    cluster: ClusterGiven = ClusterGiven()
+    expect: Literal["allow", "deny", "warn", "audit"] = "allow"
+    rule: str | None = None
+    message: str | None = None
+    """That this is in the message."""
+
+
+class FileGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    case: list[CaseGiven]
+    rules: list[str] = []
+    """Relative to the file; without it the rule file of the same name: orders.cases.toml is about orders.toml."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    file: Path
+    name: str
+    rules: tuple[Path, ...]
+    request: PolicyRequest
+    cluster: ClusterSnapshot
+    expect: str
+    rule: str | None = None
+    message: str | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    case: Case
+    decision: str
+    """`deny`, or the strongest of what lets it pass: `warn`, `audit`, `allow`."""
+    findings: tuple[Finding, ...]
+    failure: str | None
+    """What is not as expected."""
+
+
+def read_request(file: Path) -> Case:
+    """A case without an expectation: `policy check --request`. Raises CaseError."""
+    return _case(file, 1, _converted(file, _document(file), CaseGiven), ())
+
+
+def read_cases(file: Path) -> Iterator[Case]:
+    """Raises CaseError."""
+    given = _converted(file, _document(file), FileGiven)
+    rules = tuple(file.parent / name for name in given.rules) or (
+        file.with_name(file.name.removesuffix(".cases.toml") + ".toml"),
+    )
+    for number, case in enumerate(given.case, 1):
+        yield _case(file, number, case, rules)
+
+
+def judged(case: Case, rules: RuleSet) -> Outcome:
+    findings = rules.judge(case.request, case.cluster)
+    actions = {finding.action for finding in findings}
+    decision = next((action.value for action in Action if action in actions), "allow")
+    return Outcome(case, decision, findings, _failure(case, decision, findings))
+
+
+def _failure(case: Case, decision: str, findings: Sequence[Finding]) -> str | None:
+    said = "; ".join(f"{finding.rule}: {finding.error or finding.message}" for finding in findings)
+    if decision != case.expect:
+        return f"expected {case.expect}, but it is {decision}{f' ({said})' if said else ''}"
+    decisive = refusal(findings) or next((f for f in findings if f.action.value == decision), None)
+    if case.rule is not None and (decisive is None or decisive.rule != case.rule):
+        return f"expected {decision} by {case.rule}, but it is by {decisive.rule if decisive else 'no rule'}"
+    if case.message is not None and (decisive is None or case.message not in decisive.message):
+        return f"expected {case.message!r} in the message, but it is {decisive.message if decisive else ''!r}"
+    return None
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _document(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CaseError(f"{file}: {error}") from None
+
+
+def _converted(file: Path, document: Mapping[str, Any], kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise CaseError(f"{file}: {error}") from None
+
+
+def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) -> Case:
+    request = given.request
+    topics = {name: _state(topic) for name, topic in given.cluster.topics.items()}
+    if given.before is not None:
+        topics[request.topic] = _state(given.before)
+    if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
+        topics[request.topic] = _state(TopicGiven())
+    try:
+        asked = _request(request, topics.get(request.topic))
+    except ValueError as error:
+        raise CaseError(f"{file}: case {number}: {error}") from None
+    return Case(
+        file, given.name or f"case {number}", rules, asked, ClusterSnapshot(topics, given.cluster.cluster_size),
+        given.expect, given.rule, given.message,
+    )  # fmt: skip
+
+
+def _state(given: TopicGiven) -> TopicState:
+    return topic_state(given.rows(), given.configs, internal=given.internal)
+
+
+def _ms(time: datetime) -> int:
+    if time.tzinfo is None:
+        raise CaseError(f"the time {time} has no zone: write it with Z or an offset")
+    return int(time.timestamp() * 1000)
+
+
+def _request(given: RequestGiven, before: TopicState | None) -> PolicyRequest:
+    common: dict[str, Any] = {
+        "topic": given.topic,
+        "principal": given.principal,
+        "client_id": given.client_id,
+        "client_host": given.client_host,
+        "api": given.api or APIS[given.operation],
+        "validate_only": given.validate_only,
+        "time_ms": None if given.time is None else _ms(given.time),
+    }
+    if given.operation == "delete":
+        return DeleteTopicRequest(**common, created_ms=None if given.created is None else _ms(given.created))
+    if given.operation == "delete_records":
+        offsets = {int(partition): offset for partition, offset in given.delete_records_offsets.items()}
+        return DeleteRecordsRequest(**common, delete_records_offsets=offsets)
+    if given.after is None and before is not None:
+        rows: Sequence[Sequence[int]] = list(before.replica_assignments.values())
+        state = requested_state(rows, before.configs, internal=before.internal)
+    else:
+        after = given.after or TopicGiven()
+        state = requested_state(
+            after.rows(), after.configs, internal=after.internal, generated_replica_assignments=after.replicas is None
+        )
+    if given.operation == "create":
+        return CreateTopicRequest(**common, requested_state=state)
+    return AlterTopicRequest(**common, requested_state=state, config_operations=given.config_operations)

@@ -1,0 +1,96 @@
+"""`minicontroller policy check` and `policy test`: rules are tried before they bite.
+
+Rule: the same loading and the same judgement as in a node, so what passes here passes there. Exit codes: 0 all is well, 1 the rules
+have a mistake or a case failed, 2 the command was called wrongly.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ..policies.rules import RuleFileError, RuleSet
+from ..policies.verdict import Action
+from .policy_cases import Case, CaseError, Outcome, judged, read_cases, read_request
+from .policy_junit import junit
+from .rule_files import read
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group("policy")
+def policy() -> None:
+    """Rules for topics: what is wrong with them, and what they would decide."""
+
+
+@policy.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.option("--request", "requests", multiple=True, type=FILE, help="A request in TOML, to be judged; repeatable.")
+def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
+    """Name every mistake of rule files by file, line and column, and try the rules on sample requests."""
+    rules = _rules(files)
+    click.echo(f"{_counted(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
+    for file in requests:
+        try:
+            case = read_request(file)
+        except CaseError as error:
+            raise click.ClickException(str(error)) from None
+        _tell(case, rules)
+
+
+@policy.command()
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--junit", "report", type=click.Path(dir_okay=False, path_type=Path), help="Also as JUnit's XML, for CI.")
+def test(folder: Path, report: Path | None) -> None:
+    """Run the cases of DIR: each *.cases.toml says which rules it is about, what is asked, and what is expected."""
+    try:
+        cases = [case for file in sorted(folder.rglob("*.cases.toml")) for case in read_cases(file)]
+    except CaseError as error:
+        raise click.ClickException(str(error)) from None
+    if not cases:
+        raise click.UsageError(f"There is no *.cases.toml with a case in {folder}.")
+    known: dict[tuple[Path, ...], RuleSet] = {}
+    outcomes = []
+    for case in cases:
+        if case.rules not in known:
+            known[case.rules] = _rules(case.rules)
+        outcomes.append(judged(case, known[case.rules]))
+    for outcome in outcomes:
+        if outcome.failure is not None:
+            click.echo(f"{outcome.case.file}: {outcome.case.name}: {outcome.failure}")
+    if report is not None:
+        _write(report, junit(outcomes))
+    failed = sum(outcome.failure is not None for outcome in outcomes)
+    click.echo(f"{_counted(len(outcomes), 'case')}, {failed} failed")
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _rules(files: Sequence[Path]) -> RuleSet:
+    try:
+        return read(files)
+    except RuleFileError as error:
+        click.echo(str(error), err=True)
+        raise click.ClickException(f"{_counted(len(error.mistakes), 'mistake')}.") from None
+
+
+def _tell(case: Case, rules: RuleSet) -> None:
+    outcome: Outcome = judged(case, rules)
+    click.echo(f"{case.file}: {outcome.decision}")
+    for finding in outcome.findings:
+        click.echo(f"  {finding.action.value} by {finding.rule}: {finding.message}")
+        if finding.error is not None:
+            click.echo(f"    {finding.error}")
+    if outcome.decision == Action.DENY.value:
+        click.echo("  The caller gets POLICY_VIOLATION (44).")
+
+
+def _write(report: Path, text: str) -> None:
+    try:
+        report.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"Cannot write {report}: {error}.") from None
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

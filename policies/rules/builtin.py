@@ -1,0 +1,298 @@
+"""The rules that people really use, by name: a table with a line or two instead of an expression.
+
+Rule: each judges what a request changes and nothing else, so that a topic that is older than a rule can still be altered otherwise.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ..interface import TopicState
+from .facts import Facts
+from .matching import Match, PatternFault, full_match, pattern_match
+from .rule import Rule, Scope, read_scope
+from .tables import Table
+from .vocabulary import CREATED
+from .windows import read_change_window
+
+CREATE_OR_ALTER = ("create", "alter")
+
+
+class UnreadableConfigError(Exception):
+    """A config that must be a number is none."""
+
+
+def read_name_pattern(table: Table, name: str) -> Rule:
+    """Names of new topics."""
+    scope = read_scope(table, name, ("create",))
+    pattern = table.text("pattern")
+    matches: Match = lambda _name: True  # noqa: E731 - where the pattern is bad the file is not used
+    if pattern is not None:
+        try:
+            matches = full_match(pattern)
+        except PatternFault as fault:
+            table.note(f"pattern {fault}", "pattern")
+    elif not table.has("pattern"):
+        table.note("pattern is missing")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        if matches(facts.request.topic) or (facts.after is not None and facts.after.internal):
+            return None
+        return scope.message or f"The name {facts.request.topic} does not match {pattern}."
+
+    return scope.rule(judge)
+
+
+def read_partitions(table: Table, name: str) -> Rule:
+    """How many partitions a topic may have."""
+    return _limits(table, name, "partitions", lambda before, after: _bounded(before, after, "num_partitions"))
+
+
+def read_replication(table: Table, name: str) -> Rule:
+    """How many replicas each partition may have."""
+    return _limits(table, name, "replicas", _replica_counts)
+
+
+def _bounded(before: TopicState | None, after: TopicState, field: str) -> Iterator[int]:
+    if before is None or getattr(before, field) != getattr(after, field):
+        yield getattr(after, field)
+
+
+def _replica_counts(before: TopicState | None, after: TopicState) -> Iterator[int]:
+    """Of the partitions that are new or moved."""
+    known: Mapping[int, Sequence[int]] = {} if before is None else before.replica_assignments
+    counts = {len(row) for index, row in after.replica_assignments.items() if tuple(known.get(index, ())) != tuple(row)}
+    yield from sorted(counts)
+
+
+def _limits(
+    table: Table, name: str, what: str, counts: Callable[[TopicState | None, TopicState], Iterator[int]]
+) -> Rule:
+    scope = read_scope(table, name, CREATE_OR_ALTER)
+    least, most = table.count("min", 1), table.count("max", 1)
+    if not (table.has("min") or table.has("max")):
+        table.note("neither min nor max is given")
+    if least is not None and most is not None and least > most:
+        table.note(f"min {least} is more than max {most}, so that nothing is ever allowed", "min")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        if facts.after is None or facts.after.internal:
+            return None
+        for count in counts(facts.before, facts.after):
+            if least is not None and count < least:
+                return scope.message or f"{count} {what} are fewer than {least}."
+            if most is not None and count > most:
+                return scope.message or f"{count} {what} are more than {most}."
+        return None
+
+    return scope.rule(judge)
+
+
+# ------------------------------------------------------------------ configs
+
+
+def read_config_bounds(table: Table, name: str) -> Rule:
+    """What the configs of a topic may be."""
+    scope = read_scope(table, name, CREATE_OR_ALTER)
+    bounds: list[tuple[str, Callable[[str | None], str | None]]] = []
+    configs = table.table("configs")
+    if configs is None:
+        if not table.has("configs"):
+            table.note("configs is missing: a table of config to its bounds")
+    else:
+        for key in configs.keys():  # noqa: SIM118 - a Table is no mapping
+            bound = configs.table(key)
+            if bound is not None:
+                bounds.append((key, _read_bound(bound, key)))
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        if facts.after is None or facts.after.internal:
+            return None
+        before = None if facts.before is None else facts.before.configs
+        for key, fault in bounds:
+            value = facts.after.configs.get(key)
+            if before is not None and before.get(key) == value:
+                continue
+            found = fault(value)
+            if found is not None:
+                return scope.message or found
+        return None
+
+    return scope.rule(judge)
+
+
+def _read_bound(table: Table, key: str) -> Callable[[str | None], str | None]:
+    least, most, required, forbidden = (
+        table.integer("min"), table.integer("max"), table.boolean("required"), table.boolean("forbidden")
+    )  # fmt: skip
+    allowed = table.texts("allowed")
+    if least is not None and most is not None and least > most:
+        table.note(f"min {least} is more than max {most}, so that nothing is ever allowed", "min")
+    if not any(map(table.has, ("min", "max", "allowed", "required", "forbidden"))):
+        table.note(f"{key} has no bound: give min, max, allowed, required or forbidden")
+    if forbidden and required:
+        table.note(f"{key} is both required and forbidden", "forbidden")
+    table.finish()
+
+    def fault(value: str | None) -> str | None:
+        if value is None:
+            return f"{key} must be set." if required else None
+        if forbidden:
+            return f"{key} must not be set."
+        if allowed is not None and value not in allowed:
+            return f"{key} {value} is none of {', '.join(allowed)}."
+        if least is None and most is None:
+            return None
+        number = _number(key, value)
+        if least is not None and number < least:
+            return f"{key} {value} is less than {least}."
+        # What -1 means for Kafka's limits is no limit, which is more than any.
+        if most is not None and (number > most or (number == -1 and most >= 0)):
+            return f"{key} {value} is more than {most}."
+        return None
+
+    return fault
+
+
+def _number(key: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise UnreadableConfigError(f"{key} is no number") from None
+
+
+# ------------------------------------------------------------------ who, how many, when
+
+
+def read_protected_topics(table: Table, name: str) -> Rule:
+    """Topics that only some may change; `principals` here are those who may."""
+    scope = read_scope(table, name)
+    if not table.has("topics"):
+        table.note("topics is missing: the topics that are protected")
+    if not table.has("operations"):
+        operations = scope.operations - {"create"}
+        scope = Scope(
+            scope.name, scope.action, operations,
+            scope.topics, scope.except_topics, scope.principals, scope.except_principals, scope.message,
+        )  # fmt: skip
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        return scope.message or f"{facts.request.topic} is protected: {facts.principal} may not {_verb(facts)} it."
+
+    return scope.rule(judge)
+
+
+def _verb(facts: Facts) -> str:
+    return {"delete_records": "delete records of"}.get(facts.operation, facts.operation)
+
+
+USER = "{user}"
+
+
+def read_quota(table: Table, name: str) -> Rule:
+    """How many topics and partitions a principal may have. What it has are the topics whose names match `owned`: nobody
+    records who created a topic, and a name outlives its creator.
+    """
+    scope = read_scope(table, name, CREATE_OR_ALTER)
+    owned, most_topics, most_partitions = table.text("owned"), table.count("max_topics"), table.count("max_partitions")
+    if owned is None and not table.has("owned"):
+        table.note(f"owned is missing: the names of the topics that count, such as {USER}.*")
+    if not (table.has("max_topics") or table.has("max_partitions")):
+        table.note("neither max_topics nor max_partitions is given")
+    if owned is not None:
+        try:
+            pattern_match(owned.replace(USER, "user"))
+        except PatternFault as fault:
+            table.note(f"owned {fault}", "owned")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        assert owned is not None
+        user = facts.principal.partition(":")[2]
+        match = pattern_match(owned.replace(USER, _literal(owned, user)))
+        return _over_quota(scope, facts, match, most_topics, most_partitions)
+
+    return scope.rule(judge)
+
+
+def _literal(owned: str, user: str) -> str:
+    """A user called `*` does not own everything: outside of a regular expression his name can hold no sign of a glob."""
+    if owned.startswith("/"):
+        return "".join(
+            character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in user
+        )
+    if "*" in user or "?" in user:
+        raise PatternFault(f"the name {user!r} is a pattern itself")
+    return user
+
+
+def _over_quota(
+    scope: Scope, facts: Facts, match: Match, most_topics: int | None, most_partitions: int | None
+) -> str | None:
+    after, before, cluster = facts.after, facts.before, facts.cluster
+    if after is None or not match(facts.request.topic):
+        return None
+    added = after.num_partitions - (0 if before is None else before.num_partitions)
+    if before is not None and added <= 0:
+        return None
+    others = [name for name in cluster.topics() if match(name) and name != facts.request.topic]
+    if most_topics is not None and before is None and len(others) + 1 > most_topics:
+        return scope.message or f"{facts.principal} has {len(others)} of {most_topics} topics already."
+    if most_partitions is not None:
+        held = sum(state.num_partitions for name in others if (state := cluster.topic_state(name)) is not None)
+        if held + after.num_partitions > most_partitions:
+            return scope.message or (
+                f"{facts.principal} would have {held + after.num_partitions} partitions, but may have {most_partitions}."
+            )
+    return None
+
+
+def read_deletion_age(table: Table, name: str) -> Rule:
+    """How old a topic must be, or may be, to be deleted."""
+    scope = read_scope(table, name, ("delete",))
+    least, most = table.duration_ms("min"), table.duration_ms("max")
+    if not (table.has("min") or table.has("max")):
+        table.note("neither min nor max is given")
+    if least is not None and most is not None and least > most:
+        table.note("min is more than max, so that nothing is ever allowed", "min")
+    table.finish()
+
+    def judge(facts: Facts) -> str | None:
+        age = _age_ms(facts)
+        if least is not None and age < least:
+            return (
+                scope.message
+                or f"{facts.request.topic} is too young to be deleted: {age // 1000} s of {least // 1000} s."
+            )
+        if most is not None and age > most:
+            return (
+                scope.message
+                or f"{facts.request.topic} is too old to be deleted: {age // 1000} s, more than {most // 1000} s."
+            )
+        return None
+
+    return scope.rule(judge, frozenset({CREATED}))
+
+
+class UnknownAgeError(Exception):
+    """The request does not tell when the topic was created, or when it was made itself."""
+
+
+def _age_ms(facts: Facts) -> int:
+    if facts.created_ms is None or facts.request.time_ms is None:
+        raise UnknownAgeError("the age of the topic is not known")
+    return facts.request.time_ms - facts.created_ms
+
+
+BUILT_IN: Mapping[str, Callable[[Table, str], Rule]] = {
+    "name_pattern": read_name_pattern,
+    "partitions": read_partitions,
+    "replication": read_replication,
+    "config_bounds": read_config_bounds,
+    "protected_topics": read_protected_topics,
+    "quota": read_quota,
+    "deletion_age": read_deletion_age,
+    "change_window": read_change_window,
+}

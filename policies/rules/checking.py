@@ -1,0 +1,372 @@
+"""Whether an expression can mean anything: names, fields, types, and what it may cost.
+
+Rule: only what is certainly wrong is a mistake; where a type is not known, nothing is said. Cost is bounded before anything runs,
+because the native engine holds Python's interpreter lock while it evaluates: a comprehension within a comprehension goes over what
+the outer one yields, never over everything again, so that the cost grows with the size of the request and not with its square.
+"""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+import cel
+import msgspec
+import re2
+
+from .matching import compiled_regex
+from .syntax import Node, SyntaxFault, parse
+from .vocabulary import (
+    ANY,
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    FUNCTIONS,
+    INT,
+    MACROS,
+    METHODS,
+    NULL,
+    NUMBERS,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    VARIABLES,
+    Type,
+    list_of,
+    map_of,
+)
+
+MAX_LITERAL_LIST = 32
+"""Elements of a written list that a comprehension within another one may go over."""
+MAX_NESTED = 3
+"""Comprehensions within each other."""
+
+LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
+ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
+SUMS: Mapping[tuple[str, str, str], Type] = {
+    ("+", "string", "string"): STRING,
+    ("+", "bytes", "bytes"): BYTES,
+    ("+", "timestamp", "duration"): TIMESTAMP,
+    ("+", "duration", "timestamp"): TIMESTAMP,
+    ("+", "duration", "duration"): DURATION,
+    ("-", "timestamp", "duration"): TIMESTAMP,
+    ("-", "timestamp", "timestamp"): DURATION,
+    ("-", "duration", "duration"): DURATION,
+}
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What is known of an expression without evaluating it."""
+
+    text: str
+    """For the engine: as written, but for `matches`, which is ours."""
+    fields: frozenset[tuple[str, str]]
+    """The (variable, field) that it reads: nothing else is made for it."""
+    regexes: tuple[str, ...]
+    compared_with_null: frozenset[str]
+
+
+def check(text: str, wanted: Type) -> Checked:
+    """Raises SyntaxFault with the first mistake of the expression."""
+    tree = parse(text)
+    checker = _Checker()
+    found = checker.type_of(tree)
+    if found.name not in {wanted.name, "any"}:
+        raise SyntaxFault(tree.at, f"is {_an(found)}, but must be {_an(wanted)}")
+    return Checked(
+        checker.rewritten(text),
+        frozenset(checker.fields),
+        tuple(checker.regexes),
+        frozenset(checker.compared_with_null),
+    )
+
+
+class _Checker:
+    def __init__(self) -> None:
+        self.fields: set[tuple[str, str]] = set()
+        self.regexes: list[str] = []
+        self.compared_with_null: set[str] = set()
+        self._renamed: list[int] = []
+        self._bound: list[tuple[str, Type]] = []
+
+    def rewritten(self, text: str) -> str:
+        """With our own `matches`: the engine compiles a regular expression each time it meets one."""
+        for at in sorted(self._renamed, reverse=True):
+            text = f"{text[:at]}_{text[at:]}"
+        return text
+
+    def type_of(self, node: Node) -> Type:
+        if node.kind in LITERALS:
+            return _literal(node)
+        special = getattr(self, f"_{node.kind}", None)
+        if special is not None:
+            kind: Type = special(node)
+            return kind
+        if node.kind.startswith("unary"):
+            return self._unary(node)
+        if node.kind in {"||", "&&"}:
+            for part in node.parts:
+                self._demand(part, BOOL, f"{node.kind} takes")
+            return BOOL
+        return self._operator(node)
+
+    def _demand(self, node: Node, wanted: Type, why: str) -> None:
+        found = self.type_of(node)
+        if found.name not in {wanted.name, "any"}:
+            raise SyntaxFault(node.at, f"has {_an(found)} where {why} {_an(wanted)}")
+
+    # ------------------------------------------------------------------ names and fields
+
+    def _name(self, node: Node) -> Type:
+        for name, kind in reversed(self._bound):
+            if name == node.text:
+                return kind
+        if node.text == "principal":
+            self.fields.add(("principal", ""))
+            return STRING
+        if node.text in VARIABLES:
+            raise SyntaxFault(node.at, f"takes {node.text} as a whole: name one of its fields, or compare it with null")
+        raise SyntaxFault(
+            node.at, f"speaks of {node.text}, which is unknown{_nearest(node.text, [*VARIABLES, 'principal'])}"
+        )
+
+    def _select(self, node: Node) -> Type:
+        [of] = node.parts
+        if of.kind == "name" and of.text in VARIABLES and all(name != of.text for name, _ in self._bound):
+            return self._field(of.text, node)
+        kind = self.type_of(of)
+        if kind.name == "map" and kind.key in {STRING, ANY}:
+            return kind.item or ANY
+        if kind.name == "any":
+            return ANY
+        hint = ""
+        if of.kind == "select" and self._is_configs(of):
+            hint = f'; a config is written ["{of.text}.{node.text}"]'
+        raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
+
+    def _is_configs(self, node: Node) -> bool:
+        return node.parts[0].kind == "select" and node.parts[0].text in {"configs", "config_operations"}
+
+    def _field(self, variable: str, node: Node) -> Type:
+        kind = VARIABLES[variable].get(node.text)
+        if kind is None:
+            raise SyntaxFault(node.at, f"{variable} has no {node.text}{_nearest(node.text, VARIABLES[variable])}")
+        self.fields.add((variable, node.text))
+        if self._bound and kind.name == "list":
+            raise SyntaxFault(node.at, f"takes {variable}.{node.text} within a comprehension: once for each element")
+        return kind
+
+    def _index(self, node: Node) -> Type:
+        of, index = node.parts
+        kind, by = self.type_of(of), self.type_of(index)
+        if kind.name == "any":
+            return ANY
+        if kind.name not in {"list", "map"}:
+            raise SyntaxFault(node.at, f"looks with [] into {_an(kind)}")
+        key = INT if kind.name == "list" else kind.key or ANY
+        if not _comparable(key, by):
+            raise SyntaxFault(index.at, f"looks for {_an(by)} in a {kind}")
+        return kind.item or ANY
+
+    # ------------------------------------------------------------------ operators
+
+    def _choice(self, node: Node) -> Type:
+        condition, then, otherwise = node.parts
+        self._demand(condition, BOOL, "? takes")
+        one, other = self.type_of(then), self.type_of(otherwise)
+        return one if one == other else ANY
+
+    def _unary(self, node: Node) -> Type:
+        [inner] = node.parts
+        if node.kind == "unary !":
+            self._demand(inner, BOOL, "! takes")
+            return BOOL
+        kind = self.type_of(inner)
+        if kind.name not in {"int", "double", "any"}:
+            raise SyntaxFault(inner.at, f"has {_an(kind)} where - takes a number")
+        return kind
+
+    def _operator(self, node: Node) -> Type:
+        left, right = node.parts
+        if node.kind in {"==", "!="} and self._null_test(left, right):
+            return BOOL
+        one, other = self.type_of(left), self.type_of(right)
+        if node.kind == "in":
+            return self._membership(node, one, other)
+        if node.kind in {"==", "!="}:
+            if not _comparable(one, other):
+                raise SyntaxFault(
+                    node.at, f"compares {_an(one)} with {_an(other)}, which are never equal{_hint(one, other)}"
+                )
+            return BOOL
+        if "any" in {one.name, other.name}:
+            return BOOL if node.kind in {"<", "<=", ">", ">="} else ANY
+        if node.kind in {"<", "<=", ">", ">="}:
+            if one.name not in ORDERED or (one.name != other.name and not {one.name, other.name} <= NUMBERS):
+                raise SyntaxFault(node.at, f"compares {_an(one)} with {_an(other)}{_hint(one, other)}")
+            return BOOL
+        return self._arithmetic(node, one, other)
+
+    def _arithmetic(self, node: Node, one: Type, other: Type) -> Type:
+        if one.name == other.name and one.name in NUMBERS:
+            return one
+        if node.kind == "+" and one.name == other.name == "list" and not self._bound:
+            return one if one == other else list_of(ANY)
+        kind = SUMS.get((node.kind, one.name, other.name))
+        if kind is None:
+            raise SyntaxFault(node.at, f"has {node.kind} between {_an(one)} and {_an(other)}{_hint(one, other)}")
+        return kind
+
+    def _membership(self, node: Node, one: Type, other: Type) -> Type:
+        if other.name not in {"list", "map", "any"}:
+            raise SyntaxFault(node.at, f"has in before {_an(other)}, which holds nothing")
+        inner = other.key if other.name == "map" else other.item
+        if inner is not None and not _comparable(one, inner):
+            raise SyntaxFault(node.at, f"looks for {_an(one)} in a {other}")
+        return BOOL
+
+    def _null_test(self, left: Node, right: Node) -> bool:
+        """`before == null` is the one thing to do with a variable as a whole."""
+        for of, null in ((left, right), (right, left)):
+            if null.kind == "null" and of.kind == "name" and of.text in {"before", "after"}:
+                self.compared_with_null.add(of.text)
+                self.fields.add((of.text, ""))
+                return True
+        return False
+
+    # ------------------------------------------------------------------ calls
+
+    def _call(self, node: Node) -> Type:
+        if node.text == "has" and not node.is_method:
+            return self._has(node)
+        if node.is_method and node.text in MACROS and len(node.parts) > 1:
+            return self._comprehension(node)
+        table = METHODS if node.is_method else FUNCTIONS
+        if node.text not in table:
+            other = FUNCTIONS if node.is_method else METHODS
+            how = f": write {node.text}(...)" if node.is_method else f": write ....{node.text}(...)"
+            known = how if node.text in other else _nearest(node.text, [*table, *(MACROS if node.is_method else ())])
+            raise SyntaxFault(node.at, f"calls {node.text}, which is unknown{known}")
+        takes, gives = table[node.text]
+        if len(takes) != len(node.parts):
+            raise SyntaxFault(node.at, f"calls {node.text} with {_counted(len(node.parts) - node.is_method)}")
+        for allowed, part in zip(takes, node.parts, strict=True):
+            kind = self.type_of(part)
+            if kind.name not in allowed and kind.name != "any":
+                raise SyntaxFault(part.at, f"calls {node.text} with {_an(kind)}")
+        if node.text == "matches":
+            self._regex(node)
+        return gives
+
+    def _regex(self, node: Node) -> None:
+        pattern = node.parts[1]
+        if pattern.kind != "string":
+            raise SyntaxFault(
+                pattern.at, "gives matches a pattern that is not written out: it must be known beforehand"
+            )
+        try:
+            compiled_regex(literal_value(pattern))
+        except re2.error as error:
+            raise SyntaxFault(pattern.at, f"has a bad regular expression: {_said(error)}") from None
+        self.regexes.append(literal_value(pattern))
+        self._renamed.append(node.at)
+
+    def _has(self, node: Node) -> Type:
+        if len(node.parts) != 1 or node.parts[0].kind != "select":
+            raise SyntaxFault(node.at, 'gives has something that is not a field; keys are looked for with "key" in map')
+        self.type_of(node.parts[0])
+        return BOOL
+
+    def _comprehension(self, node: Node) -> Type:
+        over, variable, *bodies = node.parts
+        if variable.kind != "name" or len(bodies) not in ({1, 2} if node.text == "map" else {1}):
+            raise SyntaxFault(node.at, f"calls {node.text} otherwise than as {node.text}(x, ...)")
+        if variable.text in VARIABLES or variable.text == "principal":
+            raise SyntaxFault(variable.at, f"calls its own variable {variable.text}, which is taken")
+        kind = self.type_of(over)
+        if kind.name not in {"list", "map", "any"}:
+            raise SyntaxFault(over.at, f"calls {node.text} on {_an(kind)}")
+        self._bound_cost(node, over)
+        item = (kind.key if kind.name == "map" else kind.item) or ANY
+        self._bound.append((variable.text, item))
+        for condition in bodies[:-1] if node.text == "map" else bodies:
+            self._demand(condition, BOOL, f"{node.text} takes")
+        made = self.type_of(bodies[-1]) if node.text == "map" else BOOL
+        self._bound.pop()
+        return {"map": list_of(made), "filter": list_of(item)}.get(node.text, BOOL)
+
+    def _bound_cost(self, node: Node, over: Node) -> None:
+        if len(self._bound) >= MAX_NESTED:
+            raise SyntaxFault(node.at, f"has more than {MAX_NESTED} comprehensions within each other")
+        if not self._bound or (over.kind == "list" and len(over.parts) <= MAX_LITERAL_LIST):
+            return
+        if _root(over) != self._bound[-1][0]:
+            raise SyntaxFault(
+                node.at, f"goes over the same for each element: {node.text} may go over what the outer one yields"
+            )
+
+    def _list(self, node: Node) -> Type:
+        kinds = {self.type_of(part) for part in node.parts}
+        return list_of(kinds.pop() if len(kinds) == 1 else ANY)
+
+    def _map(self, node: Node) -> Type:
+        keys = {self.type_of(part) for part in node.parts[::2]}
+        items = {self.type_of(part) for part in node.parts[1::2]}
+        return map_of(keys.pop() if len(keys) == 1 else ANY, items.pop() if len(items) == 1 else ANY)
+
+
+def literal_value(node: Node) -> str:
+    """The text of a string literal, as the engine reads it."""
+    try:
+        value = cel.compile(node.text).execute()
+    except (ValueError, RuntimeError):
+        raise SyntaxFault(node.at, "has an escape that CEL does not know") from None
+    assert isinstance(value, str)
+    return value
+
+
+def _literal(node: Node) -> Type:
+    if node.kind == "string" and "b" in node.text[:2].lower().split(node.text[-1])[0]:
+        return BYTES
+    return LITERALS[node.kind]
+
+
+def _root(node: Node) -> str:
+    while node.kind in {"select", "index"} or (node.kind == "call" and node.is_method):
+        node = node.parts[0]
+    return node.text if node.kind == "name" else ""
+
+
+def _comparable(one: Type, other: Type) -> bool:
+    names = {one.name, other.name}
+    if "any" in names or one.name == other.name or names <= NUMBERS:
+        return True
+    return "null" in names and (one.nullable or other.nullable)
+
+
+def _hint(one: Type, other: Type) -> str:
+    names = {one.name, other.name}
+    if "string" in names and names & NUMBERS:
+        return ": convert with int(...) or string(...)"
+    return ""
+
+
+def _an(kind: Type) -> str:
+    return f"an {kind}" if kind.name[0] in "aeiou" else f"a {kind}"
+
+
+def _counted(arguments: int) -> str:
+    return "one argument" if arguments == 1 else f"{arguments or 'no'} arguments"
+
+
+def _nearest(name: str, known: Mapping[str, object] | list[str]) -> str:
+    near = get_close_matches(name, list(known), 1, 0.6)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(_sorted(known))}"
+
+
+def _sorted(known: Mapping[str, object] | list[str]) -> Iterator[str]:
+    return iter(sorted(known))
+
+
+def _said(error: Exception) -> str:
+    text = error.args[0] if error.args else ""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

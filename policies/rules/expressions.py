@@ -1,0 +1,111 @@
+"""`[[rule]]`: a condition in CEL that a request must meet.
+
+Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has one (match conditions, a message and a message
+expression); a condition that is not true is a finding, and one that fails denies.
+"""
+
+from collections.abc import Sequence
+
+import cel
+import msgspec
+
+from .checking import Checked, check
+from .facts import Facts
+from .rule import Judge, Rule, Scope, read_scope
+from .syntax import SyntaxFault
+from .tables import Table
+from .vocabulary import ABSENT, BOOL, CREATED, STRING, Type
+
+
+class NotBooleanError(Exception):
+    """A condition gave something else than true or false."""
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """One that is sound, and ready to be evaluated."""
+
+    key: str
+    checked: Checked
+    program: cel.Program
+
+    def holds(self, facts: Facts) -> bool:
+        value = self.program.execute(facts.context)
+        if value is not True and value is not False:
+            raise NotBooleanError(f"{self.key} gave {value!r:.100}")
+        return value
+
+
+def read_rule(table: Table) -> Rule:
+    scope = read_scope(table, None)
+    applies = [
+        _expression(table, text, BOOL, *table.at("match_conditions", index))
+        for index, text in enumerate(table.texts("match_conditions") or ())
+    ]
+    condition = _of(table, "condition", BOOL)
+    if condition is None and not table.has("condition"):
+        table.note("the rule has no condition")
+    told = _of(table, "message_expression", STRING)
+    table.text("description")
+    table.finish()
+    sound = [expression for expression in (*applies, condition, told) if expression is not None]
+    _check_presence(table, scope, sound)
+    reads = frozenset(read for expression in sound for read in expression.checked.fields)
+    conditions = [expression for expression in applies if expression is not None]
+    return scope.rule(_judge(scope, conditions, condition, told), reads)
+
+
+def _of(table: Table, key: str, wanted: Type) -> Expression | None:
+    text = table.text(key)
+    return None if text is None else _expression(table, text, wanted, key)
+
+
+def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Expression | None:
+    key = str(steps[0])
+    try:
+        checked = check(text, wanted)
+    except SyntaxFault as fault:
+        table.note(f"{key} {fault}", *steps, character=fault.at)
+        return None
+    try:
+        return Expression(key, checked, cel.compile(checked.text))
+    except (ValueError, RuntimeError) as error:  # what our grammar takes and the engine's does not
+        table.note(f"{key} cannot be compiled: {' '.join(str(error).split())[:300]}", *steps, character=0)
+        return None
+
+
+def _check_presence(table: Table, scope: Scope, expressions: Sequence[Expression]) -> None:
+    """An expression that reads what an operation does not have would refuse each of those."""
+    compared = {variable for expression in expressions for variable in expression.checked.compared_with_null}
+    for variable, absent in ABSENT.items():
+        reader = next(
+            (e for e in expressions if any(read == variable and field for read, field in e.checked.fields)), None
+        )
+        never = sorted(scope.operations & absent)
+        if reader is not None and never and variable not in compared:
+            table.note(
+                f"{reader.key} reads {variable}, which is null for {' and '.join(never)}: "
+                f"narrow operations, or compare {variable} with null",
+                reader.key,
+            )
+    if scope.operations != {"delete"} and any(CREATED in expression.checked.fields for expression in expressions):
+        table.note("request.created is there for delete only: narrow operations")
+
+
+def _judge(scope: Scope, applies: Sequence[Expression], condition: Expression | None, told: Expression | None) -> Judge:
+    default = scope.message or f"The rule {scope.name} is not met."
+
+    def judge(facts: Facts) -> str | None:
+        if condition is None or not all(expression.holds(facts) for expression in applies) or condition.holds(facts):
+            return None
+        return default if told is None else _told(told, facts) or default
+
+    return judge
+
+
+def _told(told: Expression, facts: Facts) -> str | None:
+    """Its request is refused already: a message that fails leaves the plain one."""
+    try:
+        message = told.program.execute(facts.context)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, something is to be said
+        return None
+    return message.strip() if isinstance(message, str) else None

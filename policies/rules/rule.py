@@ -1,0 +1,107 @@
+"""One rule: when it applies, what it holds against a request, and what is done about it."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..verdict import Action, Finding
+from .facts import Facts
+from .matching import Match
+from .tables import Table
+from .vocabulary import OPERATIONS
+
+TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
+
+Judge = Callable[[Facts], str | None]
+"""What is against the request, for its caller; None if nothing. Whatever it raises denies."""
+
+COULD_NOT = "The rule {} could not be evaluated on this request, which is therefore refused."
+
+
+class Rule(msgspec.Struct, frozen=True):
+    name: str
+    action: Action
+    operations: frozenset[str]
+    judge: Judge
+    topics: Match | None = None
+    except_topics: Match | None = None
+    principals: Match | None = None
+    except_principals: Match | None = None
+    reads: frozenset[tuple[str, str]] = frozenset()
+    """The (variable, field) that its expressions read."""
+
+    def finding(self, facts: Facts) -> Finding | None:
+        """What this rule has against the request."""
+        topic, principal = facts.request.topic, facts.principal
+        if (
+            (self.topics is not None and not self.topics(topic))
+            or (self.principals is not None and not self.principals(principal))
+            or (self.except_topics is not None and self.except_topics(topic))
+            or (self.except_principals is not None and self.except_principals(principal))
+        ):
+            return None
+        try:
+            message = self.judge(facts)
+        except Exception as error:  # noqa: BLE001 - an expression may fail in any way, and each of them denies
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return Finding(self.name, Action.DENY, COULD_NOT.format(self.name), reason)
+        return None if message is None else Finding(self.name, self.action, message)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What every kind of rule may say of when it applies."""
+
+    name: str
+    action: Action
+    operations: frozenset[str]
+    topics: Match | None
+    except_topics: Match | None
+    principals: Match | None
+    except_principals: Match | None
+    message: str | None
+
+    def rule(self, judge: Judge, reads: frozenset[tuple[str, str]] = frozenset()) -> Rule:
+        return Rule(
+            self.name, self.action, self.operations, judge,
+            self.topics, self.except_topics, self.principals, self.except_principals, reads,
+        )  # fmt: skip
+
+
+def read_scope(table: Table, default_name: str | None, operations: Sequence[str] = OPERATIONS) -> Scope:
+    """`operations` are those that the kind of rule can judge."""
+    name = table.text("name") or default_name
+    if name is None and not table.has("name"):
+        table.note("the rule has no name")
+    chosen = table.choices("operations", OPERATIONS)
+    for index, operation in enumerate(chosen or ()):
+        if operation in OPERATIONS and operation not in operations:
+            table.note(
+                f"operations names {operation!r}, which this kind of rule never judges", *table.at("operations", index)
+            )
+    actions = table.choices("action", [action.value for action in Action]) or ("deny",)
+    if len(actions) > 1:
+        table.note("action is a list, but must be one of deny, warn, audit", "action")
+    valid = actions[0] in {action.value for action in Action}
+    return Scope(
+        name or "",
+        Action(actions[0]) if valid else Action.DENY,
+        frozenset(operations if chosen is None else chosen),
+        table.patterns("topics", impossible_topic),
+        table.patterns("except_topics", impossible_topic),
+        table.patterns("principals", impossible_principal),
+        table.patterns("except_principals", impossible_principal),
+        table.text("message"),
+    )
+
+
+def impossible_topic(pattern: str) -> str | None:
+    if pattern.startswith("/") and pattern.endswith("/") and len(pattern) > 1:
+        return None
+    strange = next((character for character in pattern if character not in TOPIC_CHARACTERS), None)
+    return None if strange is None else f"can match no topic: no name has {strange!r} in it"
+
+
+def impossible_principal(pattern: str) -> str | None:
+    if ":" in pattern or "*" in pattern or pattern.startswith("/"):
+        return None
+    return f"can match no principal: write it with its type, as User:{pattern}"

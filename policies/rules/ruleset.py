@@ -1,0 +1,155 @@
+"""The rules of several files together, and what they have against a request.
+
+Rule: never changes and never half valid. `load` gives all rules of all files or raises with every mistake of them; `judge` asks
+every rule that matches, in the order of the files, so that a verdict tells all of them and not the first alone.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from ..interface import ClusterState, PolicyRequest
+from ..verdict import Action, Finding
+from .builtin import BUILT_IN
+from .expressions import read_rule
+from .facts import OPERATION_OF, Facts
+from .positions import Positions
+from .rule import Rule
+from .tables import Noted, Table
+from .vocabulary import CREATED, OPERATIONS
+
+MAX_BYTES = 1_000_000
+"""Of a rule file."""
+RULE = "rule"
+EMPTY_HASH = ""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A rule file as it was read."""
+
+    name: str
+    data: bytes
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """One thing to mend, and where: counted from 1."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.text}"
+
+
+class RuleFileError(Exception):
+    """The files cannot be used."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        super().__init__("\n".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+
+class RuleSet:
+    """See the module."""
+
+    def __init__(self, rules: Sequence[Rule] = (), hash_: str = EMPTY_HASH, files: Sequence[str] = ()) -> None:
+        self.rules = tuple(rules)
+        self.hash = hash_
+        """SHA-256 over what the files say, in hexadecimal: comments and spaces do not change it."""
+        self.name = ", ".join(files)
+        self._by_operation = {
+            operation: tuple(rule for rule in rules if operation in rule.operations) for operation in OPERATIONS
+        }
+        self._reads = {
+            operation: frozenset(read for rule in applying for read in rule.reads)
+            for operation, applying in self._by_operation.items()
+        }
+
+    @property
+    def reads_creation(self) -> bool:
+        """Whether some rule asks when a topic that is to be deleted was created."""
+        return CREATED in self._reads["delete"]
+
+    def judge(self, request: PolicyRequest, cluster: ClusterState) -> tuple[Finding, ...]:
+        """What the rules have against the request, in their order. Does not wait, and does not change anything."""
+        operation = OPERATION_OF[type(request)]
+        facts = Facts(request, cluster, self._reads[operation])
+        return tuple(finding for rule in self._by_operation[operation] if (finding := rule.finding(facts)) is not None)
+
+
+def refusal(findings: Sequence[Finding]) -> Finding | None:
+    """The first that denies: its message is the caller's."""
+    return next((finding for finding in findings if finding.action is Action.DENY), None)
+
+
+def load(sources: Sequence[Source]) -> RuleSet:
+    """All rules of all files. Raises RuleFileError with every mistake."""
+    mistakes: list[Mistake] = []
+    rules: list[Rule] = []
+    documents: list[Mapping[str, Any]] = []
+    names: dict[str, str] = {}
+    for source in sources:
+        document = _document(source, mistakes)
+        if document is not None:
+            documents.append(document)
+            rules += _read(source, document, mistakes, names)
+    if mistakes:
+        raise RuleFileError(mistakes)
+    canonical = msgspec.json.encode(documents, order="sorted")
+    return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources])
+
+
+def _document(source: Source, mistakes: list[Mistake]) -> Mapping[str, Any] | None:
+    if len(source.data) > MAX_BYTES:
+        mistakes.append(Mistake(source.name, 1, 1, f"the file is larger than {MAX_BYTES} bytes"))
+        return None
+    try:
+        return tomllib.loads(source.data.decode())
+    except UnicodeDecodeError as error:
+        line = source.data.count(b"\n", 0, error.start) + 1
+        column = error.start - source.data.rfind(b"\n", 0, error.start)
+        mistakes.append(Mistake(source.name, line, column, "the file is not UTF-8"))
+    except tomllib.TOMLDecodeError as error:
+        mistakes.append(_not_toml(source, str(error)))
+    except (RecursionError, ValueError):
+        mistakes.append(
+            Mistake(source.name, 1, 1, "the file is not TOML that can be read: too deep, or a number too large")
+        )
+    return None
+
+
+def _not_toml(source: Source, text: str) -> Mistake:
+    said, _, place = text.partition(" (at ")
+    numbers = [int(word) for word in place.replace(",", " ").replace(")", " ").split() if word.isdigit()]
+    if len(numbers) == 2:
+        return Mistake(source.name, numbers[0], numbers[1], f"this is not TOML: {said}")
+    line = source.data.count(b"\n") + 1
+    return Mistake(source.name, line, 1, f"this is not TOML: {said} at the end of the file")
+
+
+def _read(source: Source, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]) -> list[Rule]:
+    noted: list[Noted] = []
+    root = Table(document, (), noted)
+    positions = Positions(source.data.decode())
+    rules: list[tuple[tuple[int, int], Rule]] = []
+    for kind in (RULE, *BUILT_IN):
+        for index, table in enumerate(root.tables(kind)):
+            default = kind if index == 0 else f"{kind}-{index + 1}"
+            rule = read_rule(table) if kind == RULE else BUILT_IN[kind](table, default)
+            if rule.name in names:
+                table.note(f"there is a rule {rule.name} already, in {names[rule.name]}", "name")
+            if rule.name:
+                names[rule.name] = source.name
+            rules.append((positions.line_column(table.path), rule))
+    root.finish()
+    for each in noted:
+        line, column = positions.line_column(each.path, character=each.character)
+        mistakes.append(Mistake(source.name, line, column, each.text))
+    mistakes.sort(key=lambda mistake: (mistake.file, mistake.line, mistake.column))
+    return [rule for _, rule in sorted(rules, key=itemgetter(0))]  # as they stand in the file

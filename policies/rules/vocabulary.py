@@ -1,0 +1,105 @@
+"""What an expression may speak of: the variables with their fields, the functions, and the types of both.
+
+Rule: a table for each; `checking.py` judges by them, `facts.py` fills the variables, docs/policies.md shows them.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+OPERATIONS = ("create", "alter", "delete", "delete_records")
+
+
+class Type(msgspec.Struct, frozen=True):
+    name: str
+    item: "Type | None" = None
+    """Of a list its elements, of a map its values."""
+    key: "Type | None" = None
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        if self.name == "map":
+            return f"map of {self.key} to {self.item}"
+        return f"list of {self.item}" if self.name == "list" else self.name
+
+
+ANY, BOOL, INT, UINT, DOUBLE = Type("any"), Type("bool"), Type("int"), Type("uint"), Type("double")
+STRING, BYTES, NULL, TYPE = Type("string"), Type("bytes"), Type("null"), Type("type")
+TIMESTAMP, DURATION = Type("timestamp"), Type("duration")
+NUMBERS = frozenset({"int", "uint", "double"})
+
+
+def list_of(item: Type) -> Type:
+    return Type("list", item)
+
+
+def map_of(key: Type, item: Type, *, nullable: bool = False) -> Type:
+    return Type("map", item, key, nullable=nullable)
+
+
+def or_null(kind: Type) -> Type:
+    return Type(kind.name, kind.item, kind.key, nullable=True)
+
+
+STATE: Mapping[str, Type] = {
+    "num_partitions": INT,
+    "replication_factor": INT,
+    "replica_assignments": list_of(list_of(INT)),
+    "configs": map_of(STRING, STRING),
+    "internal": BOOL,
+    "marked_for_deletion": BOOL,
+}
+
+VARIABLES: Mapping[str, Mapping[str, Type]] = {
+    "request": {
+        "topic": STRING,
+        "operation": STRING,
+        "api": STRING,
+        "client_id": or_null(STRING),
+        "client_host": STRING,
+        "validate_only": BOOL,
+        "time": TIMESTAMP,
+        "created": TIMESTAMP,
+        "config_operations": map_of(STRING, or_null(STRING), nullable=True),
+        "delete_records_offsets": map_of(INT, INT, nullable=True),
+    },
+    "before": STATE,
+    "after": {**STATE, "generated_replica_assignments": BOOL},
+    "cluster": {"cluster_size": INT, "topic_count": INT},
+}
+"""The variables with fields. `principal` is a string."""
+
+CREATED = ("request", "created")
+"""The (variable, field) that is read from the store, and only where a rule asks for it."""
+
+ABSENT: Mapping[str, frozenset[str]] = {
+    "before": frozenset({"create"}),
+    "after": frozenset({"delete", "delete_records"}),
+}
+"""The operations for which a variable is null."""
+
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+
+FUNCTIONS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
+    "size": ((frozenset({"string", "bytes", "list", "map"}),), INT),
+    "int": ((frozenset({"int", "uint", "double", "string"}),), INT),
+    "uint": ((frozenset({"int", "uint", "double", "string"}),), UINT),
+    "double": ((frozenset({"int", "uint", "double", "string"}),), DOUBLE),
+    "string": ((frozenset({"int", "uint", "double", "string", "timestamp", "duration"}),), STRING),
+    "timestamp": ((frozenset({"string"}),), TIMESTAMP),
+    "duration": ((frozenset({"string"}),), DURATION),
+}
+"""By name, what their arguments may be and what they give."""
+
+METHODS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
+    "size": ((frozenset({"string", "bytes", "list", "map"}),), INT),
+    **{
+        name: ((frozenset({"string"}), frozenset({"string"})), BOOL)
+        for name in ("startsWith", "endsWith", "contains", "matches")
+    },
+    **{
+        name: ((frozenset({"timestamp"}),), INT)
+        for name in ("getFullYear", "getMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds")
+    },
+}
+"""The same, the first argument being what they are called on. Times are in UTC; months and days of the week count from 0."""
