@@ -7,9 +7,9 @@ import trio
 
 from tests.cluster.small_cluster import SmallCluster
 
-CYCLES = 60
+CYCLES = 30
 SLACK_BYTES = 60_000
-"""Of three rounds: what is on its way when it is looked at. A topic that is kept costs 1,000 bytes and more, 180 of them three times this."""
+"""Of three rounds: what is on its way when it is looked at. A topic that is kept costs 1,000 bytes and more, 90 of them more than this."""
 
 
 async def test_memory_does_not_grow_with_topics_that_are_gone(cluster: SmallCluster) -> None:
