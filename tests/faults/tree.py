@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,11 +37,18 @@ class Tree:
 
     def json(self, path: str) -> Any:
         """None if there is no such znode."""
-        try:
-            data, _ = self.client.get(path)
-        except NoNodeError:
-            return None
-        return json.loads(data)
+        (value,) = self.jsons([path])
+        return value
+
+    def jsons(self, paths: Sequence[str]) -> list[Any]:
+        """The same of many, all of them asked for before the first is waited for."""
+        found: list[Any] = []
+        for answer in [self.client.get_async(path) for path in paths]:
+            try:
+                found.append(json.loads(answer.get()[0]))
+            except NoNodeError:
+                found.append(None)
+        return found
 
     def stat(self, path: str) -> ZnodeStat | None:
         return self.client.exists(path)
@@ -70,21 +78,35 @@ class Tree:
     def partitions(self) -> dict[str, dict[int, tuple[int, list[int], list[int]]]]:
         """Leader, ISR and replicas of every partition that has a state."""
         found: dict[str, dict[int, tuple[int, list[int], list[int]]]] = {}
-        for topic in self.topics:
-            assignment = self.json(f"{TOPICS}/{topic}")
-            for number, replicas in {} if assignment is None else assignment["partitions"].items():
-                state = self.state(topic, int(number))
+        for topic, assignment in self.assignments().items():
+            states = self.jsons([state_path(topic, number) for number in assignment])
+            for (number, replicas), state in zip(assignment.items(), states, strict=True):
                 if state is not None:
                     told = (state["leader"], sorted(state["isr"]), sorted(replicas))
-                    found.setdefault(topic, {})[int(number)] = told
+                    found.setdefault(topic, {})[number] = told
         return found
+
+    def assignments(self) -> dict[str, dict[int, list[int]]]:
+        """The replicas of every partition of every topic."""
+        topics = self.topics
+        found = self.jsons([f"{TOPICS}/{topic}" for topic in topics])
+        return {
+            topic: {int(number): replicas for number, replicas in value["partitions"].items()}
+            for topic, value in zip(topics, found, strict=True)
+            if value is not None
+        }
 
     @property
     def brokers(self) -> set[int]:
         return {int(name) for name in self.children(f"{BROKERS}/ids")}
 
+    def born(self) -> dict[int, int]:
+        """Every broker that is registered, with the transaction of its registration."""
+        stats = {broker_id: self.stat(f"{BROKERS}/ids/{broker_id}") for broker_id in self.brokers}
+        return {broker_id: stat.czxid for broker_id, stat in stats.items() if stat is not None}
+
     def state(self, topic: str, partition: int = 0) -> Any:
-        return self.json(f"{TOPICS}/{topic}/partitions/{partition}/state")
+        return self.json(state_path(topic, partition))
 
     def vacancy(self) -> "Vacancy":
         return Vacancy(self)
@@ -92,15 +114,16 @@ class Tree:
     def half_made(self) -> list[str]:
         """What a topic that exists lacks, and what exists without its topic: must be empty."""
         flaws = []
-        topics = self.children(TOPICS)
-        for topic in topics:
-            if self.stat(f"{CONFIGS}/{topic}") is None:
-                flaws.append(f"{topic} has no configs")
-            partitions = self.json(f"{TOPICS}/{topic}")["partitions"]
+        assignments, configured = self.assignments(), set(self.children(CONFIGS))
+        for topic, assignment in assignments.items():
+            states = self.jsons([state_path(topic, number) for number in assignment])
             flaws += [
-                f"{topic}-{number} has no state" for number in partitions if self.state(topic, int(number)) is None
+                f"{topic}-{number} has no state"
+                for number, state in zip(assignment, states, strict=True)
+                if state is None
             ]
-        return flaws + [f"configs of {topic}, which is no topic" for topic in set(self.children(CONFIGS)) - {*topics}]
+        flaws += [f"{topic} has no configs" for topic in assignments.keys() - configured]
+        return flaws + [f"configs of {topic}, which is no topic" for topic in configured - assignments.keys()]
 
     def written(self, path: str = "/") -> dict[str, int]:
         """The last transaction that changed each znode's data, all below this path."""
@@ -113,6 +136,10 @@ class Tree:
                 found[here] = stat.mzxid
                 waiting += [f"{here.rstrip('/')}/{child}" for child in self.children(here)]
         return found
+
+
+def state_path(topic: str, partition: int) -> str:
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
 class Vacancy:
