@@ -33,9 +33,11 @@ from .config.node_config import NodeConfig
 from .config.values import KeyType
 from .connection_quotas import ConnectionLimits
 from .control_links import ControlLinks
+from .decisions import Decisions
 from .forwarding import Forwarder
 from .handlers import HANDLERS
 from .handlers.alter_partition import alter
+from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
@@ -66,6 +68,7 @@ class RunningNode:
     node: Node
     bootstrap: str
     """host:port of the listener for clients."""
+    server: Server
     stopping: trio.Event = field(default_factory=trio.Event)
     hands_over: bool = True
 
@@ -90,13 +93,15 @@ async def run_node(
     store: Store,
     *,
     neighbours: dict[int, Node] | None = None,
+    decisions: Decisions | None = None,
     clock_ms: Callable[[], int] = now_ms,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
 
-    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
+    NODE.set(config.integer("broker.id"))
     policy = load_policy(config)
     rules = load_rules(config, policy)
     async with trio.open_nursery() as tasks:
@@ -108,7 +113,9 @@ async def run_node(
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
             policy=policy,
             neighbours={} if neighbours is None else neighbours,
+            decisions=Decisions() if decisions is None else decisions,
         )
+        store.on_session(node.metrics.session_changed)
         server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
         await server.open(server_listeners(config))
         broker = Broker(
@@ -138,7 +145,7 @@ async def run_node(
         if rules is not None:
             tasks.start_soon(rules.run)
         tasks.start_soon(candidacy.run)
-        running = RunningNode(node, bootstrap_of(config, broker))
+        running = RunningNode(node, bootstrap_of(config, broker), server)
         task_status.started(running)
         await running.stopping.wait()
 
