@@ -6,7 +6,8 @@ stranger chooses (client ids, software, topics, principals) is ever a label: wha
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -40,15 +41,14 @@ LOOKED_AT = 16
 NEWER_THAN_OURS = -1
 """Stands for every version of ApiVersions that we do not speak (KIP-511): the client chose it."""
 
-_ROWS: dict[int, str] = {
-    **{int(key): field for key, field in ENTITIES.items()},
+_READ_ROWS: dict[int, str] = {
     ApiKey.METADATA: "topics",
     ApiKey.DESCRIBE_CONFIGS: "results",
     ApiKey.DESCRIBE_GROUPS: "groups",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "topics",
     ApiKey.FIND_COORDINATOR: "coordinators",
 }
-"""Where an answer keeps its rows; answers without any here tell their outcome themselves."""
+"""Where the answer to a read keeps its rows; answers that are neither here nor in `ENTITIES` tell their outcome themselves."""
 
 
 class Latencies:
@@ -99,22 +99,28 @@ class RequestMetrics:
 
 def _outcome_reader(api_key: int) -> Callable[[Any], int]:
     """What tells the outcome of this API's answers: the first error code in it, or 0."""
-    field = _ROWS.get(api_key)
-    if field is None:
-        return _own_code
-    rows, most = attrgetter(field), None if api_key in ENTITIES else LOOKED_AT
+    if api_key in ENTITIES:
+        return partial(_of_rows, attrgetter(ENTITIES[api_key]))
+    if api_key in _READ_ROWS:
+        return partial(_of_first_rows, attrgetter(_READ_ROWS[api_key]))
+    return _own_code
 
-    def outcome(response: Any) -> int:
-        own: int = getattr(response, "error_code", 0)
-        if own:
-            return own
-        for row in rows(response)[:most]:
-            code: int = getattr(row, "error_code", 0)  # a row that is encoded already tells none, and has none
-            if code:
-                return code
-        return 0
 
-    return outcome
+def _of_rows(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
+    for row in rows(response):
+        code: int = row.error_code
+        if code:
+            return code
+    return 0
+
+
+def _of_first_rows(rows: Callable[[Any], Sequence[Any]], response: Any) -> int:
+    code = _own_code(response)
+    for row in rows(response)[:LOOKED_AT]:
+        if code:
+            break
+        code = getattr(row, "error_code", 0)  # a row that is encoded already tells none, and has none
+    return code
 
 
 def _own_code(response: Any) -> int:

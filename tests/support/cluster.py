@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -43,8 +43,15 @@ class Cluster(Protocol):
 class MiniCluster:
     """One `minicontroller up`."""
 
-    def __init__(self, *, brokers: int = 3, store: str = "memory", settings: Mapping[str, str] | None = None) -> None:
-        self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store]
+    def __init__(
+        self,
+        *,
+        brokers: int = 3,
+        store: str = "memory",
+        settings: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store, *options]
         for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
             self._arguments += ["--set", f"{key}={value}"]
         self._lines: list[str] = []
@@ -76,6 +83,10 @@ class MiniCluster:
     def output(self) -> str:
         return "".join(self._lines)
 
+    def wait_for(self, text: str) -> None:
+        """Until it has said so."""
+        until(lambda: text in self.output)
+
     @property
     def pid(self) -> int:
         return self._process.pid
@@ -102,17 +113,21 @@ class MiniCluster:
             self._lines.append(line)
             if line.startswith(READY):
                 self.bootstrap, _, http = line.removeprefix(READY).strip().partition(" http=")
-                self.http = f"http://{http}"
+                self.http = f"http://{http}" if http else ""
                 self._ready.set()
         self._ready.set()  # it ended: whoever waits for it learns so
 
 
 @contextmanager
 def running_cluster(
-    *, brokers: int = 3, store: str = "memory", settings: Mapping[str, str] | None = None
+    *,
+    brokers: int = 3,
+    store: str = "memory",
+    settings: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
 ) -> Iterator[MiniCluster]:
-    """A fresh cluster for the length of the block."""
-    cluster = MiniCluster(brokers=brokers, store=store, settings=settings)
+    """A fresh cluster for the length of the block; `options` are those of `up`."""
+    cluster = MiniCluster(brokers=brokers, store=store, settings=settings, options=options)
     cluster.start()
     try:
         yield cluster

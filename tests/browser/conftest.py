@@ -1,0 +1,53 @@
+"""A real Chromium (`make chromium` puts one on the machine), and a cluster to look at."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.support.cluster import MiniCluster, running_cluster
+from tests.support.http import create
+
+POLICY = """
+from minicontroller.policies import PolicyViolation, TopicManagementPolicy
+
+
+class Teams(TopicManagementPolicy):
+    def validate_create_topic(self, request, cluster):
+        if request.topic.startswith("orders"):
+            raise PolicyViolation("A topic begins with <b>its team</b>: team-orders.")
+"""
+
+
+@pytest.fixture(name="browser", scope="module")
+def chromium() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "the page is tested in Chromium: make chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(name="cluster", scope="module")
+def with_ten_thousand_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniCluster]:
+    file = tmp_path_factory.mktemp("policy") / "teams.py"
+    file.write_text(POLICY)
+    with running_cluster(settings={"topic.management.policy.class.name": f"{file}:Teams"}) as cluster:
+        for first in range(0, 10_000, 2_000):
+            create(cluster, *(f"topic-{number:05}" for number in range(first, first + 2_000)), partitions=3)
+        yield cluster
+
+
+@pytest.fixture(name="page")
+def open_page(browser: Browser, cluster: MiniCluster) -> Iterator[Page]:
+    """The page, opened; at the end nothing may have gone wrong in it."""
+    page, faults = browser.new_page(), list[str]()
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.goto(cluster.http)
+    page.wait_for_selector("#topics tr")
+    yield page
+    page.close()
+    assert faults == []

@@ -1,0 +1,160 @@
+"""The page in a real browser: live, searchable, usable by keyboard and on a phone, and deaf to what names say."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.cluster import MiniCluster, controller_id
+from tests.support.http import ask, create
+
+HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
+PHONE = {"width": 360, "height": 740}
+
+
+def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
+    """Nodes with their state, the controller among them, and the figures."""
+    expect(page.locator("#health")).to_have_text("ready")
+    expect(page.locator("#nodes tr")).to_have_count(3)
+    expect(page.locator("#controller")).to_have_text(f"node {controller_id(cluster)}")
+    expect(page.locator("#nodes tr", has_text="controller")).to_have_count(1)
+    expect(page.locator("#live")).to_have_text("live")
+
+
+def test_ten_thousand_topics_are_paged(page: Page) -> None:
+    """A hundred at a time, forth and back, with the whole number told."""
+    expect(page.locator("#topics tr")).to_have_count(100)
+    expect(page.locator("#range")).to_contain_text("of 10,0")
+    expect(page.locator("#previous")).to_be_disabled()
+    page.click("#next")
+    expect(page.locator("#range")).to_contain_text("101\u2013200")
+    page.click("#previous")
+    expect(page.locator("#range")).to_contain_text("1\u2013100")
+
+
+def test_the_search_finds_by_a_part(page: Page) -> None:
+    """What is typed anywhere after a / is searched for at the server; nothing found is said."""
+    page.keyboard.press("/")
+    page.keyboard.type("C-0123")
+    expect(page.locator("#topics tr")).to_have_count(10)
+    expect(page.locator("#topics tr").first).to_contain_text("topic-01230")
+    page.fill("#search", "there is none of this name")
+    expect(page.locator("#no-topics")).to_be_visible()
+
+
+def test_it_is_live(page: Page, cluster: MiniCluster) -> None:
+    """What is created and refused appears without a reload, with its reason; figures and the list of topics follow."""
+    before = int(page.inner_text("#topic-count").replace(",", ""))
+    create(cluster, "live-one", "orders")
+    first = page.locator("#decisions li").first
+    expect(first).to_contain_text("POLICY_VIOLATION")
+    expect(first).to_contain_text("A topic begins with <b>its team</b>: team-orders.")
+    expect(first).to_contain_text("policy Teams")
+    expect(page.locator("#topic-count")).to_have_text(f"{before + 1:,}")
+    page.fill("#search", "live-")
+    expect(page.locator("#topics tr")).to_have_count(1)
+    create(cluster, "live-two")
+    expect(page.locator("#topics tr")).to_have_count(2)
+
+
+def test_only_refusals_can_be_shown(page: Page, cluster: MiniCluster) -> None:
+    """The tick leaves out what was carried out."""
+    create(cluster, "fine", "orders-2")
+    expect(page.locator("#decisions li", has_text="fine")).to_have_count(1)
+    page.check("#refused-only")
+    expect(page.locator("#decisions .badge.good")).to_have_count(0)
+    expect(page.locator("#decisions li", has_text="orders-2")).to_have_count(1)
+
+
+def test_a_topic_opens_with_its_history_by_keyboard(page: Page, cluster: MiniCluster) -> None:
+    """Tab and Enter open a topic with partitions and history, Escape closes it; its address opens it again."""
+    create(cluster, "keyed")
+    create(cluster, "keyed")
+    page.fill("#search", "keyed")
+    expect(page.locator("#topics tr")).to_have_count(1)
+    page.focus("#search")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#topic-partitions tr")).to_have_count(1)
+    expect(page.locator("#topic-history li")).to_have_count(2)
+    expect(page.locator("#topic-history li").first).to_contain_text("Topic 'keyed' already exists.")
+    address = page.url
+    page.keyboard.press("Escape")
+    expect(page.locator("#topic")).to_be_hidden()
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator("#topic-name")).to_have_text("keyed")
+
+
+def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:
+    """What looks like HTML in a topic's name, or in a policy's words, is shown as it is and does nothing."""
+    create(cluster, HOSTILE[:200], "orders-<i>")
+    expect(page.locator("#decisions")).to_contain_text(HOSTILE[:60])
+    page.locator("#decisions button", has_text="img src=x").first.click()
+    expect(page.locator("#topic-name")).to_have_text(HOSTILE[:200])
+    assert page.locator("main img, main b, main i, dialog img, main script").count() == 0
+    assert page.title() == "minicontroller"
+
+
+def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster) -> None:
+    """Opening the page asks this address and no other; the browser itself refuses scripts that are not the page's own."""
+    page, asked = browser.new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(cluster.http)
+    page.wait_for_selector("#topics tr")
+    hosts = {urlsplit(url).netloc for url in asked if not url.startswith("data:")}
+    assert hosts == {urlsplit(cluster.http).netloc}
+    evaluated = page.evaluate(
+        "() => { const s = document.createElement('script');"
+        " try { s.text = 'window.ran = 1'; document.body.append(s); } catch {} return window.ran === undefined; }"
+    )
+    assert evaluated
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_in_either_colour(browser: Browser, cluster: MiniCluster, scheme: str) -> None:
+    """On a narrow screen nothing is cut off or needs scrolling sideways, also with a topic open; texts stand out from their ground."""
+    page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto(cluster.http)
+    page.wait_for_selector("#topics tr")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("#topics button").first.click()
+    page.wait_for_selector("#topic-partitions tr")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.querySelector('dialog').scrollWidth <= document.querySelector('dialog').clientWidth")
+    for selector in ("body", ".soft", ".badge.good", "button.link", "th"):
+        assert contrast(page, selector) >= 4.5, selector
+    page.close()
+
+
+def test_it_says_when_the_connection_is_lost(browser: Browser, cluster: MiniCluster) -> None:
+    """What is shown is not taken for the present when nobody answers any more."""
+    page = browser.new_page()
+    page.goto(cluster.http)
+    expect(page.locator("#live")).to_have_text("live")
+    page.route("**/events", lambda route: route.abort())
+    page.evaluate("news.dispatchEvent(new Event('error'))")
+    expect(page.locator("#live")).to_contain_text("lost")
+    expect(page.locator("#health")).to_have_text("unknown")
+    page.close()
+    assert ask(cluster, "/health/live").status == 200
+
+
+def contrast(page: Page, selector: str) -> float:
+    """WCAG's ratio between a text and the first ground behind it that is not transparent."""
+    ratio: float = page.evaluate(
+        """(selector) => {
+          const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+          const light = (color) => numbers(color).slice(0, 3).map((part) => part / 255)
+            .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+          const element = document.querySelector(selector);
+          let ground = element;
+          while (numbers(getComputedStyle(ground).backgroundColor)[3] === 0) ground = ground.parentElement;
+          const [a, b] = [light(getComputedStyle(element).color), light(getComputedStyle(ground).backgroundColor)];
+          return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        }""",
+        selector,
+    )
+    return ratio

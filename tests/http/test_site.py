@@ -1,0 +1,218 @@
+"""The HTTP port as people and machines meet it: health, lists, headers, and what it withstands."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import pytest
+
+from tests.support.cluster import MiniCluster, running_cluster
+from tests.support.http import address_of, ask, create
+from tests.support.waiting import until
+
+
+@contextmanager
+def connected(cluster: MiniCluster, data: bytes) -> Iterator[socket.socket]:
+    with socket.create_connection(address_of(cluster), timeout=30) as connection:
+        with suppress(OSError):
+            connection.sendall(data)
+        yield connection
+
+
+def read_until(connection: socket.socket, wanted: bytes) -> bytes:
+    data = b""
+    while wanted not in data:
+        more = connection.recv(65536)
+        assert more, f"it ended after {data!r}"
+        data += more
+    return data
+
+
+def test_health_tells_why(cluster: MiniCluster) -> None:
+    """Live and ready answer 200 where every node serves, is registered and knows the controller; the body names each node."""
+    assert ask(cluster, "/health/live").json == {"live": True}
+    ready = ask(cluster, "/health/ready")
+    nodes: list[dict[str, object]] = [{"node": number, "ready": True, "reasons": []} for number in (1, 2, 3)]
+    assert (ready.status, ready.json) == (200, {"ready": True, "reasons": [], "nodes": nodes})
+
+
+def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
+    """A page holds at most a hundred rows, sorted; a search ignores case; an offset beyond the end is the last page."""
+    assert set(create(cluster, *(f"team-Page-{number:03}" for number in range(230)))) == {0}
+    page = ask(cluster, "/api/topics?search=PAGE-").json
+    assert (page["total"], page["offset"], len(page["rows"])) == (230, 0, 100)
+    assert [row["name"] for row in page["rows"][:2]] == ["team-Page-000", "team-Page-001"]
+    last = ask(cluster, "/api/topics?search=page-&offset=99999").json
+    assert (last["offset"], len(last["rows"])) == (200, 30)
+    assert ask(cluster, "/api/topics?search=page-&offset=-1x").json["offset"] == 0
+    assert ask(cluster, "/api/topics?search=nowhere").json == {"total": 0, "offset": 0, "rows": []}
+
+
+def test_a_topic_tells_its_history(cluster: MiniCluster) -> None:
+    """What was decided about a topic is told newest first with its reason, also where nothing came of it; else 404."""
+    assert create(cluster, "team-told", partitions=150) == [0]
+    assert create(cluster, "team-told") == [36]
+    topic = ask(cluster, "/api/topic?name=team-told&offset=100").json
+    assert [each["outcome"] for each in topic["history"]] == ["TOPIC_ALREADY_EXISTS", "NONE"]
+    assert (topic["partitions"], topic["offset"], len(topic["rows"]), topic["configs"]) == (150, 100, 50, {})
+    assert create(cluster, "untold") == [44]
+    refused = ask(cluster, "/api/topic?name=untold").json
+    assert [(each["reason"], each["policy"]) for each in refused["history"]] == [
+        ("A topic begins with its team.", "Teams")
+    ]
+    assert ask(cluster, "/api/topic?name=never").status == 404
+
+
+def test_decisions_are_a_ring(cluster: MiniCluster) -> None:
+    """The last 200 are kept, numbered without a gap, however many one request brings."""
+    create(cluster, *(f"refused-{number}" for number in range(250)))
+    decisions = ask(cluster, "/api/decisions").json
+    numbers = [each["number"] for each in decisions]
+    assert len(numbers) == 200
+    assert numbers == list(range(numbers[0], numbers[0] + 200))
+    assert decisions[-1]["name"] == "refused-249"
+    assert decisions[-1]["client"] == "wire"
+
+
+def test_events_tell_what_happens(cluster: MiniCluster) -> None:
+    """A listener is sent the state, and a decision made while he listens."""
+    with connected(cluster, b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") as listener:
+        first = read_until(listener, b"event: decisions")
+        assert b"text/event-stream" in first
+        assert b'"controller":' in first
+        create(cluster, "team-heard")
+        assert b"team-heard" in read_until(listener, b"team-heard")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/events", "/api/topic?name=x"])
+def test_nothing_can_be_changed(cluster: MiniCluster, method: str, path: str) -> None:
+    """Only GET and HEAD are answered."""
+    answer = ask(cluster, path, method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_a_browser_is_told_to_trust_nothing(cluster: MiniCluster) -> None:
+    """Every answer forbids all that the page itself does not need: foreign and inline scripts, frames, sniffing, caching."""
+    for path in ("/", "/metrics", "/nowhere", "/health/ready", "/api/topics"):
+        headers = ask(cluster, path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("localhost:8080", 200), ("127.0.0.1:1", 200), ("[::1]:80", 200), ("LOCALHOST.", 200),
+        ("evil.example", 421), ("127.0.0.1.evil.example", 421), ("10.0.0.1", 421), ("", 421),
+    ],
+)  # fmt: skip
+def test_other_peoples_pages_cannot_ask(cluster: MiniCluster, host: str, status: int) -> None:
+    """At a loopback address nobody is answered who came by another name: a name that was rebound reads nothing."""
+    assert ask(cluster, "/api/state", headers={"Host": host}).status == status
+
+
+HOSTILE = [
+    b"\x00\x01\x02\x03" * 100,
+    b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * 100_000,
+    b"GET " + b"/" * 60_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /api/topic?name=%ff%fe%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /api/topics?offset=9999999999999999999&search=%0d%0a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 200_000,
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 1000,
+    (
+        b"GET /events HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ),
+    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
+    """Whatever is sent, and however it ends, the next request and the cluster are answered."""
+    with connected(cluster, data) as connection:
+        connection.settimeout(1)
+        with suppress(OSError):
+            connection.recv(65536)
+    assert ask(cluster, "/health/ready").json["ready"]
+    assert create(cluster, "team-told") == [36]
+
+
+def test_connections_are_bounded(cluster: MiniCluster) -> None:
+    """Hundreds of connections that say nothing keep nobody out, and their number is bounded."""
+    idle = [socket.create_connection(address_of(cluster), timeout=30) for _ in range(300)]
+    try:
+        assert ask(cluster, "/health/live").status == 200
+        scrape = ask(cluster, "/metrics").text
+    finally:
+        for connection in idle:
+            connection.close()
+    open_now = next(line for line in scrape.splitlines() if line.startswith("minicontroller_http_connections "))
+    assert float(open_now.split()[1]) <= 100
+
+
+def test_listeners_are_bounded(cluster: MiniCluster) -> None:
+    """The page's news has at most 32 listeners; the next one is told to come again, and health still answers."""
+    listening: list[socket.socket] = []
+    try:
+        for _ in range(32):
+            listener = socket.create_connection(address_of(cluster), timeout=30)
+            listening.append(listener)
+            listener.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            read_until(listener, b"event: state")
+        with connected(cluster, b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") as refused:
+            assert b" 503 " in read_until(refused, b"Too many")
+        assert ask(cluster, "/health/live").status == 200
+    finally:
+        for listener in listening:
+            listener.close()
+    until(partial(listeners, cluster), right=lambda count: count == 0, within=20)
+
+
+def listeners(cluster: MiniCluster) -> float:
+    scrape = ask(cluster, "/metrics").text
+    line = next(each for each in scrape.splitlines() if each.startswith("minicontroller_http_event_listeners "))
+    return float(line.split()[1])
+
+
+def test_a_client_that_reads_nothing_does_not_keep_it_from_stopping() -> None:
+    """Ctrl-C ends the process in seconds, beside a client that has not taken what they were sent."""
+    cluster = MiniCluster(brokers=1)
+    cluster.start()
+    try:
+        create(cluster, *(f"t-{number}" for number in range(100)))
+        stuck = socket.socket()
+        stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        stuck.connect(address_of(cluster))
+        request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        stuck.sendall(request * 500)
+        assert ask(cluster, "/health/live").status == 200
+    finally:
+        began = time.monotonic()
+        cluster.stop()
+    assert time.monotonic() - began < 5
+    stuck.close()
+
+
+def test_it_can_be_off() -> None:
+    """With an empty http.listen nothing listens, and the ready line says nothing of it."""
+    with running_cluster(brokers=1, settings={"http.listen": ""}) as cluster:
+        assert cluster.http == ""
+        assert " http=" not in cluster.output
+
+
+def test_state_is_the_same_for_everyone(cluster: MiniCluster) -> None:
+    """The state that is polled is the one that is sent: nodes, controller, figures."""
+    state = json.loads(ask(cluster, "/api/state").text)
+    assert [node["id"] for node in state["nodes"]] == [1, 2, 3]
+    assert state["controller_here"]
+    assert state["topics"] == ask(cluster, "/api/topics").json["total"]
