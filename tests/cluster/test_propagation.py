@@ -67,17 +67,19 @@ class FarBroker:
 
 
 def describe(request: ControlRequest) -> str:
+    """Topics in the order of their names, which is nobody's concern; but whether those that are gone come first is."""
     match request:
         case LeaderAndIsrRequest():
             states = [
                 (t.topic_name, p.partition_index, p.is_new) for t in request.topic_states for p in t.partition_states
             ]
-            return f"LISR {states}"
+            return f"LISR {sorted(states)}"
         case StopReplicaRequest():
             stops = [(t.topic_name, p.delete_partition) for t in request.topic_states for p in t.partition_states]
-            return f"SR {stops}"
+            return f"SR {sorted(stops)}"
         case _:
-            return f"UMR {[name_of(state) for state in request.topic_states]}"
+            names = [name_of(state) for state in request.topic_states]
+            return f"UMR {names if any(name.startswith('-') for name in names) else sorted(names)}"
 
 
 def name_of(state: UpdateMetadataTopicState | bytes) -> str:
