@@ -41,13 +41,13 @@ class Census:
                 self._figures, self._image = await _count(image), image
             return self._figures
 
-    def names(self, image: Image) -> Sequence[str]:
-        """Of the topics, sorted; perhaps a moment old."""
+    def names(self, image: Image) -> tuple[Sequence[str], bool]:
+        """Of the topics, sorted; and whether they are those of this image, or a moment old."""
         now = trio.current_time()
         known = self._sorted_of
         if known is None or (known.topics is not image.topics and now - self._sorted_at >= FRESH_SECONDS):
             self._names, self._sorted_at, self._sorted_of = sorted(image.topics), now, image
-        return self._names
+        return self._names, self._sorted_of is not None and self._sorted_of.topics is image.topics
 
 
 async def _count(image: Image) -> Figures:

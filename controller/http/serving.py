@@ -116,7 +116,7 @@ class Site:
             return Response(msgspec.json.encode(views.TopicPage(0, 0, [])), media_type=JSON)
         image = spokesman.node.cache.image
         search = request.query_params.get("search", "")[:MAX_SEARCH]
-        found = views.topics(image, self._census.names(image), search, _offset(request))
+        found = views.topics(image, self._census, search, _offset(request))
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def topic(self, request: Request) -> Response:

@@ -3,7 +3,7 @@
 Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the page that must never take them for HTML.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -72,6 +72,8 @@ class TopicPage(msgspec.Struct, frozen=True):
     """Topics that match."""
     offset: int
     rows: list[TopicRow]
+    current: bool = True
+    """Else topics came or went a moment ago that are not in it, or still are: ask again."""
 
 
 class PartitionRow(msgspec.Struct, frozen=True):
@@ -146,13 +148,14 @@ def _node_row(number: int, broker: Broker | None, running: "RunningNode | None")
     return NodeRow(number, address=address, rack=broker.rack or "", shutting_down=broker.shutting_down)
 
 
-def topics(image: Image, names: Sequence[str], search: str, offset: int) -> TopicPage:
+def topics(image: Image, census: Census, search: str, offset: int) -> TopicPage:
     """A page of those whose name holds the text, whatever its case."""
     wanted = search.lower()
+    names, current = census.names(image)
     found = [name for name in names if wanted in name.lower()] if wanted else names
     offset = max(0, min(offset, (len(found) - 1) // MAX_ROWS * MAX_ROWS))
     rows = [_topic_row(topic) for name in found[offset : offset + MAX_ROWS] if (topic := image.topics.get(name))]
-    return TopicPage(len(found), offset, rows)
+    return TopicPage(len(found), offset, rows, current)
 
 
 def _topic_row(topic: Topic) -> TopicRow:

@@ -48,7 +48,7 @@ def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
     last = ask(cluster, "/api/topics?search=page-&offset=99999").json
     assert (last["offset"], len(last["rows"])) == (200, 30)
     assert ask(cluster, "/api/topics?search=page-&offset=-1x").json["offset"] == 0
-    assert ask(cluster, "/api/topics?search=nowhere").json == {"total": 0, "offset": 0, "rows": []}
+    assert ask(cluster, "/api/topics?search=nowhere").json["rows"] == []
 
 
 def test_a_topic_tells_its_history(cluster: MiniCluster) -> None:

@@ -1,0 +1,46 @@
+"""Figures and names of topics: counted once for an image, and never mistaken for those of another."""
+
+import trio
+import trio.testing
+
+from minicontroller.controller.cluster.image import Image, Partition, Topic
+from minicontroller.controller.http.census import FRESH_SECONDS, Census, Figures
+from minicontroller.controller.http.views import MAX_ROWS, topics
+
+LED, HEADLESS = Partition(replicas=(1,), leader=1), Partition(replicas=(2,))
+
+
+def image(*names: str) -> Image:
+    return Image().with_topics(
+        Topic(name, bytes([index + 1] * 16), (LED, HEADLESS)) for index, name in enumerate(names)
+    )
+
+
+async def test_figures_are_those_of_the_image() -> None:
+    """Topics, partitions and those without a leader; another image has its own."""
+    census = Census()
+    assert await census.figures(image("a", "b")) == Figures(topics=2, partitions=4, leaderless=2)
+    assert await census.figures(image("a")) == Figures(topics=1, partitions=2, leaderless=1)
+
+
+async def test_a_list_that_is_a_moment_old_says_so(autojump_clock: trio.testing.MockClock) -> None:
+    """Names are not sorted anew at every change, but whoever got the older ones is told to ask again, and then gets the new ones."""
+    census = Census()
+    assert topics(image("b", "a"), census, "", 0).current
+    after = image("b", "a", "c")
+    stale = topics(after, census, "", 0)
+    assert ([row.name for row in stale.rows], stale.current) == (["a", "b"], False)
+    await trio.sleep(FRESH_SECONDS)
+    fresh = topics(after, census, "", 0)
+    assert ([row.name for row in fresh.rows], fresh.current) == (["a", "b", "c"], True)
+
+
+def hundred_and_one() -> Image:
+    return image(*(f"t{number:03}" for number in range(MAX_ROWS + 1)))
+
+
+async def test_a_page_has_an_end() -> None:
+    """No more rows than MAX_ROWS, and none that is gone since the names were sorted."""
+    census = Census()
+    assert len(topics(hundred_and_one(), census, "", 0).rows) == MAX_ROWS
+    assert topics(Image(), census, "", 0).rows == []
