@@ -114,4 +114,4 @@ class Missing:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return compiled_regex(pattern).search(text) is not None
+    return compiled_regex(pattern).search(text.encode("utf-8", "replace")) is not None

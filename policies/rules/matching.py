@@ -31,11 +31,11 @@ def _options() -> Any:
 
 @lru_cache(maxsize=1024)
 def compiled_regex(pattern: str) -> Any:
-    """Raises re2.error."""
+    """For text as UTF-8, which it would be made into anyway, and back for places that nobody wants. Raises re2.error."""
     if len(pattern) > MAX_PATTERN:
         raise re2.error(f"longer than {MAX_PATTERN} characters")
     try:
-        return re2.compile(pattern, _options())
+        return re2.compile(pattern.encode(), _options())
     except UnicodeEncodeError:
         raise re2.error("not valid Unicode") from None
 
@@ -50,7 +50,7 @@ def full_match(pattern: str) -> Match:
         raise PatternFault(
             f"is a bad regular expression: {text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
         ) from None
-    return lambda text: search(text) is not None
+    return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
 def pattern_match(pattern: str) -> Match:

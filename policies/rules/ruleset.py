@@ -129,8 +129,8 @@ def _not_toml(source: Source, text: str) -> Mistake:
     numbers = [int(word) for word in place.replace(",", " ").replace(")", " ").split() if word.isdigit()]
     if len(numbers) == 2:
         return Mistake(source.name, numbers[0], numbers[1], f"this is not TOML: {said}")
-    line = source.data.count(b"\n") + 1
-    return Mistake(source.name, line, 1, f"this is not TOML: {said} at the end of the file")
+    lines = source.data.decode().split("\n")
+    return Mistake(source.name, len(lines), len(lines[-1]) + 1, f"this is not TOML: {said} at the end of the file")
 
 
 def _read(source: Source, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]) -> list[Rule]:

@@ -1,0 +1,35 @@
+"""Rules from text, and what they hold against a request."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from minicontroller.policies import ClusterState, PolicyRequest
+from minicontroller.policies.rules import Mistake, RuleFileError, RuleSet, Source, load
+from tests.policies.asking import cluster
+
+
+def rules(text: str) -> RuleSet:
+    return load([Source("rules.toml", text.encode())])
+
+
+def mistakes(text: str | bytes) -> Sequence[Mistake]:
+    with pytest.raises(RuleFileError) as found:
+        load([Source("rules.toml", text if isinstance(text, bytes) else text.encode())])
+    return found.value.mistakes
+
+
+def mistake(text: str) -> str:
+    """The only one."""
+    [only] = mistakes(text)
+    return str(only)
+
+
+def condition(expression: str, *, operations: str = '["create", "alter"]', more: str = "") -> str:
+    """A file with one rule."""
+    return f"[[rule]]\nname = 'it'\noperations = {operations}\n{more}\ncondition = '''{expression}'''\n"
+
+
+def said(text: str, request: PolicyRequest, of: ClusterState | None = None) -> list[str]:
+    """The messages of the findings."""
+    return [finding.message for finding in rules(text).judge(request, of or cluster())]

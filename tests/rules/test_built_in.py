@@ -1,0 +1,245 @@
+"""The rules that need no expression, and when rules apply at all."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from minicontroller.policies import DeleteTopicRequest, PolicyRequest
+from minicontroller.policies.states import topic_state
+from minicontroller.policies.verdict import Action
+from tests.policies.asking import alter, cluster, create, delete, delete_records
+from tests.rules.reading import condition, mistake, mistakes, rules, said
+
+HOUR_MS = 3_600_000
+
+
+def test_a_name_pattern_is_for_all_of_the_name_of_new_topics() -> None:
+    """The whole name matches, and topics that are there are left alone; Kafka's own come as Kafka names them."""
+    text = "[[name_pattern]]\npattern = 'a+|b'"
+    assert [bool(said(text, create(name))) for name in ("aa", "b", "ab", "xaa", "aax", "aa\n")] == [
+        False,
+        False,
+        *[True] * 4,
+    ]
+    assert (
+        said(text, alter("xx"))
+        == said(text, delete("xx"))
+        == said(text, create("__consumer_offsets", internal=True))
+        == []
+    )
+    assert said(text + "\nmessage = 'call it a'", create("x")) == ["call it a"]
+
+
+def test_limits_leave_what_is_older_alone() -> None:
+    """A topic beyond a limit can still be altered otherwise."""
+    old = cluster({"sales.orders.placed": topic_state([[1]] * 9)})
+    text = "[[partitions]]\nmax = 5\n[[replication]]\nmin = 2"
+    assert said(text, alter(replicas=[[1]] * 9, operations={"retention.ms": "1"}), old) == []
+    assert said(text, alter(replicas=[[1]] * 10), old) == [
+        "10 partitions are more than 5.",
+        "1 replicas are fewer than 2.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "message"),
+    [
+        ("min = 5", "4", "x 4 is less than 5."),
+        ("max = 5", "6", "x 6 is more than 5."),
+        ("max = 5", "-1", "x -1 is more than 5."),
+        ("max = -1", "-1", None),
+        ("min = 1, max = 5", "3", None),
+        ("max = 5", None, None),
+        ("required = true", None, "x must be set."),
+        ("required = true", "1", None),
+        ("forbidden = true", "1", "x must not be set."),
+        ("forbidden = true", None, None),
+        ("allowed = ['a', 'b']", "c", "x c is none of a, b."),
+        ("allowed = 'a'", "a", None),
+        (
+            "max = 5",
+            "many",
+            "The rule config_bounds could not be evaluated on this request, which is therefore refused.",
+        ),
+    ],
+)
+def test_config_bounds(bound: str, value: str | None, message: str | None) -> None:
+    """Each bound says what it wants; what is no number where one must be is refused."""
+    text = f"[[config_bounds]]\nconfigs = {{ x = {{ {bound} }} }}"
+    assert said(text, create(configs={} if value is None else {"x": value})) == ([] if message is None else [message])
+
+
+def test_protected_topics() -> None:
+    """Everybody but those who are named may not change them, and may create them unless that is said too."""
+    text = "[[protected_topics]]\ntopics = ['ops.*']\nexcept_principals = ['User:ops']"
+    for request in (alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
+        assert len(said(text, request)) == 1
+        assert said(text, msgspec.structs.replace(request, principal="User:ops")) == []
+    assert said(text, create("ops.x")) == said(text, delete("x.ops")) == []
+    assert said(text + "\noperations = 'create'", create("ops.x")) == [
+        "ops.x is protected: User:alice may not create it."
+    ]
+
+
+@pytest.mark.parametrize("name", ["*", "?", "a*"])
+def test_nobody_owns_everything_by_his_name(name: str) -> None:
+    """A user whose name is a pattern is refused where his topics are counted."""
+    request = msgspec.structs.replace(create("x"), principal=f"User:{name}")
+    [found] = rules("[[quota]]\nowned = '{user}.*'\nmax_topics = 9").judge(request, cluster())
+    assert found.error is not None
+
+
+def test_a_name_in_a_regular_expression_is_taken_literally() -> None:
+    """The dot in a user's name is a dot."""
+    text = "[[quota]]\nowned = '/{user}-.*/'\nmax_topics = 0"
+    request = msgspec.structs.replace(create("a.b-c"), principal="User:a.b")
+    assert len(said(text, request)) == 1
+    assert said(text, msgspec.structs.replace(request, topic="axb-c")) == []
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "refused"),
+    [(0, True), (HOUR_MS - 1, True), (HOUR_MS, False), (24 * HOUR_MS, False), (24 * HOUR_MS + 1, True)],
+)
+def test_deletion_age(age_ms: int, refused: bool) -> None:
+    """A topic may be deleted from one age on until another."""
+    request = msgspec.structs.replace(delete(), created_ms=1000, time_ms=1000 + age_ms)
+    assert bool(said("[[deletion_age]]\nmin = '1h'\nmax = '1d'", request)) is refused
+
+
+@pytest.mark.parametrize("unknown", [{"created_ms": None}, {"time_ms": None}])
+def test_an_unknown_age_is_refused(unknown: dict[str, None]) -> None:
+    """Where nobody knows how old a topic is, it is not deleted (fail closed)."""
+    request = msgspec.structs.replace(DeleteTopicRequest(topic="x", principal=None, created_ms=1, time_ms=2), **unknown)
+    [found] = rules("[[deletion_age]]\nmax = '1d'").judge(request, cluster())
+    assert (found.action, found.error) == (Action.DENY, "UnknownAgeError: the age of the topic is not known")
+
+
+def at(time: str) -> PolicyRequest:
+    return msgspec.structs.replace(
+        create(), time_ms=int(datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp() * 1000)
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "time", "open_"),
+    [
+        ("days = 'mon-fri'", "2024-06-07T23:59", True),  # a Friday
+        ("days = 'mon-fri'", "2024-06-08T00:00", False),
+        ("days = ['sat-mon', 'wed']", "2024-06-10T12:00", True),
+        ("days = ['sat-mon', 'wed']", "2024-06-11T12:00", False),
+        ("hours = '09:00-17:00'", "2024-06-07T08:59", False),
+        ("hours = '09:00-17:00'", "2024-06-07T09:00", True),
+        ("hours = '09:00-17:00'", "2024-06-07T17:00", False),
+        ("hours = ['01:00-02:00', '23:00-24:00']", "2024-06-07T23:59", True),
+        ("hours = '22:00-02:00'\ndays = 'fri'", "2024-06-07T22:00", True),
+        ("hours = '22:00-02:00'\ndays = 'fri'", "2024-06-08T01:59", True),  # belongs to the Friday
+        ("hours = '22:00-02:00'\ndays = 'fri'", "2024-06-07T01:59", False),  # belongs to the Thursday
+        ("hours = '09:00-17:00'\ntimezone = 'Europe/Berlin'", "2024-06-07T07:00", True),  # summer: two hours ahead
+        ("hours = '09:00-17:00'\ntimezone = 'Europe/Berlin'", "2024-01-05T07:00", False),  # winter: one
+        ("hours = '09:00-17:00'\ntimezone = 'Europe/Berlin'", "2024-01-05T08:00", True),
+    ],
+)
+def test_change_windows(window: str, time: str, open_: bool) -> None:
+    """Days and hours are those of the zone; a window that passes midnight belongs to the day on which it opens."""
+    assert (said(f"[[change_window]]\n{window}", at(time)) == []) is open_
+
+
+def test_a_request_without_a_time_is_outside_of_every_window() -> None:
+    """Fail closed."""
+    [found] = rules("[[change_window]]\ndays = 'mon-sun'").judge(create(), cluster())
+    assert found.error == "NoTimeError: the request does not tell its time"
+
+
+@pytest.mark.parametrize(
+    ("scope", "applies"),
+    [
+        ("topics = 'sales.*'", True), ("topics = 'ops.*'", False), ("topics = ['ops.*', 'sales.orders.placed']", True),
+        ("topics = '/sales[.].*/'", True), ("topics = '/sales/'", False), ("topics = '*.placed'", True), ("topics = '?ales.*'", True),
+        ("topics = 'SALES.*'", False), ("except_topics = 'sales.*'", False), ("except_topics = 'ops.*'", True),
+        ("principals = 'User:alice'", True), ("principals = 'User:a*'", True), ("principals = 'User:bob'", False),
+        ("except_principals = '/User:.*/'", False), ("except_principals = 'User:bob'", True), ("topics = '*'", True),
+        ("topics = 'sales.*'\nexcept_topics = '*.placed'", False),
+    ],
+)  # fmt: skip
+def test_scopes(scope: str, applies: bool) -> None:
+    """Names, globs and regular expressions say which topics and principals a rule is about."""
+    assert bool(said(condition("false", more=scope), create())) is applies
+
+
+def test_evil_patterns_take_no_time() -> None:
+    """Whatever a pattern is and a topic is called, to match takes a moment."""
+    evil = "a" * 249
+    for pattern in ("/(a+)+b/", "/(a|a)*b/", "/(a|aa)+$b/", "*a*a*a*a*a*a*a*a*a*a*b"):
+        assert said(condition("false", more=f"topics = '{pattern}'"), create(evil)) == []
+
+
+def test_findings_come_in_the_order_of_the_file() -> None:
+    """All rules are asked, whatever the others said; each does what its action says."""
+    text = "".join(
+        f"[[rule]]\nname = '{name}'\noperations = 'create'\ncondition = 'false'\naction = '{name}'\n"
+        for name in ("warn", "deny", "audit")
+    )
+    found = rules(f"{text}[[partitions]]\nmax = 1\n").judge(create(), cluster())
+    assert [(finding.rule, finding.action) for finding in found] == [
+        ("warn", Action.WARN), ("deny", Action.DENY), ("audit", Action.AUDIT), ("partitions", Action.DENY)
+    ]  # fmt: skip
+
+
+def test_the_hash_is_of_what_a_file_says() -> None:
+    """Comments and spaces do not change it; a limit does."""
+    one = rules("[[partitions]]\nmax = 5").hash
+    assert rules("# why\n\n[[partitions]]\nmax   =   5 # five").hash == one
+    assert rules("[[partitions]]\nmax = 6").hash != one
+    assert len(one) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[rules]]\nname = 'x'", "rules.toml:1:1: rules is unknown; did you mean rule?"),
+        ("[[partitions]]\nmaximum = 5\nmin = 1", "rules.toml:2:1: maximum is unknown; did you mean max?"),
+        ("[[partitions]]\nmax = '5'", "rules.toml:2:1: max is a string, but must be a whole number"),
+        ("[[partitions]]\nmax = true", "max is true or false, but must be a whole number"),
+        ("[[partitions]]\nmax = 0", "max is 0, but must be at least 1"),
+        ("[[partitions]]\nmin = 6\nmax = 5", "rules.toml:2:1: min 6 is more than max 5, so that nothing is ever allowed"),
+        ("[[partitions]]", "rules.toml:1:1: neither min nor max is given"),
+        ("partitions = 5", "partitions is a whole number, but must be tables: [[partitions]]"),
+        ("[[partitions]]\nmax = 5\noperations = ['create', 'delete']", "rules.toml:3:25: operations names 'delete', which this kind of rule never judges"),
+        ("[[partitions]]\nmax = 5\ntopics = []", "topics is empty, so nothing can ever match"),
+        ("[[partitions]]\nmax = 5\ntopics = 'a/b'", "topics: 'a/b' can match no topic: no name has '/' in it"),
+        ("[[partitions]]\nmax = 5\ntopics = '/(/'", "topics: '/(/' is a bad regular expression"),
+        ("[[partitions]]\nmax = 5\ntopics = '/a)(b/'", "topics: '/a)(b/' is a bad regular expression"),
+        ("[[partitions]]\nmax = 5\nprincipals = 'alice'", "can match no principal: write it with its type, as User:alice"),
+        ("[[partitions]]\nmax = 5\naction = 'block'", "action names 'block'"),
+        ("[[name_pattern]]\npattern = '('", "rules.toml:2:1: pattern is a bad regular expression: missing ): "),
+        ("[[config_bounds]]\nconfigs = { x = { } }", "x has no bound"),
+        ("[[config_bounds]]\nconfigs = { x = { max = 1, maks = 1 } }", "maks is unknown; known are allowed"),
+        ("[[deletion_age]]\nmin = '5 hours'", "min is '5 hours', but must be a number with ms, s, m, h or d, such as 12h"),
+        ("[[change_window]]\ndays = 'monday'", "days has 'monday', but takes mon, tue, "),
+        ("[[change_window]]\nhours = '9-17'", "hours has '9-17', but takes times such as 09:00-17:00"),
+        ("[[change_window]]\nhours = '09:00-09:00'", "a window that is never open"),
+        ("[[change_window]]\ndays = 'mon'\ntimezone = 'Mars/Phobos'", "rules.toml:3:1: timezone 'Mars/Phobos' is unknown"),
+        ("[[quota]]\nmax_topics = 1", "owned is missing"),
+        ("[[protected_topics]]\nexcept_principals = 'User:x'", "topics is missing"),
+        ("[[rule]]\nname = 'a'", "rules.toml:1:1: the rule has no condition"),
+        ("[[rule]]\ncondition = 'true'", "rules.toml:1:1: the rule has no name"),
+        ("[[rule]]\nname = 'a'\ncondition = ''", "condition is empty"),
+        ("[[rule]]\nname = 'a'\ncondition = 'after.internal'", "condition reads after, which is null for delete and delete_records"),
+        ("[[rule]]\nname = 'a'\noperations = 'create'\ncondition = 'before.internal'", "condition reads before, which is null for create"),
+        ("[[rule]]\nname = 'a'\ncondition = 'request.created < request.time'", "request.created is there for delete only"),
+        ("[[partitions]]\nmax = 5\nname = 'a'\n[[replication]]\nmin = 2\nname = 'a'", "rules.toml:6:1: there is a rule a already"),
+        ("a = ", "rules.toml:1:5: this is not TOML: Invalid value"),
+        ("[[rule", "rules.toml:1:7: this is not TOML: Expected ']]' at the end of an array declaration at the end of the file"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_told_where_it_is(text: str, complaint: str) -> None:
+    """File, line and column, what is wrong, and what was meant; a rule that can never match is a mistake too."""
+    assert complaint in mistake(text)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    """Nobody mends a file mistake by mistake."""
+    found = mistakes("[[partitions]]\nmax = 0\ntopics = ''\nnosuch = 1\n[[rule]]\nname = 'a'\ncondition = 'x'\n")
+    assert [(each.line, each.column) for each in found] == [(2, 1), (3, 1), (4, 1), (7, 14)]

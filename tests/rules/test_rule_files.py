@@ -1,0 +1,264 @@
+"""Rules in a node: in force from the start, replaced as a whole, and never let go by a mistake."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from minicontroller.controller.app import load_policy, load_rules
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
+from minicontroller.controller.rule_files import RuleFiles
+from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies.faults import PolicyLoadError
+from minicontroller.policies.verdict import Action, Decision
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.policies.asking import cluster, create
+from tests.policies.misbehaving import LIMIT_MS, Doing, raising, refusal
+from tests.rules.reading import rules
+
+FIVE, NINE = "[[partitions]]\nmax = 5\n", "[[partitions]]\nmax = 9\n"
+SEVEN_PARTITIONS = create(replicas=[[1]] * 7)
+
+
+def write(path: Path, text: str) -> Path:
+    """As careful editors do it: a new file in the place of the old one."""
+    aside = path.with_suffix(".new")
+    aside.write_text(text)
+    return aside.replace(path)
+
+
+def watching(*paths: Path) -> tuple[RuleFiles, PolicyRunner]:
+    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    files = RuleFiles(paths, runner, interval_ms=1000)
+    files.load()
+    return files, runner
+
+
+async def passes(runner: PolicyRunner) -> bool:
+    try:
+        return (await runner.judge(SEVEN_PARTITIONS, cluster())).decision is Decision.ALLOWED
+    except PolicyRefusal:
+        return False
+
+
+async def test_a_changed_file_comes_in_force(tmp_path: Path) -> None:
+    """From the next request on; a file that has only been touched, or got a comment, changes nothing."""
+    path = write(tmp_path / "rules.toml", FIVE)
+    files, runner = watching(path)
+    assert not await passes(runner)
+    before = runner.policy_hash
+    write(path, NINE)
+    await files.look()
+    assert await passes(runner)
+    assert (files.reloads, files.failures, files.mistake) == (1, 0, None)
+    assert runner.policy_hash != before
+    os.utime(path, ns=(1, 1))
+    await files.look()
+    write(path, f"# nine\n{NINE}")
+    await files.look()
+    assert files.reloads == 1
+
+
+async def test_a_mistake_keeps_the_old_rules(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """All or nothing over all files; the log tells the mistake once, and the mended file comes in force."""
+    one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", "[[replication]]\nmax = 9\n")
+    files, runner = watching(one, two)
+    write(one, NINE)
+    write(two, "[[replication]]\nmaks = 9\n")
+    for _ in range(3):
+        await files.look()
+    assert not await passes(runner)
+    assert (files.reloads, files.failures) == (0, 1)
+    assert files.mistake is not None and f"{two}:2:1: maks is unknown" in files.mistake
+    assert caplog.text.count("maks is unknown") == 1
+    write(two, "[[replication]]\nmax = 3\n")
+    await files.look()
+    assert await passes(runner)
+    assert (files.reloads, files.failures) == (1, 1)
+
+
+async def test_a_file_that_disappears_keeps_its_rules(tmp_path: Path) -> None:
+    """A deleted file does not open the gate."""
+    path = write(tmp_path / "rules.toml", FIVE)
+    files, runner = watching(path)
+    path.unlink()
+    await files.look()
+    assert not await passes(runner)
+    assert files.mistake is not None and "the file cannot be read: No such file" in files.mistake
+    write(path, NINE)
+    await files.look()
+    assert await passes(runner)
+
+
+def reloaded(files: RuleFiles, times: int) -> bool:
+    return files.reloads == times
+
+
+async def until(done: Callable[[], bool]) -> None:
+    """Turn after turn, on the tests' clock."""
+    for _ in range(7000):
+        if done():
+            return
+        await trio.sleep(0.5)
+
+
+async def test_it_looks_again_and_again(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Every `policy.rules.reload.interval.ms`, until it is cancelled."""
+    path = write(tmp_path / "rules.toml", FIVE)
+    files, runner = watching(path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(files.run)
+        for text, count in ((NINE, 1), (FIVE, 2)):
+            write(path, text)
+            await until(partial(reloaded, files, count))
+            assert files.reloads == count
+        nursery.cancel_scope.cancel()
+    assert runner.rules.name == str(path)
+    assert autojump_clock.current_time() > 0
+
+
+async def test_an_interval_of_zero_looks_never(tmp_path: Path) -> None:
+    """Then the rules are those of the start."""
+    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    await RuleFiles([tmp_path / "nosuch.toml"], runner, interval_ms=0).run()
+
+
+# ------------------------------------------------------------------ configuration
+
+
+def started(settings: Mapping[str, str]) -> PolicyRunner | None:
+    config = NodeConfig.from_mapping({"broker.id": "1", **settings})
+    runner = load_policy(config)
+    load_rules(config, runner)
+    return runner
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"policy.rules.files": "{0},{1}"},
+        {"topic.management.policy.class.name": "{0}", "policy.rules.files": "{1}"},
+        {"topic.management.policy.class.name": "{0}", "policy.rules.files": "{0},{1}"},
+    ],
+)
+def test_files_add_up(tmp_path: Path, settings: Mapping[str, str]) -> None:
+    """Either key takes rule files, and one that is named twice is one."""
+    one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", "[[replication]]\nmax = 9\n")
+    runner = started({key: value.format(one, two) for key, value in settings.items()})
+    assert runner is not None
+    assert [rule.name for rule in runner.rules.rules] == ["partitions", "replication"]
+    assert runner.name == f"{one}, {two}"
+
+
+def test_two_files_may_not_have_rules_of_one_name(tmp_path: Path) -> None:
+    """A name says which rule it was."""
+    one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", NINE)
+    with pytest.raises(PolicyLoadError, match=f"{two}:1:1: there is a rule partitions already, in {one}"):
+        started({"policy.rules.files": f"{one},{two}"})
+
+
+def test_a_mistake_ends_the_start(tmp_path: Path) -> None:
+    """A node does not serve with rules that it cannot read."""
+    with pytest.raises(PolicyLoadError, match=r"nosuch\.toml:1:1: the file cannot be read"):
+        started({"policy.rules.files": str(tmp_path / "nosuch.toml")})
+
+
+def test_no_rules_no_policy() -> None:
+    """Where nothing is configured nobody is asked."""
+    assert started({}) is None
+
+
+# ------------------------------------------------------------------ with a policy in Python
+
+
+async def test_rules_and_a_class_are_all_asked() -> None:
+    """The first that denies gives the answer, the rules coming first; the class is asked all the same."""
+    asked: list[str] = []
+    policy = Doing(lambda request: asked.append(request.topic))
+    runner = PolicyRunner(policy, timeout_ms=LIMIT_MS, rules=rules(FIVE))
+    refused = await refusal(runner, SEVEN_PARTITIONS)
+    assert (refused.code, refused.message) == (ErrorCode.POLICY_VIOLATION, "7 partitions are more than 5.")
+    assert (refused.verdict.rule, refused.verdict.policy) == ("partitions", "Doing and rules.toml")
+    assert asked == [SEVEN_PARTITIONS.topic]
+    await runner.close()
+
+
+async def test_a_class_refuses_what_the_rules_allow() -> None:
+    """Both must consent, and each alone may be broken: that refuses (K201-11)."""
+    runner = PolicyRunner(raising(ValueError("a bug")), timeout_ms=LIMIT_MS, rules=rules(NINE))
+    refused = await refusal(runner, SEVEN_PARTITIONS)
+    assert (refused.code, refused.verdict.rule) == (ErrorCode.UNKNOWN_SERVER_ERROR, "")
+    await runner.close()
+
+
+async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
+    """Warnings stand in the log and let the request pass, audits stand in the verdict alone, with the policy that was in force."""
+    text = "".join(
+        f"[[rule]]\nname = '{name}'\noperations = 'create'\ncondition = 'false'\nmessage = 'tsk'\naction = '{name}'\n"
+        for name in ("warn", "audit")
+    )
+    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules(text))
+    with caplog.at_level(logging.INFO, "minicontroller.policy"):
+        verdict = await runner.judge(create("orders"), cluster())
+    assert (verdict.decision, verdict.rule, verdict.policy_hash) == (Decision.ALLOWED, "", runner.policy_hash)
+    assert [(found.rule, found.action, found.message) for found in verdict.findings] == [
+        ("warn", Action.WARN, "tsk"), ("audit", Action.AUDIT, "tsk")
+    ]  # fmt: skip
+    [record] = caplog.records
+    assert record.getMessage() == "The rule warn warns of CreateTopics of topic orders by User:alice: tsk"
+    await runner.close()
+
+
+async def test_a_rule_that_fails_refuses(caplog: pytest.LogCaptureFixture) -> None:
+    """With POLICY_VIOLATION and the rule's name for the caller, and the reason in the log, whatever its action is (K201-11)."""
+    text = (
+        "[[rule]]\nname = 'it'\noperations = 'create'\naction = 'audit'\ncondition = 'int(after.configs[\"x\"]) > 1'\n"
+    )
+    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules(text))
+    refused = await refusal(runner, create("orders"))
+    assert (refused.code, refused.verdict.rule) == (ErrorCode.POLICY_VIOLATION, "it")
+    assert refused.message == "The rule it could not be evaluated on this request, which is therefore refused."
+    assert "The rule it failed on CreateTopics of topic orders by User:alice: KeyError: 'x'" in caplog.text
+    await runner.close()
+
+
+class Panic(BaseException):
+    """None of Exception's."""
+
+
+class Panicking:
+    """A cluster that cannot be looked at."""
+
+    cluster_size = 3
+
+    def topic_state(self, topic: str) -> None:
+        raise Panic(topic)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        raise Panic(include_internal, include_marked_for_deletion)
+
+
+async def test_not_even_a_panic_passes() -> None:
+    """What is none of Exception's refuses with a server error, and does not end the node (K201-11)."""
+    runner = PolicyRunner(
+        TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules("[[quota]]\nowned = '*'\nmax_topics = 1")
+    )
+    with pytest.raises(PolicyRefusal) as refused:
+        await runner.judge(create(), Panicking())
+    assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    await runner.close()
+
+
+async def test_a_policys_hash_is_of_its_source_and_its_rules() -> None:
+    """Either change makes another policy."""
+    only_class = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS)
+    both = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS, rules=rules(FIVE))
+    other = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS, rules=rules(NINE))
+    assert len({only_class.policy_hash, both.policy_hash, other.policy_hash}) == 3
+    assert all(len(runner.policy_hash) == 64 for runner in (only_class, both, other))
