@@ -13,7 +13,7 @@ def memory_fixture() -> MemoryWorld:
 
 
 @pytest.fixture(name="cluster")
-async def cluster_fixture(memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object) -> SmallCluster:
+async def cluster_fixture(memory: MemoryWorld, nursery: trio.Nursery) -> SmallCluster:
     """Three nodes, the first of which rules. Time passes when there is nothing else to do."""
     cluster = SmallCluster(nursery, memory)
     await cluster.start(1)

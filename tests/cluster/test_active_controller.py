@@ -12,7 +12,9 @@ from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld
 
 
-async def test_a_moved_fence_ends_the_reign_and_not_the_node(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_a_moved_fence_ends_the_reign_and_not_the_node(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """K590-2: whoever finds the epoch raised by another answers NOT_CONTROLLER, steps down, and stands for election again."""
     other = await memory.open()
     before = cluster.controller
@@ -24,7 +26,9 @@ async def test_a_moved_fence_ends_the_reign_and_not_the_node(cluster: SmallClust
     assert await cluster.create("t") == [0]
 
 
-async def test_a_session_that_ends_ends_the_reign_and_not_the_node(cluster: SmallCluster) -> None:
+async def test_a_session_that_ends_ends_the_reign_and_not_the_node(
+    cluster: SmallCluster, autojump_clock: object
+) -> None:
     """The place is gone with the session: another one rules, and the node registers anew and follows him."""
     before = cluster.controller.epoch
     await cluster.expire(1)
@@ -33,7 +37,7 @@ async def test_a_session_that_ends_ends_the_reign_and_not_the_node(cluster: Smal
     assert await cluster.create("t", partitions=3, replication_factor=3) == [0]
 
 
-async def test_what_died_with_its_node_is_offline(cluster: SmallCluster) -> None:
+async def test_what_died_with_its_node_is_offline(cluster: SmallCluster, autojump_clock: object) -> None:
     """Metadata names the replicas that are offline, on every node, also of partitions whose state the death did not change."""
     await cluster.create("t", partitions=3, replication_factor=3)
     await cluster.kill(3)
@@ -50,7 +54,9 @@ async def test_what_died_with_its_node_is_offline(cluster: SmallCluster) -> None
         assert [partition.offline_replicas for partition in partitions] == [()] * 3
 
 
-async def test_a_mark_that_was_not_told_is_told_by_the_successor(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_a_mark_that_was_not_told_is_told_by_the_successor(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """K4-D5: the new controller's own node forgets what its predecessor had marked, too, and a deletion of it succeeds."""
     await cluster.create("t")
     other = await memory.open()
@@ -63,7 +69,7 @@ async def test_a_mark_that_was_not_told_is_told_by_the_successor(cluster: SmallC
 
 
 async def test_brokers_that_go_while_the_connection_breaks_are_noticed(
-    cluster: SmallCluster, memory: MemoryWorld
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
 ) -> None:
     """The list of brokers changes, and the connection is lost before it has been read: it is read when it is back."""
     controller = cluster.controller
@@ -81,7 +87,9 @@ async def test_brokers_that_go_while_the_connection_breaks_are_noticed(
     assert cluster.controller is controller
 
 
-async def test_a_topic_made_and_marked_in_one_commit_is_deleted(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_a_topic_made_and_marked_in_one_commit_is_deleted(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """A deletion is of a topic, not of a name: the end of one, the birth and the mark of the next may share a commit."""
     await cluster.create("t")
     async with trio.open_nursery() as clients:
@@ -93,7 +101,9 @@ async def test_a_topic_made_and_marked_in_one_commit_is_deleted(cluster: SmallCl
     assert "t" not in cluster.controller.image.topics
 
 
-async def test_a_stray_mark_does_not_kill_a_topic_made_later(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_a_stray_mark_does_not_kill_a_topic_made_later(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """A mark for a topic that does not exist, left while nobody ruled, is removed at the election."""
     other = await memory.open()
     cluster.controller.resign()
@@ -118,7 +128,7 @@ async def test_marks_are_removed_where_deletion_is_disabled(
     assert "t" in cluster.seen(1).topics
 
 
-async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object) -> None:
     """A topic from before Kafka 2.8, found at the election, gets an id, in the store and everywhere."""
     other = await memory.open()
     cluster.controller.resign()
@@ -133,7 +143,9 @@ async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWor
     assert layout.decode_topic("old", entry.data).topic_id == topic_id
 
 
-async def test_topics_without_a_live_replica_are_told_to_nobody(cluster: SmallCluster, memory: MemoryWorld) -> None:
+async def test_topics_without_a_live_replica_are_told_to_nobody(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """A partition that never had a leader is on no node's list: not at the controller, not elsewhere."""
     other = await memory.open()
     cluster.controller.resign()
@@ -151,7 +163,7 @@ async def test_topics_without_a_live_replica_are_told_to_nobody(cluster: SmallCl
 
 
 async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
-    cluster: SmallCluster, memory: MemoryWorld
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
 ) -> None:
     """A session ends and another begins: the first word of the controller is complete, what it does not name is gone."""
     await cluster.create("kept", "deleted", replication_factor=1)
@@ -173,7 +185,9 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
     await cluster.until(lambda: set(cluster.seen(other).topics) == {"kept"})
 
 
-async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(cluster: SmallCluster) -> None:
+async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(
+    cluster: SmallCluster, autojump_clock: object
+) -> None:
     """K590-2: a controller that has lost its place acknowledges nothing any more, and keeps nobody waiting for it."""
     other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
     cluster.unreachable.add(other)

@@ -12,7 +12,7 @@ SLACK_BYTES = 60_000
 """Of three rounds: what is on its way when it is looked at. A topic that is kept costs 1,000 bytes and more, 90 of them more than this."""
 
 
-async def test_memory_does_not_grow_with_topics_that_are_gone(cluster: SmallCluster) -> None:
+async def test_memory_does_not_grow_with_topics_that_are_gone(cluster: SmallCluster, autojump_clock: object) -> None:
     """Topics are made and deleted, again and again: what is held afterwards does not depend on how many there were."""
 
     async def cycles(first: int) -> None:

@@ -22,7 +22,9 @@ async def other_fixture(memory: MemoryWorld) -> Store:
     return await memory.open()
 
 
-async def test_features_are_written_as_kafka_writes_them(cluster: SmallCluster, other: Store) -> None:
+async def test_features_are_written_as_kafka_writes_them(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
     """The first controller of Kafka 3.9 writes `/feature`, enabled and empty; one that is there stays as it is."""
     entry = await other.get(layout.FEATURE)
     assert entry is not None
@@ -34,7 +36,7 @@ async def test_features_are_written_as_kafka_writes_them(cluster: SmallCluster, 
     assert await other.get(layout.FEATURE) == entry
 
 
-async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store) -> None:
+async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """As left by a controller before Kafka 2.7: status 0 becomes 1, and no feature is finalized."""
     epoch = cluster.controller.epoch
     await other.commit([SetData(layout.FEATURE, b'{"features":{},"version":1,"status":0}')])
@@ -45,7 +47,7 @@ async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store
     assert entry.data == layout.NO_FEATURES
 
 
-async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store) -> None:
+async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """They were for the controller before: the new one reads everything anyway."""
     epoch = cluster.controller.epoch
     cluster.controller.resign()
@@ -63,7 +65,7 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
 
 
 async def test_an_isr_that_a_leader_wrote_is_read_and_told(
-    cluster: SmallCluster, other: Store, memory: MemoryWorld
+    cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
     """Brokers before Kafka 2.7 write the state themselves: the notice makes the controller read it, tell it, and remove the notice."""
     await cluster.create("t", partitions=1, replication_factor=3)
@@ -90,7 +92,9 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
     assert f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_0000000000" not in memory.tree.nodes
 
 
-async def test_a_lost_directory_is_asked_for(cluster: SmallCluster, other: Store, memory: MemoryWorld) -> None:
+async def test_a_lost_directory_is_asked_for(
+    cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
+) -> None:
     """The notice is removed once the broker has been asked, and nothing changes for a broker that has lost nothing."""
     await cluster.create("t", partitions=3, replication_factor=3)
     before = cluster.controller.image.topics["t"]
@@ -101,7 +105,9 @@ async def test_a_lost_directory_is_asked_for(cluster: SmallCluster, other: Store
     assert cluster.controller.image.topics["t"] == before
 
 
-async def test_a_grant_that_the_store_refuses_is_no_grant(cluster: SmallCluster, other: Store) -> None:
+async def test_a_grant_that_the_store_refuses_is_no_grant(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
     """AlterPartition on a state that somebody else has written: INVALID_UPDATE_VERSION, and the state is read anew."""
     await cluster.create("t", partitions=1, replication_factor=3)
     controller = cluster.controller
@@ -131,7 +137,9 @@ async def test_a_grant_that_the_store_refuses_is_no_grant(cluster: SmallCluster,
     await cluster.until(lambda: cluster.controller.image.topics["t"].partitions[0].partition_epoch == 1)
 
 
-async def test_an_election_on_a_state_that_moved_is_held_again(cluster: SmallCluster, other: Store) -> None:
+async def test_an_election_on_a_state_that_moved_is_held_again(
+    cluster: SmallCluster, other: Store, autojump_clock: object
+) -> None:
     """Somebody else wrote the state of a partition whose leader dies then: it is read anew, and led again."""
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
@@ -145,7 +153,7 @@ async def test_an_election_on_a_state_that_moved_is_held_again(cluster: SmallClu
 
 
 async def test_a_huge_topic_deleted_by_half_is_deleted(
-    cluster: SmallCluster, memory: MemoryWorld, other: Store
+    cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
     """A predecessor died between two commits of the deletion of one topic: the first of its znodes are gone, the rest follow."""
     assert await cluster.create("huge", partitions=4_000, replication_factor=1) == [0]
@@ -162,7 +170,9 @@ async def test_a_huge_topic_deleted_by_half_is_deleted(
     assert not [path for path in memory.tree.nodes if "/huge" in path]
 
 
-async def test_a_topic_and_its_mark_made_by_another(cluster: SmallCluster, memory: MemoryWorld, other: Store) -> None:
+async def test_a_topic_and_its_mark_made_by_another(
+    cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
+) -> None:
     """A topic that a broker made by itself is led and told; a mark that another wrote deletes it."""
     await other.commit([Create("/brokers/topics/theirs", b'{"version":1,"partitions":{"0":[1,2],"1":[3,9]}}')])
     await cluster.until(lambda: "theirs" in cluster.seen(3).topics)
@@ -174,7 +184,7 @@ async def test_a_topic_and_its_mark_made_by_another(cluster: SmallCluster, memor
     assert layout.topic_path("theirs") in memory.tree.nodes, "a replica is on a broker that is not there"
 
 
-async def test_a_shutdown_asked_for_twice_is_one(cluster: SmallCluster) -> None:
+async def test_a_shutdown_asked_for_twice_is_one(cluster: SmallCluster, autojump_clock: object) -> None:
     """ControlledShutdown again: nothing left to hand over, and the broker stays out of every ISR, also after a reload."""
     await cluster.create("t", partitions=6, replication_factor=3)
     ruler = cluster.controller.node.broker_id

@@ -138,13 +138,13 @@ class World:
 
 
 @pytest.fixture(name="world")
-async def world_fixture(nursery: trio.Nursery, autojump_clock: object) -> World:
+async def world_fixture(nursery: trio.Nursery) -> World:
     world = World()
     await nursery.start(world.propagation.run)
     return world
 
 
-async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: World) -> None:
+async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: World, autojump_clock: object) -> None:
     """UpdateMetadata before LeaderAndIsr, or a follower whose leader it has not heard of does not start. The others hear of it."""
     world.change(topic("t", 2, 3))
     world.change(topic("u", 3))
@@ -155,7 +155,7 @@ async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: Wo
     assert world.brokers[3].take() == ["UMR ['t', 'u']", "LISR [('t', 0, False), ('u', 0, False)]"]
 
 
-async def test_a_new_topic_is_led_before_it_is_shown(world: World) -> None:
+async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_clock: object) -> None:
     """LeaderAndIsr, new, to its replicas; then UpdateMetadata to all."""
     await world.register(1, 2, 3)
     world.brokers[2].take(), world.brokers[3].take()
@@ -165,7 +165,7 @@ async def test_a_new_topic_is_led_before_it_is_shown(world: World) -> None:
     assert world.brokers[3].take() == ["UMR ['t']"]
 
 
-async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World) -> None:
+async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, autojump_clock: object) -> None:
     """AlterPartition leaves the leader epoch as it is: LeaderAndIsr would be refused as old. An election is told as one."""
     await world.register(1, 2)
     world.change(topic("t", 2, 3))
@@ -182,7 +182,7 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World) ->
     assert world.brokers[2].take() == ["LISR [('t', 0, False)]", "UMR ['t']"]
 
 
-async def test_a_topic_of_the_same_name_is_new(world: World) -> None:
+async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: object) -> None:
     """Deleted and made again between two words to a broker: the old one is taken away, and the new one's replicas are new."""
     await world.register(1, 2)
     world.change(topic("t", 2))
@@ -194,7 +194,7 @@ async def test_a_topic_of_the_same_name_is_new(world: World) -> None:
     assert world.brokers[2].take() == ["LISR [('t', 0, True)]", "UMR ['-t', 't']"]
 
 
-async def test_replicas_are_stopped_before_they_are_deleted(world: World) -> None:
+async def test_replicas_are_stopped_before_they_are_deleted(world: World, autojump_clock: object) -> None:
     """First nobody serves the topic, then its replicas stop, then they are deleted; a replica that could not be is not reported."""
     await world.register(1, 2)
     for name in "ab":
@@ -213,7 +213,7 @@ async def test_replicas_are_stopped_before_they_are_deleted(world: World) -> Non
     assert world.deleted == [(2, ["a"])]
 
 
-async def test_a_burst_of_changes_is_one_word(world: World) -> None:
+async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: object) -> None:
     """A broker that does not answer is told the present when it does, not the past, however much has happened."""
     await world.register(1, 2)
     world.brokers[2].take()
@@ -243,7 +243,7 @@ async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool
     return lambda: told
 
 
-async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nursery) -> None:
+async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nursery, autojump_clock: object) -> None:
     """K4-6: until the last registered node has it; one whose registration goes is waited for no longer."""
     await world.register(1, 2, 3)
     for broker in world.brokers.values():
@@ -258,7 +258,7 @@ async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nurs
     assert told() == [True]
 
 
-async def test_whoever_is_cancelled_waits_no_more(world: World) -> None:
+async def test_whoever_is_cancelled_waits_no_more(world: World, autojump_clock: object) -> None:
     """A request whose time is over leaves nothing behind."""
     await world.register(1, 2)
     world.brokers[2].answers = trio.Event()
@@ -282,7 +282,7 @@ async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> No
     assert told() == [False]
 
 
-async def test_an_older_epoch_ends_the_reign(world: World) -> None:
+async def test_an_older_epoch_ends_the_reign(world: World, autojump_clock: object) -> None:
     """STALE_CONTROLLER_EPOCH from a broker: somebody newer rules."""
     await world.register(1, 2)
     assert world.resigned == 0
@@ -292,7 +292,7 @@ async def test_an_older_epoch_ends_the_reign(world: World) -> None:
     assert world.resigned > 0
 
 
-async def test_a_broker_born_again_is_told_everything_again(world: World) -> None:
+async def test_a_broker_born_again_is_told_everything_again(world: World, autojump_clock: object) -> None:
     """The same id with another registration is another broker: it has forgotten all, and its epoch is in the requests."""
     world.change(topic("t", 2))
     await world.register(1, 2)
