@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.support.nodes import NodeProcess
 from tests.support.waiting import until
-from tests.support.wire import ConnectionEndedError, Wire
+from tests.support.wire import Body, ConnectionEndedError, Wire
 
 CLIENTS_PER_NODE = 2
 PARTITIONS, REPLICAS = 3, 2
@@ -67,7 +67,7 @@ class Stream:
                     with Wire(address) as wire:
                         while not self._ending.is_set():
                             unanswered = unanswered or next(names)
-                            self._note(unanswered, create(wire, unanswered))
+                            self.note(unanswered, create(wire, unanswered))
                             unanswered = None
                         return
                 except (ConnectionEndedError, ConnectionRefusedError):
@@ -75,7 +75,8 @@ class Stream:
         except Exception as error:  # noqa: BLE001 - told to the test's own thread
             self.failures.append(error)
 
-    def _note(self, name: str, code: int) -> None:
+    def note(self, name: str, code: int) -> None:
+        """What was answered."""
         if code == ErrorCode.NONE:
             self.acknowledged[name] = time.monotonic()
         self.answers[name] = code
@@ -83,6 +84,10 @@ class Stream:
 
 def create(wire: Wire, name: str, *, partitions: int = PARTITIONS, replicas: int = REPLICAS) -> int:
     """The error code of CreateTopics."""
+    return created(wire.ask("CreateTopics", 7, creation(name, partitions=partitions, replicas=replicas)))
+
+
+def creation(name: str, *, partitions: int = PARTITIONS, replicas: int = REPLICAS) -> Body:
     topic = {
         "name": name,
         "num_partitions": partitions,
@@ -90,7 +95,11 @@ def create(wire: Wire, name: str, *, partitions: int = PARTITIONS, replicas: int
         "assignments": [],
         "configs": [{"name": "retention.ms", "value": "60000"}],
     }
-    (result,) = wire.ask("CreateTopics", 7, {"topics": [topic], "timeout_ms": TIMEOUT_MS})["topics"]
+    return {"topics": [topic], "timeout_ms": TIMEOUT_MS}
+
+
+def created(answer: Body) -> int:
+    (result,) = answer["topics"]
     code: int = result["error_code"]
     return code
 

@@ -16,7 +16,7 @@ from tests.support.zookeeper import ZooKeeperEnsemble
 
 pytestmark = pytest.mark.slow
 
-HANG_SECONDS = 6
+HANG_SECONDS = 4
 WATCHDOG_MS = 1_000
 POLICY = f"""\
 \"\"\"A policy whose author has misunderstood event loops: SIGUSR1 makes the thread of the loop sleep.\"\"\"

@@ -25,7 +25,7 @@ from tests.support.zookeeper import ZooKeeperEnsemble
 pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("MINICONTROLLER_FAULTS_SEED", "590"))
-SECONDS = float(os.environ.get("MINICONTROLLER_FAULTS_SECONDS", "20"))
+SECONDS = float(os.environ.get("MINICONTROLLER_FAULTS_SECONDS", "12"))
 WISHERS = 5
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -128,13 +129,16 @@ class Tree:
     def written(self, path: str = "/") -> dict[str, int]:
         """The last transaction that changed each znode's data, all below this path."""
         found: dict[str, int] = {}
-        waiting = [path]
-        while waiting:
-            here = waiting.pop()
-            stat = self.stat(here)
-            if stat is not None:
-                found[here] = stat.mzxid
-                waiting += [f"{here.rstrip('/')}/{child}" for child in self.children(here)]
+        level = [path]
+        while level:
+            answers = [self.client.get_children_async(here, include_data=True) for here in level]
+            below: list[str] = []
+            for here, answer in zip(level, answers, strict=True):
+                with suppress(NoNodeError):
+                    children, stat = answer.get()
+                    found[here] = stat.mzxid
+                    below += [f"{here.rstrip('/')}/{child}" for child in children]
+            level = below
         return found
 
 
