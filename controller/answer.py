@@ -211,6 +211,7 @@ def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[Request
         or header.client_host is not None
         or header.client_api_version >= 0
         or header.on_behalf_of_api >= 0
+        or header.received_node >= 0
     )
     forwarded = tagged and caller.from_peer
     ctx = RequestContext(
@@ -245,3 +246,4 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
     if header.client_api_version >= 0:
         ctx.client_api_version = header.client_api_version
     ctx.on_behalf_of = header.on_behalf_of_api
+    ctx.received_node = header.received_node

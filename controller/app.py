@@ -22,6 +22,7 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from ..protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from .answer import AnswerLine
+from .audit.log import AuditLog, audit_settings
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
 from .cluster.image import Broker, Endpoint
@@ -115,6 +116,7 @@ async def run_node(
             neighbours={} if neighbours is None else neighbours,
             decisions=Decisions() if decisions is None else decisions,
         )
+        node.audit = node.metrics.audit = open_audit(config, node)
         store.on_session(node.metrics.session_changed)
         server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
         await server.open(server_listeners(config))
@@ -155,6 +157,8 @@ async def run_node(
         await server.shutdown(GRACE_SECONDS)
         if policy is not None:
             await policy.close()
+        if node.audit is not None:
+            await node.audit.close()
         del node.neighbours[node.broker_id]
         tasks.cancel_scope.cancel()
 
@@ -187,6 +191,12 @@ async def _prepare(store: Store) -> str:
     assert entry is not None
     assert entry.data is not None
     return layout.decode_cluster_id(entry.data)
+
+
+def open_audit(config: NodeConfig, node: Node) -> AuditLog | None:
+    """Raises ConfigurationError if its folder cannot be written."""
+    settings = audit_settings(config)
+    return None if settings is None else AuditLog(settings, cluster_id=node.cluster_id, node=node.broker_id)
 
 
 def load_policy(config: NodeConfig) -> PolicyRunner | None:

@@ -45,6 +45,7 @@ def commands() -> None:
     """The admin half of a Kafka broker: sidecar controller, faithful fake cluster, policy gateway."""
 
 
+commands.add_later("audit", ".command_line.audit:audit")
 commands.add_later("cluster", ".command_line.cluster:cluster")
 commands.add_later("configs", ".command_line.configs:configs")
 commands.add_later("demo", ".command_line.demo:demo")

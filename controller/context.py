@@ -34,6 +34,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     on_behalf_of: int = -1
     """The API that the client used, where this request is made for him by a node: Metadata or FindCoordinator of a topic that is
     created automatically. -1 for what he asked himself."""
+    received_node: int = -1
+    """The node that holds the connection of the caller, where the request was forwarded and it said so."""
     caller: Caller
     """The connection on which the request came: for the APIs that are about the connection itself (SASL, ApiVersions, Envelope)."""
 

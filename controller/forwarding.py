@@ -167,7 +167,11 @@ class Forwarder:
                     _newest_form(_with_time_left(request, deadline)),
                     client_id=ctx.client_id,
                     on_behalf_of=OnBehalfOf(
-                        principal_text(ctx.principal), ctx.client_host, ctx.client_api_version, ctx.on_behalf_of
+                        principal_text(ctx.principal),
+                        ctx.client_host,
+                        ctx.client_api_version,
+                        ctx.on_behalf_of,
+                        self._broker_id,
                     ),
                 )
             except PeerUnavailable as error:

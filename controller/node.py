@@ -18,6 +18,7 @@ from .metrics import NodeMetrics
 from .store.base import Store
 
 if TYPE_CHECKING:
+    from .audit.log import AuditLog
     from .cluster.active_controller import ActiveController
     from .config.dynamic import DynamicConfigs
     from .forwarding import Forwarder
@@ -39,6 +40,8 @@ class Node:
     """Set while this node is the elected controller and has loaded its state."""
     forwarder: "Forwarder | None" = None
     policy: "PolicyRunner | None" = None
+    audit: "AuditLog | None" = None
+    """Where a controller on this node records what it decides."""
     neighbours: "dict[int, Node]" = field(default_factory=dict)
     """The nodes of this process by id, this one included, while they run."""
     decisions: Decisions = field(default_factory=Decisions)

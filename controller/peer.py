@@ -67,6 +67,8 @@ class OnBehalfOf(msgspec.Struct, frozen=True):
     client_api_version: int
     api: int = -1
     """The API that the client used, if it is another one: see `RequestContext.on_behalf_of`."""
+    node: int = -1
+    """The one that holds the client's connection."""
 
 
 class _Waiter:
@@ -160,6 +162,7 @@ class PeerConnection:
             header.client_host = on_behalf_of.client_host
             header.client_api_version = on_behalf_of.client_api_version
             header.on_behalf_of_api = on_behalf_of.api
+            header.received_node = on_behalf_of.node
         frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
         try:
             _, response = registry.decode_response(api_key, version, frame)

@@ -1,6 +1,6 @@
 """The headers before each request and response. Which version of them stands there follows from the API and its version (`registry.Api`).
 
-Tags 0 to 3 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590).
+Tags 0 to 4 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590).
 """
 
 from typing import Annotated
@@ -22,6 +22,7 @@ class RequestHeader(WireStruct):
     client_host: Annotated[str | None, since(2), tagged(1)] = None  # from where
     client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version
     on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for him
+    received_node: Annotated[Int32, since(2), tagged(4)] = -1  # at which node
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

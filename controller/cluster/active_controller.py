@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import trio
 
+from ..audit.ledger import Ledger
+from ..audit.records import Origin
 from ..store import layout
 from ..store.base import Check, SessionExpired, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
 from .deletion import Deletions
 from .image import NO_TOPIC_ID, Broker, Image, Topic
+from .jobs import ControllerMoved, Draft, Element, InDoubt
 from .loading import load
 from .nearby_nodes import NearbyNodes
 from .propagation import LinkFactory, Propagation
 from .store_watches import StoreWatches, identify
-from .writer import ControllerMoved, Draft, Element, InDoubt, Writer
+from .writer import Writer
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -54,9 +57,10 @@ class ActiveController:
             on_replicas_deleted=self.deletions.replicas_deleted,
             on_stale_epoch=self.resign,
         )
-        self.writer = Writer(
-            node.store, fence, Image(controller_id=node.broker_id, controller_epoch=epoch), self._committed
-        )
+        self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
+        """Where decisions are recorded; None if the audit log is off."""
+        image = Image(controller_id=node.broker_id, controller_epoch=epoch)
+        self.writer = Writer(node.store, fence, image, self._committed, self.ledger)
         self._watches = StoreWatches(self)
 
     @property
@@ -144,7 +148,8 @@ class ActiveController:
         """Read the state, tell everyone, and start to serve."""
         watches = self._watches
         await notices.begin(self.node.store, self.fence, watches.notices.ring)
-        state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring)
+        created = None if self.ledger is None else self.ledger.created
+        state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring, created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self.node.config.boolean("delete.topic.enable"):
             state = state.with_topics(_unmarked(state.topics.values()))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..store.base import Operation, StoreError, weight
 
 if TYPE_CHECKING:
-    from .writer import Element
+    from .jobs import Element
 
 
 class Commit:

@@ -14,7 +14,7 @@ import trio
 from ..store import layout
 from ..store.base import Delete, Operation
 from .image import Image, Topic
-from .writer import ControllerMoved, Draft, Element
+from .jobs import ControllerMoved, Draft, Element
 
 if TYPE_CHECKING:
     from .active_controller import ActiveController

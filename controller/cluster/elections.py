@@ -13,8 +13,8 @@ from ..store import layout
 from ..store.base import Create, Operation, SetData, Store
 from . import leadership
 from .image import Image, Partition, Topic
+from .jobs import Draft, Element
 from .loading import load_topics
-from .writer import Draft, Element
 
 Unclean = Callable[[Topic], bool]
 

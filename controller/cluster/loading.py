@@ -12,13 +12,15 @@ from .image import NO_CONFIGS, Broker, Image, Partition, Topic
 log = logging.getLogger("minicontroller.controller")
 
 
-async def load(store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch) -> Image:
-    """The image of what the store holds, with watches on the lists it was read from."""
+async def load(
+    store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
+) -> Image:
+    """The image of what the store holds, with watches on the lists it was read from; `created` as in `load_topics`."""
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
     names = await store.children(layout.TOPICS, on_topics)
     marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
-    topics = await load_topics(store, names, marked)
+    topics = await load_topics(store, names, marked, created)
     return Image().with_brokers(brokers).with_topics(topics)
 
 
@@ -37,8 +39,13 @@ async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]
     return brokers
 
 
-async def load_topics(store: Store, names: Sequence[str], marked: Collection[str]) -> list[Topic]:
-    """These topics with their partitions' states and configs. An unreadable one is left out, and said to be."""
+async def load_topics(
+    store: Store, names: Sequence[str], marked: Collection[str], created: dict[str, int] | None = None
+) -> list[Topic]:
+    """These topics with their partitions' states and configs. An unreadable one is left out, and said to be.
+
+    When they were created, which an image does not tell, is put into `created`, in milliseconds since 1970.
+    """
     entries = await store.get_many([layout.topic_path(name) for name in names])
     topics: list[Topic] = []
     for name, entry in zip(names, entries, strict=True):
@@ -46,6 +53,8 @@ async def load_topics(store: Store, names: Sequence[str], marked: Collection[str
             continue
         try:
             topics.append(layout.decode_topic(name, entry.data))
+            if created is not None:
+                created[name] = entry.stat.ctime_ms
         except layout.LayoutError as error:
             log.warning("topic %s is unreadable and ignored: %s", name, error)
     configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])

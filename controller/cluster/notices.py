@@ -25,7 +25,7 @@ from ..store.base import (
     VersionConflict,
     Watch,
 )
-from .writer import ControllerMoved, Draft
+from .jobs import ControllerMoved, Draft
 
 log = logging.getLogger("minicontroller.controller")
 

@@ -18,9 +18,9 @@ from ..store.sessions import wait_connected
 from . import elections, notices
 from .bell import Bell
 from .image import NO_TOPIC_ID, Topic
+from .jobs import ControllerMoved, Draft, Element
 from .loading import configs_of, load_brokers, load_topics
 from .random_ids import new_id
-from .writer import ControllerMoved, Draft, Element
 
 if TYPE_CHECKING:
     from .active_controller import ActiveController
@@ -100,7 +100,8 @@ class StoreWatches:
         """
         known = self._controller.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
-        found = await load_topics(self._store, unknown, frozenset())
+        ledger = self._controller.ledger
+        found = await load_topics(self._store, unknown, frozenset(), None if ledger is None else ledger.created)
         for topic in found:
             log.info("topic %s was created by another broker", topic.name)
             self._adopt(draft, topic)

@@ -14,7 +14,7 @@ How a commit can fail, and what becomes of it:
 
 import functools
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import trio
@@ -26,7 +26,6 @@ from ..store.base import (
     Create,
     NodeExists,
     NodeMissing,
-    Operation,
     Session,
     SessionExpired,
     SetData,
@@ -38,7 +37,8 @@ from ..store.base import (
 )
 from ..store.sessions import wait_connected
 from .commits import Commit, pack
-from .image import Image, Topic
+from .image import Image
+from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 
 T = TypeVar("T")
 
@@ -46,106 +46,19 @@ MAX_COMMITS_IN_FLIGHT = 2
 """One travels while the next is planned; more make the commits smaller, and a commit's price is mostly its own, not its operations'."""
 
 
-class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)
-    """Another controller was elected: this one writes nothing more."""
-
-
-class InDoubt(Exception):  # noqa: N818
-    """The connection broke while commits were in flight: only the store knows which of them took effect."""
-
-
-class Element:
-    """One element of a job: what it writes, and what that means for the image."""
-
-    __slots__ = ("begun", "evolve", "holds", "job", "operations", "refusal", "settled", "topic", "weight")
-
-    def __init__(
-        self,
-        topic: str | None,
-        operations: Sequence[Operation],
-        evolve: Callable[[Topic | None], Topic | None],
-        holds: Callable[[Image], bool],
-    ) -> None:
-        self.topic = topic
-        self.operations = operations
-        self.weight = sum(map(weight, operations))
-        self.evolve = evolve
-        """The topic before this element to the topic after it, None for no topic. Asked again whenever the order changes."""
-        self.holds = holds
-        """Whether an image, freshly loaded, shows that the element took effect."""
-        self.refusal: Refusal | None = None
-        """Set when the store refused it."""
-        self.begun = 0
-        """How many commits with operations of it were sent and not refused: while there is one, it may have taken effect."""
-        self.settled = False
-        self.job: Job
-
-    def apply(self, image: Image) -> Image:
-        if self.topic is None:
-            return image
-        after = self.evolve(image.topics.get(self.topic))
-        return image.with_topic(after) if after is not None else image.with_topics((), (self.topic,))
-
-
-class Draft:
-    """What a job sees while it plans: the image with everything before it, its own earlier elements included."""
-
-    def __init__(self, image: Image, max_bytes: int) -> None:
-        self.image = image
-        self.elements: list[Element] = []
-        self._max_bytes = max_bytes
-
-    def stage(
-        self,
-        topic: str | None,
-        operations: Sequence[Operation],
-        *,
-        evolve: Callable[[Topic | None], Topic | None] = lambda topic: topic,
-        holds: Callable[[Image], bool] = lambda _image: True,
-    ) -> Element:
-        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot take one of its operations:
-        sent, it would leave everything in doubt that is on its way.
-        """
-        element = Element(topic, operations, evolve, holds)
-        if element.weight > self._max_bytes and (heaviest := max(map(weight, operations))) > self._max_bytes:
-            text = f"This takes {heaviest} bytes in one place of the store, which takes {self._max_bytes}."
-            raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        self.elements.append(element)
-        self.image = element.apply(self.image)
-        return element
-
-
-class Job:
-    """A request for changes, from its planning to the last of its commits."""
-
-    __slots__ = ("done", "elements", "error", "open_elements", "plan", "result")
-
-    def __init__(self, plan: Callable[[Draft], Any]) -> None:
-        self.plan = plan
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.elements: list[Element] = []
-        self.open_elements = 0
-        self.done = trio.Event()
-
-    def fail(self, error: BaseException) -> None:
-        if not self.done.is_set():
-            self.error = error
-            self.done.set()
-
-    @property
-    def nothing_of_it_stands(self) -> bool:
-        """No element took effect, or may have: it can be done anew, here or by another controller."""
-        return not any(element.begun or element.settled for element in self.elements)
-
-
 class Writer:
     """Plans jobs one at a time and commits them in groups. `image` is what has been committed."""
 
     def __init__(
-        self, store: Store, fence: Check, image: Image, on_commit: Callable[[Image, Image, list[Element]], None]
+        self,
+        store: Store,
+        fence: Check,
+        image: Image,
+        on_commit: Callable[[Image, Image, list[Element]], None],
+        journal: Journal | None = None,
     ) -> None:
         self.image = image
+        self._journal = journal
         self._pending = image
         self._store = store
         self._fence = fence
@@ -194,6 +107,7 @@ class Writer:
         """Go on from this image: what was in doubt is settled by whether the image shows it, jobs of which nothing was sent are
         planned again, and what is left of the others is sent as it is.
         """
+        self._disturbed()
         self._in_flight.clear()
         self._planned.clear()
         self.image = image
@@ -201,11 +115,14 @@ class Writer:
         for job in reversed(begun):
             if job.nothing_of_it_stands:
                 self._urgent.appendleft(job)
+                self._note_all(job)
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
                 self._planned += [element for element in job.elements if not element.begun and not element.settled]
                 self._settle_by(image, [element for element in job.elements if element.begun])
+        if self._journal is not None:
+            self._journal.restarted(image)
         self._rebase()
 
     def adopt(self, image: Image) -> None:
@@ -226,6 +143,7 @@ class Writer:
         for job in begun:
             if job.nothing_of_it_stands:
                 job.fail(ControllerMoved())  # another controller may do it
+                self._note_all(job)
             else:
                 self._settle_by(None, job.elements)
 
@@ -242,7 +160,33 @@ class Writer:
             if not element.settled:
                 if image is None or not element.holds(image):
                     element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+                if self._journal is not None:
+                    self._journal.doubted(image, element)
                 self._element_settled(element)
+
+    def _note(self, notes: Sequence[Any]) -> None:
+        """Decisions of a job that writes nothing come after all that was planned before them."""
+        if not notes or self._journal is None:
+            return
+        last = next(self._unsettled_from_the_last(), None)
+        if last is None:
+            self._journal.noted(notes)
+        else:
+            last.notes.extend(notes)
+
+    def _unsettled_from_the_last(self) -> Iterator[Element]:
+        for elements in (self._planned, *(commit.finishes for commit in reversed(self._in_flight))):
+            yield from (element for element in reversed(elements) if not element.settled)
+
+    def _note_all(self, job: Job) -> None:
+        """The job is forgotten, or begun anew: what was decided after it was decided all the same."""
+        if self._journal is not None:
+            for element in job.elements:
+                self._journal.noted(element.notes)
+
+    def _disturbed(self) -> None:
+        if self._journal is not None:
+            self._journal.disturbances += 1
 
     # ------------------------------------------------------------------ the task
 
@@ -281,6 +225,8 @@ class Writer:
     async def _plan(self, job: Job) -> None:
         base = self._pending
         draft = Draft(base, self._store.max_commit_bytes - weight(self._fence))
+        if self._journal is not None:
+            draft.disturbances = self._journal.disturbances
         job.elements = []
         self._begun[job] = None
         try:
@@ -295,6 +241,8 @@ class Writer:
             job.elements = draft.elements
         if not job.elements:
             del self._begun[job]
+            if job.error is None:
+                self._note(draft.notes)
             job.done.set()
             return
         job.open_elements = len(job.elements)
@@ -358,6 +306,7 @@ class Writer:
             return
         while not all(commit.finished for commit in self._in_flight):
             await self._wake.park()
+        self._disturbed()
         failed = [commit for commit in self._in_flight if commit.error is not None]
         for commit in failed:
             self._raise_if_fatal(commit)
@@ -402,6 +351,8 @@ class Writer:
         if element.begun:
             raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
         element.refusal = _refusal(error)
+        if self._journal is not None:
+            self._journal.refused(element)
         commit.without(element)
         self._element_settled(element)
 
@@ -411,6 +362,8 @@ class Writer:
         if after is None:
             after = functools.reduce(lambda image, element: element.apply(image), commit.finishes, before)
         self.image = after
+        if self._journal is not None:
+            self._journal.committed(before, after, commit.finishes)
         self._on_commit(before, self.image, commit.finishes)
         for element in commit.finishes:
             self._element_settled(element)

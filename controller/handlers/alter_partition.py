@@ -18,8 +18,8 @@ from ...protocol.messages.alter_partition import (
 )
 from ..cluster import elections
 from ..cluster.image import NO_TOPIC_ID, Image, Partition, Topic
+from ..cluster.jobs import ControllerMoved, Draft, Element
 from ..cluster.leadership import RECOVERED, RECOVERING
-from ..cluster.writer import ControllerMoved, Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 

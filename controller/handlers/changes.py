@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
+from ...policies.interface import PolicyRequest
 from ...protocol.error_codes import ErrorCode
+from ..audit.records import Judgement
 from ..cluster.active_controller import ActiveController
 from ..cluster.image import Image
+from ..cluster.jobs import ControllerMoved, Draft, Element
 from ..cluster.policy_view import view
-from ..cluster.writer import ControllerMoved, Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
-from ..policy_runner import Judged
+from ..policy_runner import Judged, PolicyRefusal
 from ..store import layout
 
 if TYPE_CHECKING:
@@ -71,10 +73,22 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     }
 
 
-async def judge(node: "Node", request: Judged, image: Image) -> None:
-    """Ask the policy, if there is one, about the request against this image. Raises Refusal."""
-    if node.policy is not None:
-        await node.policy.judge(request, view(image, node.topic_states))
+async def judge(node: "Node", request: Judged, draft: Draft) -> None:
+    """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal."""
+    judgement = Judgement(request, draft.image)
+    draft.judgements[resource_of(request)] = judgement
+    if node.policy is None:
+        return
+    try:
+        judgement.verdict = await node.policy.judge(request, view(draft.image, node.topic_states))
+    except PolicyRefusal as refusal:
+        judgement.verdict = refusal.verdict
+        raise
+
+
+def resource_of(request: Judged) -> tuple[str, str]:
+    """Kind and name, as a `Change` has them."""
+    return ("topic", request.topic) if isinstance(request, PolicyRequest) else ("broker", request.broker)
 
 
 def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:
@@ -99,6 +113,11 @@ async def carry_out(
     Raises REQUEST_TIMED_OUT if the time is over before the outcome is known, NOT_CONTROLLER if another controller was elected.
     """
     controller = ruling(node)
+    audited = None
+    if controller.ledger is not None:
+        audited = controller.ledger.request(context, validate_only=validate_only)
+        plan = audited.planned(plan)
+    is_recorded = True
     patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
     changes: Sequence[Change] | None = None
     completed: set[int] = set()
@@ -106,7 +125,12 @@ async def carry_out(
         changes = await _committed(controller, plan)
         if timeout_ms > 0 and not validate_only:
             await _wait_until_complete(node, controller, changes, completed)
-    if changes is None:
+    if changes is not None and audited is not None:
+        is_recorded = False
+        with trio.move_on_at(context.arrived + patience_ms / 1000):
+            await audited.wait_durable()
+            is_recorded = True
+    if changes is None or not is_recorded:
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT)
     node.decisions.record(node, context, changes, validate_only=validate_only)
     for index, change in enumerate(changes):

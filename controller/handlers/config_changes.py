@@ -15,8 +15,8 @@ from ...policies.interface import AlterTopicRequest
 from ...policies.legacy import AlterBrokerConfigsRequest
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
+from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
-from ..cluster.writer import Draft
 from ..config.values import java_int
 from ..context import RequestContext
 from ..errors import Refusal
@@ -146,7 +146,7 @@ class Planner:
             requested_state=requested(after),
             config_operations=alteration.operations,
         )
-        await judge(self._node, question, draft.image)
+        await judge(self._node, question, draft)
         if self._validate_only:
             draft.image = draft.image.with_topics((after,))
             return Change(topic=name)
@@ -164,17 +164,16 @@ class Planner:
         entry = await self._node.store.get(path)
         before = layout.decode_config(entry.data) if entry is not None and entry.data else {}
         configs = alteration.broker_configs(before)
-        if self._node.policy is not None:
-            question = AlterBrokerConfigsRequest(
-                broker=alteration.resource_name,
-                principal=self._context.principal,
-                config_operations=alteration.operations,
-                client_id=self._context.client_id,
-                client_host=self._context.client_host,
-                api=self._context.policy_api,
-                validate_only=self._validate_only,
-            )
-            await judge(self._node, question, draft.image)
+        question = AlterBrokerConfigsRequest(
+            broker=alteration.resource_name,
+            principal=self._context.principal,
+            config_operations=alteration.operations,
+            client_id=self._context.client_id,
+            client_host=self._context.client_host,
+            api=self._context.policy_api,
+            validate_only=self._validate_only,
+        )
+        await judge(self._node, question, draft)
         if self._validate_only:
             return Change(topic=alteration.resource_name, kind="broker")
         data = layout.encode_config(configs)

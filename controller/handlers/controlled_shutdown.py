@@ -9,7 +9,7 @@ from ...protocol.messages.controlled_shutdown import (
     RemainingPartition,
 )
 from ..cluster import elections
-from ..cluster.writer import ControllerMoved
+from ..cluster.jobs import ControllerMoved
 from ..context import RequestContext
 
 if TYPE_CHECKING:

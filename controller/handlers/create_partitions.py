@@ -20,9 +20,9 @@ from ...protocol.messages.create_partitions import (
 )
 from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
+from ..cluster.jobs import Draft, Element
 from ..cluster.placement import assign_replicas, start_for_new_partitions
 from ..cluster.policy_view import requested
-from ..cluster.writer import Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
@@ -76,7 +76,7 @@ class Planner:
                     **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
                     requested_state=requested(after, generated_replica_assignments=wanted.assignments is None),
                 ),
-                draft.image,
+                draft,
             )
             element = self._staged(draft, before, after)
         except Refusal as refusal:

@@ -22,11 +22,11 @@ from ...protocol.messages.create_topics import (
 )
 from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
+from ..cluster.jobs import Draft, Element
 from ..cluster.placement import assign_replicas
 from ..cluster.policy_view import requested
 from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
-from ..cluster.writer import Draft, Element
 from ..config.describe import ConfigEntry, topic_entries
 from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
@@ -77,7 +77,7 @@ class Planner:
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
                     requested_state=requested(topic, generated_replica_assignments=generated),
                 ),
-                draft.image,
+                draft,
             )
             element = self._staged(draft, topic)
         except Refusal as refusal:

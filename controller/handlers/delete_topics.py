@@ -12,7 +12,7 @@ from ...policies.interface import DeleteTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 from ..cluster.image import NO_TOPIC_ID, Image, Topic
-from ..cluster.writer import Draft
+from ..cluster.jobs import Draft
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
@@ -84,9 +84,9 @@ class Planner:
             asked = DeleteTopicRequest(
                 **asked_by(self._context, topic.name, validate_only=False), created_ms=await self._created_ms(topic)
             )
-            await judge(self._node, asked, draft.image)
+            await judge(self._node, asked, draft)
         except Refusal as refusal:
-            return Change(topic=wanted.name or "", refusal=refusal)
+            return Change(topic=self.names.get(wanted, wanted.name or ""), refusal=refusal)
         element = draft.stage(
             topic.name,
             [Create(layout.delete_topic_path(topic.name))],

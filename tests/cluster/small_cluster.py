@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.app import prepare, tell_the_controller
+from minicontroller.controller.app import open_audit, prepare, tell_the_controller
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
 from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
@@ -133,10 +133,13 @@ class SmallCluster:
             dynamic_configs=DynamicConfigs(config, broker_id),
             neighbours={} if self._neighbours is None else self._neighbours,
         )
+        node.audit = open_audit(config, node)
         node.neighbours[broker_id] = node
         broker = Broker(broker_id, (Endpoint("PLAINTEXT", f"host-{broker_id}", 9092),))
         async with AsyncExitStack() as stack:
             stack.push_async_callback(store.close)
+            if node.audit is not None:
+                stack.push_async_callback(node.audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
             member = Member(node, Candidacy(node, self._link, lambda: 1), tasks.cancel_scope)
             followers = Followers(node, self._asker(member))

@@ -7,7 +7,8 @@ import trio
 import trio.testing
 
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.writer import ControllerMoved, Draft, Element, InDoubt, Writer
+from minicontroller.controller.cluster.jobs import ControllerMoved, Draft, Element, InDoubt
+from minicontroller.controller.cluster.writer import Writer
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.sessions import wait_connected

@@ -444,8 +444,14 @@ async def login(client: Client, username: str) -> None:
 
 @pytest.mark.parametrize(
     "tags",
-    [{"principal_name": "User:admin"}, {"client_host": "10.0.0.1"}, {"client_api_version": 3}, {"on_behalf_of_api": 3}],
-    ids=["principal", "address", "version", "api"],
+    [
+        {"principal_name": "User:admin"},
+        {"client_host": "10.0.0.1"},
+        {"client_api_version": 3},
+        {"on_behalf_of_api": 3},
+        {"received_node": 3},
+    ],
+    ids=["principal", "address", "version", "api", "node"],
 )
 async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and wherever he is; counted, logged."""

@@ -1,0 +1,143 @@
+"""The audit log's files: names that tell cluster, epoch, first sequence and node, so that they sort in the order of what happened.
+
+Rule: whole lines only. What could not be written to its end and made durable is taken back from the file, and given again. Where even
+that fails the file is left alone, and what follows goes into a new one.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+SUFFIX = ".ndjson"
+MODE = 0o640
+"""Who may read it is the operator's choice, by the folder's group."""
+MAX_CHUNK_BYTES = 1 << 20
+
+NAME = re.compile(r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d+)(?:\.\d+)?\.ndjson")
+
+
+class Line(NamedTuple):
+    """One event, encoded."""
+
+    epoch: int
+    sequence: int
+    data: bytes
+
+
+def file_name(cluster_id: str, epoch: int, sequence: int, node: int) -> str:
+    return f"audit-{cluster_id}-{epoch:010}-{sequence:012}-{node}{SUFFIX}"
+
+
+class AuditFiles:
+    """One node's files; one is open at most. Not for two threads at once."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        cluster_id: str,
+        node: int,
+        max_bytes: int,
+        max_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._cluster_id = cluster_id
+        self._node = node
+        self._max_bytes = max_bytes
+        self._max_seconds = max_seconds
+        self._clock = clock
+        self._descriptor = -1
+        self._size = 0
+        """What is in the file, whole and durable."""
+        self._epoch = -1
+        self._opened = 0.0
+
+    @property
+    def rotates_in(self) -> float | None:
+        """Seconds until the open file is old enough to be closed; None if there is none."""
+        return None if self._descriptor < 0 else max(0.0, self._opened + self._max_seconds - self._clock())
+
+    def commit(self, lines: deque[Line]) -> None:
+        """Write these and make them durable; each is taken from `lines` when it is. Raises OSError, with the rest left in `lines`."""
+        while lines:
+            self._make_room(lines[0])
+            chunk = self._fitting(lines)
+            try:
+                self._write(b"".join(line.data for line in chunk))
+                os.fsync(self._descriptor)
+            except OSError:
+                self._take_back()
+                raise
+            self._size += sum(len(line.data) for line in chunk)
+            for _ in chunk:
+                lines.popleft()
+
+    def rotate_if_old(self) -> None:
+        if self.rotates_in == 0.0:
+            self.close()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+    def _make_room(self, line: Line) -> None:
+        is_full = self._size and self._size + len(line.data) > self._max_bytes
+        if self._descriptor >= 0 and (is_full or line.epoch != self._epoch or self.rotates_in == 0.0):
+            self.close()
+        if self._descriptor < 0:
+            self._open(line)
+
+    def _open(self, line: Line) -> None:
+        path = self._folder / file_name(self._cluster_id, line.epoch, line.sequence, self._node)
+        attempt = 0
+        while True:
+            try:
+                self._descriptor = os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, MODE
+                )
+                break
+            except FileExistsError:  # one that had to be left alone
+                attempt += 1
+                path = path.with_name(f"{path.name.removesuffix(SUFFIX).partition('.')[0]}.{attempt}{SUFFIX}")
+        self._size, self._epoch, self._opened = 0, line.epoch, self._clock()
+        self._sync_folder()
+
+    def _sync_folder(self) -> None:
+        """The name is durable, too."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _fitting(self, lines: Sequence[Line]) -> list[Line]:
+        """The first lines that go into this file: one at least."""
+        chunk: list[Line] = []
+        size = 0
+        for line in lines:
+            size += len(line.data)
+            too_much = self._size + size > self._max_bytes or size > MAX_CHUNK_BYTES
+            if chunk and (too_much or line.epoch != self._epoch):
+                break
+            chunk.append(line)
+        return chunk
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def _take_back(self) -> None:
+        """After a failed fsync the kernel may have forgotten what it holds: the file ends where it was last known to be durable."""
+        try:
+            os.ftruncate(self._descriptor, self._size)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.close()

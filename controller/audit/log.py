@@ -1,0 +1,297 @@
+"""The audit log of one node: what the event loop hands over, a thread of its own makes into lines, and into files.
+
+Rule: the event loop only appends. Making an event, encoding it, writing and fsync are the thread's, in slices so short that the loop
+does not notice; a full queue and a full disk are told by attributes, and what becomes of them is `audit.on.failure`'s to say.
+"""
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import trio
+
+from ...policies.audit_event import AuditEvent, encode
+from ..config.node_config import NodeConfig
+from ..errors import ConfigurationError
+from .files import AuditFiles, Line
+
+log = logging.getLogger("minicontroller.audit")
+
+SLICE_EVENTS = 16
+"""Made at a time by a thread that holds the interpreter: about a quarter of a millisecond."""
+BREATH_SECONDS = 0.000_5
+"""Between two slices, so that the event loop gets its turn."""
+MAX_BATCH_EVENTS = 4096
+RETRY_SECONDS = 1.0
+CLOSE_SECONDS = 10.0
+
+
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
+    folder: Path
+    always: bool = False
+    """Answers wait for the fsync of their decisions."""
+    interval_seconds: float = 0.2
+    refuses: bool = True
+    """What happens while the log cannot be written: nothing is decided, or what was decided is dropped."""
+    max_bytes: int = 1 << 26
+    max_seconds: float = 3600.0
+    max_queue: int = 100_000
+    retry_seconds: float = RETRY_SECONDS
+
+
+def audit_settings(config: NodeConfig) -> AuditSettings | None:
+    """None where the audit log is off. Raises ConfigurationError if its folder cannot be written."""
+    folder = config.optional_string("audit.dir")
+    if not folder:
+        return None
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".writable-{config.integer('broker.id')}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise ConfigurationError(f"audit.dir={folder} cannot be written: {error.strerror}.") from None
+    return AuditSettings(
+        folder=path,
+        always=config.string("audit.flush") == "always",
+        interval_seconds=config.integer("audit.flush.interval.ms") / 1000,
+        refuses=config.string("audit.on.failure") == "refuse",
+        max_bytes=config.integer("audit.max.bytes"),
+        max_seconds=config.integer("audit.max.ms") / 1000,
+        max_queue=config.integer("audit.queue.events"),
+    )
+
+
+class _Waiting(NamedTuple):
+    """An event that is not made yet."""
+
+    ordinal: int
+    epoch: int
+    sequence: int
+    since: float
+    make: Callable[..., AuditEvent]
+    arguments: tuple[Any, ...]
+
+
+class Loss(msgspec.Struct):
+    """Events of one epoch that were dropped, in a row."""
+
+    epoch: int
+    first_sequence: int
+    last_sequence: int
+    reason: str
+
+
+class AuditLog:
+    """Used from one trio task tree; `ordinal` counts the events of the node's life, whatever their epoch."""
+
+    def __init__(self, settings: AuditSettings, *, cluster_id: str, node: int) -> None:
+        self.settings = settings
+        self.failure: str | None = None
+        """Why nothing can be written at this moment."""
+        self.written_events = 0
+        self.dropped_events = 0
+        self.failed_writes = 0
+        self.refused_requests = 0
+        self.on_recovered: Callable[[], None] = lambda: None
+        """Called in the event loop when events were lost and it is possible to write again."""
+        self._files = AuditFiles(
+            settings.folder,
+            cluster_id=cluster_id,
+            node=node,
+            max_bytes=settings.max_bytes,
+            max_seconds=settings.max_seconds,
+        )
+        self._queue: deque[_Waiting] = deque()
+        self._made: deque[Line] = deque()
+        self._ordinal = 0
+        self._oldest: float | None = None
+        """When the oldest event that the thread has in its hands was decided."""
+        self._durable = self._last_made = 0
+        self._losses: list[Loss] = []
+        """The thread's; the loop takes them over when it is told that writing works again."""
+        self._overflow: list[Loss] = []
+        """The event loop's."""
+        self._waiters: list[tuple[int, int, trio.Event]] = []
+        self._lock = threading.Lock()
+        self._wake, self._closing = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    # ------------------------------------------------------------------ what is told
+
+    @property
+    def waiting_events(self) -> int:
+        return self._ordinal - self._durable
+
+    @property
+    def lag_seconds(self) -> float:
+        """The age of the oldest event that is not durable."""
+        oldest = self._oldest
+        if oldest is None:
+            try:
+                oldest = self._queue[0].since
+            except IndexError:
+                return 0.0
+        return max(0.0, time.monotonic() - oldest)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no change may be decided now; None if it may."""
+        if not self.settings.refuses:
+            return None
+        if self.failure is not None:
+            return f"The audit log cannot be written ({self.failure}): nothing is changed until it can."
+        if len(self._queue) >= self.settings.max_queue:
+            return "The audit log does not keep up: nothing is changed until it does."
+        return None
+
+    # ------------------------------------------------------------------ the event loop's side
+
+    def append(self, epoch: int, sequence: int, make: Callable[..., AuditEvent], *arguments: Any) -> int:
+        """Hand over an event, to be made of these arguments in the thread; they must not change. Returns its ordinal."""
+        if self._thread is None:
+            self._start()
+        self._ordinal += 1
+        if self.settings.refuses or len(self._queue) < self.settings.max_queue:
+            self._queue.append(_Waiting(self._ordinal, epoch, sequence, time.monotonic(), make, arguments))
+        else:
+            self.dropped_events += 1
+            _add_loss(self._overflow, epoch, sequence, "the queue was full")
+        if not self._wake.is_set():
+            self._wake.set()
+        return self._ordinal
+
+    async def wait_durable(self, ordinal: int) -> None:
+        """Until this event and all before it are safe on the disk, or dropped."""
+        if self._durable < ordinal:
+            reached = trio.Event()
+            heapq.heappush(self._waiters, (ordinal, id(reached), reached))
+            await reached.wait()
+
+    def take_losses(self) -> list[Loss]:
+        """What was dropped since this was asked last."""
+        with self._lock:
+            losses, self._losses = self._losses, []
+        overflow, self._overflow = self._overflow, []
+        return losses + overflow
+
+    async def close(self) -> None:
+        """All that was handed over is on the disk, if it can be."""
+        if self._thread is None:
+            return
+        self._closing.set()
+        self._wake.set()
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(self._thread.join, CLOSE_SECONDS)
+
+    def _start(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
+        self._thread.start()
+
+    def _reached(self, ordinal: int) -> None:
+        self._durable = max(self._durable, ordinal)
+        while self._waiters and self._waiters[0][0] <= ordinal:
+            heapq.heappop(self._waiters)[2].set()
+
+    # ------------------------------------------------------------------ the thread's side
+
+    def _run(self) -> None:
+        try:
+            while not (self._closing.is_set() and not self._queue and not self._made):
+                self._wait()
+                self._wake.clear()
+                while self._queue or self._made:
+                    if not self._write_batch():
+                        break
+                if self.failure is not None and self._closing.is_set():
+                    break
+        finally:
+            if self._queue or self._made:
+                log.error("%d audit events could not be written and are lost", len(self._queue) + len(self._made))
+            self._files.close()
+
+    def _wait(self) -> None:
+        if self._closing.is_set():
+            return
+        if self._made:  # it failed: again in a while
+            self._closing.wait(self.settings.retry_seconds)
+            return
+        while not self._wake.wait(self._files.rotates_in):
+            self._files.rotate_if_old()
+        if not self.settings.always:
+            self._closing.wait(self.settings.interval_seconds)
+
+    def _write_batch(self) -> bool:
+        """Make and write what waits, up to a limit; false if it failed and must be tried again later."""
+        ordinal = self._make()
+        last = self._made[-1].sequence if self._made else 0
+        written = len(self._made)
+        try:
+            self._files.commit(self._made)
+        except OSError as error:
+            self.written_events += written - len(self._made)
+            return self._failed(error, ordinal)
+        self.written_events += written
+        if self.failure is not None:
+            log.warning("the audit log is written again, from event %d on", last)
+            self.failure = None
+        self._oldest = None
+        self._tell(self._reached, ordinal)
+        if self._losses or (self._overflow and not self._queue):
+            self._tell(self.on_recovered)
+        return True
+
+    def _make(self) -> int:
+        """Returns the ordinal of the last event that was made."""
+        ordinal = self._last_made
+        for made in range(MAX_BATCH_EVENTS):
+            if not self._queue:
+                break
+            waiting = self._queue.popleft()
+            if self._oldest is None:
+                self._oldest = waiting.since
+            self._made.append(Line(waiting.epoch, waiting.sequence, encode(waiting.make(*waiting.arguments))))
+            ordinal = waiting.ordinal
+            if made % SLICE_EVENTS == SLICE_EVENTS - 1 and not self.settings.always:
+                time.sleep(BREATH_SECONDS)
+        self._last_made = ordinal
+        return ordinal
+
+    def _failed(self, error: OSError, ordinal: int) -> bool:
+        self.failed_writes += 1
+        if self.failure is None:
+            log.error("the audit log cannot be written: %s", error)
+        self.failure = error.strerror or type(error).__name__
+        if self.settings.refuses:
+            return False
+        self.dropped_events += len(self._made)
+        with self._lock:
+            for line in self._made:
+                _add_loss(self._losses, line.epoch, line.sequence, self.failure)
+        self._made.clear()
+        self._oldest = None
+        self._tell(self._reached, ordinal)
+        return True
+
+    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
+        assert self._token is not None
+        try:
+            self._token.run_sync_soon(function, *arguments)
+        except trio.RunFinishedError:
+            log.debug("nobody waits any more")
+
+
+def _add_loss(losses: list[Loss], epoch: int, sequence: int, reason: str) -> None:
+    if losses and losses[-1].epoch == epoch and losses[-1].last_sequence == sequence - 1:
+        losses[-1].last_sequence = sequence
+    else:
+        losses.append(Loss(epoch, sequence, sequence, reason))

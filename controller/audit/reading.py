@@ -1,0 +1,123 @@
+"""The audit log as it lies in files: which there are, in which order, and what stands in their lines.
+
+Rule: whatever a file holds is told and nothing is skipped in silence; a line is a line when its end is there, and what has no end yet may
+still get one.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from ...policies.audit_event import AuditEvent, UnknownSchemaError, UnreadableLineError, decode
+from .files import NAME, SUFFIX
+
+COMPRESSED = SUFFIX + ".gz"
+
+
+class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
+    """A line without an end."""
+
+
+class Place(NamedTuple):
+    file: Path
+    line: int
+    """From 1."""
+
+
+class Located(NamedTuple):
+    """What a line holds: an event, or why it is none."""
+
+    place: Place
+    event: AuditEvent | None
+    problem: UnreadableLineError | None = None
+    text: bytes = b""
+
+
+def audit_files(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those in the folders, in the order of what happened: their names sort so, wherever they lie."""
+    found: set[Path] = set()
+    for path in paths:
+        if path.is_dir():
+            found.update(each for each in path.iterdir() if each.name.endswith((SUFFIX, COMPRESSED)) and each.is_file())
+        else:
+            found.add(path)
+    return sorted(found, key=lambda each: (*_order(each), each))
+
+
+def _order(path: Path) -> tuple[str, int, int, str]:
+    match = NAME.fullmatch(path.name.removesuffix(".gz"))
+    if match is None:
+        return ("", 0, 0, path.name)
+    return (match["cluster"], int(match["epoch"]), int(match["sequence"]), path.name)
+
+
+def read(file: Path) -> Iterator[Located]:
+    """Raises OSError if it cannot be read."""
+    number = 0
+    try:
+        with _opened(file) as lines:
+            for number, line in enumerate(lines, start=1):
+                yield located(Place(file, number), line)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield Located(Place(file, number + 1), None, Torn(f"the file is cut, or broken: {error}"))
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
+
+
+def located(place: Place, line: bytes) -> Located:
+    if not line.endswith(b"\n"):
+        return Located(place, None, Torn("the line has no end: it was cut, or is still being written"), line)
+    try:
+        return Located(place, decode(line), None, line)
+    except UnreadableLineError as problem:
+        return Located(place, None, problem, line)
+
+
+def read_all(paths: Iterable[Path]) -> Iterator[Located]:
+    for file in audit_files(paths):
+        yield from read(file)
+
+
+class Follower:
+    """What is added to the files, and to new ones, since it looked last."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = list(paths)
+        self._offsets: dict[Path, tuple[int, int]] = {}
+        """Bytes and lines of each file that were read."""
+
+    def look(self) -> Iterator[Located]:
+        for file in audit_files(self._paths):
+            if file.name.endswith(".gz"):
+                continue  # it was read before it was compressed
+            offset, number = self._offsets.get(file, (0, 0))
+            with file.open("rb") as stream:
+                stream.seek(offset)
+                yield from self._new_lines(file, stream, offset, number)
+
+    def _new_lines(self, file: Path, stream: BufferedReader, offset: int, number: int) -> Iterator[Located]:
+        for line in stream:
+            if not line.endswith(b"\n"):
+                return  # its end is yet to come
+            offset, number = offset + len(line), number + 1
+            self._offsets[file] = offset, number
+            yield located(Place(file, number), line)
+
+
+__all__ = [
+    "Follower",
+    "Located",
+    "Place",
+    "Torn",
+    "UnknownSchemaError",
+    "UnreadableLineError",
+    "audit_files",
+    "located",
+    "read",
+    "read_all",
+]

@@ -1,0 +1,223 @@
+"""`minicontroller audit`: the audit log for people. What the files hold, newest last, who did what and why not; and whether it is whole."""
+
+import re
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
+from ..audit.reading import Follower, Located, audit_files, read_all
+from ..audit.verifying import Verification
+from .audit_text import one_line, print_details
+from .escaping import escaped
+
+LOOK_SECONDS = 0.2
+"""Between two looks at a log that is followed."""
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+Wanted = Callable[[AuditEvent], bool]
+
+
+def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    """`2026-05-01`, `2026-05-01T12:30:00Z`, or `90m`: so long ago. In milliseconds since 1970."""
+    if value is None:
+        return None
+    try:
+        if ago := re.fullmatch(r"(\d{1,9})([smhd])", value):
+            when = datetime.now(UTC) - timedelta(**{UNITS[ago[2]]: int(ago[1])})
+        else:
+            when = datetime.fromisoformat(value).astimezone()
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is neither a time such as 2026-05-01T12:30:00Z nor an age such as 90m."
+        ) from None
+    return int(when.timestamp() * 1000)
+
+
+@click.group()
+def audit() -> None:
+    """The audit log: who changed what, and by which rule he was refused. PATH is a folder (audit.dir), or a file."""
+
+
+paths_argument = click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="The events as they stand in the files.")
+
+
+def filter_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--until", metavar="TIME", callback=_moment, help="Nothing later."),
+        click.option("--since", metavar="TIME", callback=_moment, help="Nothing earlier: a time, or an age such as 90m."),
+        click.option(
+            "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
+        ),
+        click.option("--principal", help="Such as User:alice."),
+        click.option("--topic", help="The topic's, or broker's, name."),
+    ):
+        command = option(command)
+    return command
+
+
+def wanted(
+    topic: str | None, principal: str | None, outcome: str | None, since: int | None, until: int | None
+) -> Wanted:
+    """All that is given must be so."""
+
+    def is_wanted(event: AuditEvent) -> bool:
+        if (since is not None and event.time_ms < since) or (until is not None and event.time_ms > until):
+            return False
+        if topic is not None and topic not in names_of(event):
+            return False
+        if principal is None and outcome is None:
+            return True
+        return (
+            isinstance(event, Decision)
+            and (principal is None or event.principal == principal)
+            and (outcome is None or _has_outcome(event, outcome))
+        )
+
+    return is_wanted
+
+
+def names_of(event: AuditEvent) -> tuple[str, ...]:
+    match event:
+        case Decision():
+            return (event.name,)
+        case Removal() | Observed():
+            return (event.topic,)
+        case SnapshotTopics():
+            return tuple(each.topic for each in event.topics)
+        case _:
+            return ()
+
+
+def _has_outcome(event: Decision, outcome: str) -> bool:
+    match outcome.lower():
+        case "allowed":
+            return event.error_code == 0
+        case "refused":
+            return event.error_code != 0
+        case _:
+            return event.error == outcome.upper()
+
+
+# ------------------------------------------------------------------ commands
+
+
+@audit.command()
+@paths_argument
+@click.option("-n", "--lines", default=20, show_default=True, type=click.IntRange(0), help="How many of the last ones.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
+@filter_options
+@json_option
+def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **filters: Any) -> None:
+    """The last events, a line each."""
+    is_wanted = wanted(**filters)
+    follower = Follower(paths)
+    source = follower.look() if follow else _existing(paths)
+    for located in deque(_matching(source, is_wanted, complains=not follow), maxlen=lines):
+        _print(located, as_json=as_json)
+    try:
+        while follow:
+            sys.stdout.flush()
+            time.sleep(LOOK_SECONDS)
+            for located in _matching(follower.look(), is_wanted, complains=True):
+                _print(located, as_json=as_json)
+    except KeyboardInterrupt:
+        return
+
+
+@audit.command()
+@paths_argument
+@filter_options
+@json_option
+def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
+    """All events, or those that match, with all that is recorded of them."""
+    topic = filters["topic"]
+    for located in _matching(_existing(paths), wanted(**filters), complains=True):
+        if as_json:
+            _print(located, as_json=True)
+        elif located.event is not None:
+            print_details(_narrowed(located.event, topic))
+
+
+@audit.command()
+@paths_argument
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a finding, and one for the summary.")
+def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Whether the log is whole. Exits with 0 if it is, with 1 if anything is missing, double, cut, or contradicts itself."""
+    _require_files(paths)
+    verification = Verification(paths)
+    for finding in verification.findings():
+        if as_json:
+            click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=str)}))
+        else:
+            click.echo(f"{finding.file}:{finding.line}: {finding.kind}: {escaped(finding.text)}")
+    summary = verification.summary
+    if as_json:
+        counts = {
+            "files": len(summary.files),
+            "events": summary.events,
+            "epochs": len(summary.epochs),
+            "clusters": len(summary.clusters),
+            "findings": summary.findings,
+        }
+        click.echo(msgspec.json.encode({"summary": counts}))
+    else:
+        verdict = "whole" if not summary.findings else f"{summary.findings} findings"
+        click.echo(
+            f"{verdict}: {summary.events} events of {len(summary.epochs)} epochs in {len(summary.files)} files",
+            err=True,
+        )
+    sys.exit(1 if summary.findings else 0)
+
+
+# ------------------------------------------------------------------ output
+
+
+def _require_files(paths: tuple[Path, ...]) -> None:
+    if not audit_files(paths):
+        raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
+
+
+def _existing(paths: tuple[Path, ...]) -> Iterator[Located]:
+    _require_files(paths)
+    return read_all(paths)
+
+
+def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:
+    """Those that match; of what is no event is told on stderr."""
+    for located in source:
+        if located.event is None:
+            if complains:
+                click.echo(f"{located.place.file}:{located.place.line}: {located.problem}", err=True)
+        elif is_wanted(located.event):
+            yield located
+
+
+def _print(located: Located, *, as_json: bool) -> None:
+    assert located.event is not None
+    if as_json:
+        click.echo(located.text, nl=False)
+    else:
+        one_line(located.event)
+
+
+def _narrowed(event: AuditEvent, topic: str | None) -> AuditEvent:
+    """Of a snapshot's many topics the one that was asked for."""
+    if topic is None or not isinstance(event, SnapshotTopics):
+        return event
+    return msgspec.structs.replace(event, topics=tuple(filter(partial(_is_named, topic), event.topics)))
+
+
+def _is_named(topic: str, each: NamedState) -> bool:
+    return each.topic == topic

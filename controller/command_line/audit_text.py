@@ -1,0 +1,149 @@
+"""Events for people: a line each, or all that is recorded of one.
+
+Rule: what stands in a log was chosen by strangers (names, client ids, messages), and reaches the terminal escaped.
+"""
+
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from ...policies.audit_event import (
+    AuditEvent,
+    Decision,
+    Dropped,
+    Effect,
+    Observed,
+    Removal,
+    SnapshotBegin,
+    SnapshotEnd,
+    SnapshotTopics,
+    State,
+    as_plain,
+)
+from .escaping import escaped
+
+COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
+STATES = frozenset({"before", "after", "requested"})
+PIPE_WIDTH = 10_000
+
+
+def _console() -> Console:
+    console = Console(highlight=False, markup=False, emoji=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=PIPE_WIDTH)
+
+
+def when(time_ms: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03}Z"
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
+
+
+def one_line(event: AuditEvent) -> None:
+    text = Text(f"{when(event.time_ms)}  {event.epoch}/{event.sequence}  ", style="dim")
+    text.append(*_headline(event))
+    _console().print(text, soft_wrap=True)
+
+
+def _headline(event: AuditEvent) -> tuple[str, str]:
+    """What happened, and in which colour."""
+    match event:
+        case Decision():
+            return _decided(
+                event
+            ), "red" if event.error_code else "yellow" if event.effect is Effect.UNKNOWN else "green"
+        case Removal():
+            return f"removed {escaped(event.topic)}", "magenta"
+        case Observed():
+            return f"others changed {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
+        case SnapshotBegin():
+            return (
+                f"node {event.decided_node} is the controller ({escaped(event.reason)}): {event.topics} topics",
+                "blue",
+            )
+        case SnapshotTopics():
+            return f"state of {len(event.topics)} topics", "dim"
+        case SnapshotEnd():
+            return f"that was the state of {event.topics} topics", "dim"
+        case Dropped():
+            return (
+                f"events {event.first_sequence} to {event.last_sequence} were dropped: {escaped(event.reason)}",
+                "red",
+            )
+
+
+def _decided(event: Decision) -> str:
+    parts = [
+        escaped(event.principal or "(nobody)"),
+        event.operation + ("?" if event.validate_only else ""),
+        escaped(event.name) or "(default)",
+        event.error if event.error_code else "ok",
+    ]
+    if event.policy is not None and event.policy.rule:
+        parts.append(f"by {escaped(event.policy.rule)}")
+    if event.message:
+        parts.append(f"- {escaped(event.message)}")
+    if event.effect is Effect.APPLIED and event.resource == "topic":
+        parts.append(f"- {changes(event.before, event.after)}")
+    return " ".join(parts)
+
+
+def changes(before: State | None, after: State | None) -> str:
+    """What is different, in a few words."""
+    if after is None:
+        return "gone" if before is not None else "nothing"
+    if before is None:
+        return f"new, {_size(after)}{_configs(after)}"
+    parts = []
+    if before.topic_id != after.topic_id:
+        parts.append("another topic of this name")
+    if after.marked_for_deletion and not before.marked_for_deletion:
+        parts.append("marked for deletion")
+    if len(before.replicas) != len(after.replicas):
+        parts.append(f"partitions {len(before.replicas)} -> {len(after.replicas)}")
+    elif before.replicas != after.replicas:
+        parts.append("replicas moved")
+    for key in sorted({*before.configs, *after.configs}):
+        old, new = before.configs.get(key), after.configs.get(key)
+        if old != new:
+            parts.append(f"{escaped(key)}: {_value(old)} -> {_value(new)}")
+    return ", ".join(parts) or "nothing"
+
+
+def _size(state: State) -> str:
+    replicas = len(state.replicas[0]) if state.replicas else 0
+    return f"{len(state.replicas)} partitions, {replicas} replicas"
+
+
+def _configs(state: State) -> str:
+    return "".join(f", {escaped(key)}={escaped(value)}" for key, value in sorted(state.configs.items()))
+
+
+def _value(value: str | None) -> str:
+    return "(default)" if value is None else escaped(value)
+
+
+# ------------------------------------------------------------------ everything
+
+
+def print_details(event: AuditEvent) -> None:
+    one_line(event)
+    console = _console()
+    for key, value in as_plain(event).items():
+        if key in COMMON or value is None or value in ("", [], {}):
+            continue
+        shown = _state_text(value) if key in STATES else _flat(value)
+        console.print(Text(f"    {key}: ", style="dim").append(shown, "default"), soft_wrap=True)
+
+
+def _state_text(value: dict[str, object]) -> str:
+    return _flat({key: each for key, each in value.items() if each not in (None, False, {}, [])})
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{escaped(str(key))}={_flat(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return "[" + " ".join(_flat(each) for each in value) + "]"
+    return escaped(str(value))

@@ -1,0 +1,185 @@
+"""The topics at any point of an audit log, and the question that a policy was asked there: pure, for `audit verify` and for back-tests.
+
+Rule: events are fed in the order of (epoch, sequence). Whoever has fed all events before a decision asks `question` for what the policy was
+asked then, and gets the very same; what the log lacks is told by `faults`, and never guessed.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from .audit_event import (
+    AuditEvent,
+    Decision,
+    Dropped,
+    Effect,
+    NamedState,
+    Observed,
+    Removal,
+    Requested,
+    SnapshotBegin,
+    SnapshotEnd,
+    SnapshotTopics,
+    State,
+)
+from .interface import AlterTopicRequest, CreateTopicRequest, DeleteTopicRequest, PolicyRequest, TopicState
+from .states import ClusterSnapshot, requested_state, topic_state
+
+
+class Replay:
+    """The state after all events that were fed. One cluster's."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, State] = {}
+        self.is_known = False
+        """Whether there was a snapshot to begin from; until then there are only the topics that events told of."""
+        self._snapshot: dict[str, State] | None = None
+        self._expects_equal = False
+        self._doubtful: set[str] = set()
+        """Topics with a change whose effect is unknown: the next snapshot may show it."""
+        self._request: tuple[int, int] = (-1, -1)
+        self._validated: dict[str, Requested] = {}
+        """What the validated elements of the current request would have made of their topics."""
+
+    def apply(self, event: AuditEvent) -> Iterator[str]:
+        """Go on to the moment after the event. Yields what does not fit, in sentences."""
+        match event:
+            case Decision():
+                yield from self._decided(event)
+            case Removal():
+                yield from self._was(event.topic, event.before)
+                self._becomes(event.topic, None)
+            case Observed():
+                yield from self._was(event.topic, event.before)
+                self._becomes(event.topic, event.after)
+            case SnapshotBegin():
+                self._snapshot = {}
+                self._expects_equal = self.is_known and event.reason != "recovered"
+            case SnapshotTopics():
+                if self._snapshot is None:
+                    yield "topics of a snapshot that did not begin"
+                else:
+                    self._snapshot.update((each.topic, each.state) for each in event.topics if each.state is not None)
+            case SnapshotEnd():
+                yield from self._end_snapshot(event)
+            case Dropped():
+                yield f"events {event.first_sequence} to {event.last_sequence} were dropped: {event.reason}"
+
+    def lost(self) -> None:
+        """Events are missing here: the next snapshot is not held against what is known."""
+        self.is_known = False
+
+    def _decided(self, event: Decision) -> Iterator[str]:
+        if (event.epoch, event.request) != self._request:
+            self._request = event.epoch, event.request
+            self._validated.clear()
+        if event.resource != "topic":
+            return
+        yield from self._was(event.name, event.before)
+        if event.effect is Effect.UNKNOWN:
+            self._doubtful.add(event.name)
+        self._becomes(event.name, event.after)
+        if event.validate_only and event.error_code == 0 and event.requested is not None:
+            self._validated[event.name] = event.requested
+
+    def _was(self, topic: str, before: State | None) -> Iterator[str]:
+        if self.is_known and not same(self.topics.get(topic), before):
+            yield f"the state of topic {topic} before this event is not the one that the events before it give"
+
+    def _becomes(self, topic: str, after: State | None) -> None:
+        if after is None:
+            self.topics.pop(topic, None)
+        else:
+            self.topics[topic] = after
+
+    def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is None:
+            yield "the end of a snapshot that did not begin"
+            return
+        if len(snapshot) != event.topics:
+            yield f"the snapshot has {len(snapshot)} topics and says that it has {event.topics}"
+        if self._expects_equal:
+            different = sorted(
+                name
+                for name in {*snapshot, *self.topics} - self._doubtful
+                if not same(snapshot.get(name), self.topics.get(name))
+            )
+            if different:
+                shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
+                yield f"the snapshot is not what the events before it give, in {len(different)} topics: {shown}"
+        self.topics, self.is_known = snapshot, True
+        self._doubtful.clear()
+
+    # ------------------------------------------------------------------ what a policy sees
+
+    def question(self, event: Decision) -> tuple[PolicyRequest, ClusterSnapshot] | None:
+        """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn."""
+        if event.asked_ms is None or event.resource != "topic":
+            return None
+        return policy_request(event), ClusterSnapshot(known_topics=self._seen(event), cluster_size=event.cluster_size)
+
+    def _seen(self, event: Decision) -> Mapping[str, TopicState]:
+        seen = {name: seen_by_policies(state) for name, state in self.topics.items()}
+        if (event.epoch, event.request) == self._request:
+            for name, requested in self._validated.items():
+                seen[name] = topic_state(
+                    requested.replicas,
+                    requested.configs,
+                    marked_for_deletion=requested.marked_for_deletion,
+                    internal=requested.internal,
+                )
+        for each in event.assumed:
+            seen.pop(each.topic, None)
+            if each.state is not None:
+                seen[each.topic] = seen_by_policies(each.state)
+        return seen
+
+
+def same(one: State | None, other: State | None) -> bool:
+    """But for the time of creation: a topic's creator and ZooKeeper need not have the same clock."""
+    if one is None or other is None:
+        return one is other
+    return (
+        one.topic_id == other.topic_id
+        and one.replicas == other.replicas
+        and one.configs == other.configs
+        and one.marked_for_deletion == other.marked_for_deletion
+    )
+
+
+def seen_by_policies(state: State) -> TopicState:
+    return topic_state(
+        state.replicas, state.configs, marked_for_deletion=state.marked_for_deletion, internal=state.internal
+    )
+
+
+def policy_request(event: Decision) -> PolicyRequest:
+    """The request as the policy was given it."""
+    common = {
+        "topic": event.name,
+        "principal": event.principal,
+        "client_id": event.client_id,
+        "client_host": event.client_host,
+        "api": event.api,
+        "validate_only": event.validate_only,
+        "time_ms": event.asked_ms,
+    }
+    if event.operation == "delete_topic" or event.requested is None:
+        created_ms = event.asked_created_ms
+        if created_ms is None and event.before is not None:
+            created_ms = event.before.created_ms
+        return DeleteTopicRequest(**common, created_ms=created_ms)  # type: ignore[arg-type]
+    wanted = requested_state(
+        event.requested.replicas,
+        event.requested.configs,
+        generated_replica_assignments=event.requested.generated_replica_assignments,
+        marked_for_deletion=event.requested.marked_for_deletion,
+        internal=event.requested.internal,
+    )
+    if event.operation == "create_topic":
+        return CreateTopicRequest(**common, requested_state=wanted)  # type: ignore[arg-type]
+    return AlterTopicRequest(**common, requested_state=wanted, config_operations=event.config_operations)  # type: ignore[arg-type]
+
+
+def named(topics: Mapping[str, State]) -> tuple[NamedState, ...]:
+    """In the order of their names."""
+    return tuple(NamedState(topic=name, state=topics[name]) for name in sorted(topics))

@@ -1,0 +1,87 @@
+"""The schema part of docs/audit.md, made from the structs. To write it anew: `python -m tests.audit.document`."""
+
+import ast
+import inspect
+import types
+import typing
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from minicontroller.policies import audit_event
+from minicontroller.policies.audit_event import (
+    AuditEvent,
+    Event,
+    NamedState,
+    PolicyDecision,
+    Requested,
+    RuleFinding,
+    State,
+)
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
+HEADING = "## Schema, version 1\n"
+PARTS = (State, Requested, NamedState, PolicyDecision, RuleFinding)
+NAMES = {"int": "number", "str": "string", "bool": "boolean", "NoneType": "null"}
+
+
+def kinds() -> list[type[Event]]:
+    return list(typing.get_args(AuditEvent))
+
+
+def explanations(struct: type) -> dict[str, str]:
+    """By field: what the source says below it."""
+    body = next(
+        node.body
+        for node in ast.parse(inspect.getsource(audit_event)).body
+        if isinstance(node, ast.ClassDef) and node.name == struct.__name__
+    )
+    found = {}
+    for field, below in zip_longest(body, body[1:]):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = ""
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                text = " ".join(str(below.value.value).split())
+            found[field.target.id] = text
+    return found
+
+
+def shown(kind: object) -> str:
+    """A type, as JSON has it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in {typing.Union, types.UnionType}:
+        return " or ".join(map(shown, arguments))
+    if origin is tuple:
+        return f"array of {shown(arguments[0])}"
+    if origin is dict:
+        return f"object of {shown(arguments[1])}"
+    assert isinstance(kind, type)
+    if issubclass(kind, msgspec.Struct):
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    return NAMES.get(kind.__name__, "string")
+
+
+def table(struct: type[msgspec.Struct], *, without: frozenset[str] = frozenset()) -> Iterator[str]:
+    told = explanations(struct)
+    hints = typing.get_type_hints(struct)
+    fields = [name for name in struct.__struct_fields__ if name not in without]
+    if fields:
+        yield "\n| field | type | what |\n|---|---|---|\n"
+    for name in fields:
+        yield f"| `{name}` | {shown(hints[name])} | {told[name]} |\n"
+
+
+def text() -> str:
+    common = frozenset(Event.__struct_fields__)
+    lines = ["\nEvery event has its `kind`, and:\n", *table(Event)]
+    for struct in kinds():
+        lines += [f"\n### `{struct.__struct_config__.tag}`\n\n{struct.__doc__}\n", *table(struct, without=common)]
+    for part in PARTS:
+        lines += [f"\n### {part.__name__}\n\n{part.__doc__}\n", *table(part)]
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(DOCUMENT.read_text().partition(HEADING)[0] + HEADING + text())

@@ -1,0 +1,192 @@
+"""`audit verify` tells the truth: on logs that were cut, doubled, mixed up and contradicted."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minicontroller.controller.audit.files import file_name
+from minicontroller.controller.audit.reading import read
+from minicontroller.controller.commands import commands
+from minicontroller.policies.audit_event import Dropped, Effect, Observed, encode
+from tests.audit.logs import (
+    CLUSTER,
+    a_creation,
+    a_log,
+    a_state,
+    an_empty_snapshot,
+    changed,
+    found,
+    stamp,
+    write,
+)
+
+ANY_TIME = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+
+
+def name_of(sequence: int = 1, epoch: int = 1) -> str:
+    return file_name(CLUSTER, epoch, sequence, 1)
+
+
+def test_a_whole_log(tmp_path: Path) -> None:
+    """Nothing is found in it, and the command exits with 0."""
+    write(tmp_path / name_of(), a_log())
+    assert found(tmp_path) == []
+    result = CliRunner().invoke(commands, ["audit", "verify", str(tmp_path)])
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+@ANY_TIME
+@given(cut=st.integers(min_value=1))
+def test_a_file_cut_at_any_byte(tmp_path: Path, cut: int) -> None:
+    """Whatever is left are whole events and at most one line without an end, which is said to be none."""
+    events = a_log()
+    data = b"".join(map(encode, events))
+    cut %= len(data)
+    file = tmp_path / name_of()
+    file.write_bytes(data[:cut])
+    read_back = list(read(file))
+    whole = data[:cut].count(b"\n")
+    assert [each.event for each in read_back if each.event] == events[:whole]
+    is_torn = cut > 0 and data[cut - 1 : cut] != b"\n"
+    assert found(tmp_path) == ["torn"] * is_torn
+
+
+@ANY_TIME
+@given(cut=st.integers(min_value=1), follows=st.integers(min_value=0, max_value=1))
+def test_a_cut_in_the_middle(tmp_path: Path, cut: int, follows: int) -> None:
+    """A file that ends too early, with another one after it: what is missing is told, and if nothing is, nothing."""
+    first, second = a_log(4), [a_creation(sequence, f"t{sequence}") for sequence in range(7, 9)]
+    data = b"".join(map(encode, first))
+    cut %= len(data) + 1
+    (tmp_path / name_of()).write_bytes(data[:cut])
+    write(tmp_path / name_of(7), second)
+    expected = set()
+    if data[:cut].count(b"\n") < len(first):
+        expected.add("gap")
+    if cut and data[cut - 1 : cut] != b"\n":
+        expected.add("torn")
+    assert set(found(tmp_path)) == expected
+
+
+@ANY_TIME
+@given(position=st.integers(min_value=0), byte=st.integers(min_value=0, max_value=255))
+def test_any_byte_may_be_wrong(tmp_path: Path, position: int, byte: int) -> None:
+    """A log with a broken byte is read to its end, whatever it says then."""
+    data = bytearray(b"".join(map(encode, a_log(2))))
+    data[position % len(data)] = byte
+    (tmp_path / name_of()).write_bytes(data)
+    found(tmp_path)
+
+
+@pytest.mark.parametrize("missing", range(1, 6))
+def test_a_missing_event(tmp_path: Path, missing: int) -> None:
+    """Whichever it is, the one after it tells, with file and line."""
+    events = a_log(5)
+    del events[missing]
+    file = write(tmp_path / name_of(), events)
+    result = CliRunner().invoke(commands, ["audit", "verify", str(tmp_path)])
+    assert result.exit_code == 1
+    first = result.stdout.splitlines()[0]
+    assert first == f"{file}:{missing + 1}: gap: event {missing + 1} is missing in epoch 1"
+
+
+def test_a_double_event(tmp_path: Path) -> None:
+    """It is told, and not replayed twice."""
+    events = a_log(3)
+    write(tmp_path / name_of(), [*events[:4], events[3], *events[4:]])
+    assert found(tmp_path) == ["duplicate"]
+
+
+def test_an_unknown_schema_version(tmp_path: Path) -> None:
+    """Told by its number, and never guessed at; what else is wrong with a line is told as well."""
+    events = a_log(1)
+    file = write(tmp_path / name_of(), events)
+    with file.open("ab") as stream:
+        stream.write(b'{"kind":"decision","schema_version":2}\nnonsense\n{"kind":"new","schema_version":1}\n')
+    assert found(tmp_path) == ["unknown-schema", "unreadable", "unreadable"]
+
+
+def test_epochs_out_of_order(tmp_path: Path) -> None:
+    """An older epoch after a newer one, in one file or in files whose names say nothing."""
+    write(tmp_path / "a.ndjson", an_empty_snapshot(2))
+    write(tmp_path / "b.ndjson", an_empty_snapshot(1))
+    assert found(tmp_path) == ["epoch-order"] * 2
+
+
+def test_the_clock_orders_nothing(tmp_path: Path) -> None:
+    """A clock that goes backwards is no finding: the sequence orders."""
+    events = a_log(5)
+    write(tmp_path / name_of(), [changed(event, time_ms=-event.time_ms) for event in events])
+    assert found(tmp_path) == []
+
+
+def test_a_snapshot_that_is_not_what_came_before(tmp_path: Path) -> None:
+    """Replaying a reign must give the snapshot of the next one; the topics that differ are named."""
+    write(tmp_path / name_of(), a_log(2))
+    write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
+    assert found(tmp_path) == ["snapshot"]
+
+
+def test_an_unknown_effect_is_for_the_snapshot_to_tell(tmp_path: Path) -> None:
+    """What was in doubt when a controller lost its place may be in the next snapshot or not."""
+    doubtful = a_creation(3, effect=Effect.UNKNOWN, after=None, error_code=7, error="REQUEST_TIMED_OUT")
+    write(tmp_path / name_of(), [*an_empty_snapshot(), doubtful])
+    write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
+    assert found(tmp_path) == []
+
+
+def test_a_snapshot_without_an_end(tmp_path: Path) -> None:
+    """In the same epoch it is wrong; a controller that lost its place while it wrote one is not."""
+    begin, _end = an_empty_snapshot()
+    write(tmp_path / name_of(), [begin, a_creation(2)])
+    assert found(tmp_path) == ["snapshot"]
+    write(tmp_path / name_of(), [begin])
+    write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
+    assert found(tmp_path) == []
+
+
+def test_an_epoch_without_a_snapshot(tmp_path: Path) -> None:
+    """Whatever comes first must be one."""
+    write(tmp_path / name_of(), [a_creation(1)])
+    assert found(tmp_path) == ["no-snapshot"]
+
+
+def test_a_state_that_does_not_fit(tmp_path: Path) -> None:
+    """An event whose `before` is not what the events before it give."""
+    wrong = Observed(**stamp(3), topic="t", before=a_state(2), after=a_state(3))
+    write(tmp_path / name_of(), [*an_empty_snapshot(), wrong])
+    assert found(tmp_path) == ["state"]
+
+
+def test_what_was_dropped(tmp_path: Path) -> None:
+    """It is told twice: as a gap, and with its reason."""
+    gone = Dropped(**stamp(6), first_sequence=3, last_sequence=5, reason="No space left on device")
+    write(tmp_path / name_of(), [*an_empty_snapshot(), gone])
+    assert found(tmp_path) == ["gap", "dropped"]
+
+
+def test_another_files_event(tmp_path: Path) -> None:
+    """A file's name says whose events are in it."""
+    write(tmp_path / file_name(CLUSTER, 1, 1, 9), an_empty_snapshot())
+    assert found(tmp_path) == ["misplaced"] * 2
+
+
+def test_a_compressed_file(tmp_path: Path) -> None:
+    """It is read like the others; one that is cut is told."""
+    data = b"".join(map(encode, a_log(2)))
+    (tmp_path / f"{name_of()}.gz").write_bytes(gzip.compress(data))
+    write(tmp_path / name_of(5), [a_creation(5, "t5")])
+    assert found(tmp_path) == []
+    (tmp_path / f"{name_of()}.gz").write_bytes(gzip.compress(data)[:-30])
+    assert "torn" in found(tmp_path)
+
+
+def test_no_log_at_all(tmp_path: Path) -> None:
+    """A folder without files is said to be one, and is no clean bill of health."""
+    result = CliRunner().invoke(commands, ["audit", "verify", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "no audit file" in result.stderr
