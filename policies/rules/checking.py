@@ -5,7 +5,7 @@ because the native engine holds Python's interpreter lock while it evaluates: a 
 the outer one yields, never over everything again, so that the cost grows with the size of the request and not with its square.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 import cel
@@ -54,6 +54,14 @@ SUMS: Mapping[tuple[str, str, str], Type] = {
 }
 
 
+class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with an expression
+    """What is wrong, in the order in which it was found."""
+
+    def __init__(self, faults: Sequence[SyntaxFault]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = tuple(faults)
+
+
 class Checked(msgspec.Struct, frozen=True):
     """What is known of an expression without evaluating it."""
 
@@ -66,12 +74,17 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def check(text: str, wanted: Type) -> Checked:
-    """Raises SyntaxFault with the first mistake of the expression."""
-    tree = parse(text)
+    """Raises ExpressionFaults with every mistake; of those in grammar, which hide the rest, with the first."""
     checker = _Checker()
+    try:
+        tree = parse(text)
+    except SyntaxFault as fault:
+        raise ExpressionFaults([fault]) from None
     found = checker.type_of(tree)
     if found.name not in {wanted.name, "any"}:
-        raise SyntaxFault(tree.at, f"is {_an(found)}, but must be {_an(wanted)}")
+        checker.faults.append(SyntaxFault(tree.at, f"is {_an(found)}, but must be {_an(wanted)}"))
+    if checker.faults:
+        raise ExpressionFaults(checker.faults)
     return Checked(
         checker.rewritten(text),
         frozenset(checker.fields),
@@ -82,6 +95,7 @@ def check(text: str, wanted: Type) -> Checked:
 
 class _Checker:
     def __init__(self) -> None:
+        self.faults: list[SyntaxFault] = []
         self.fields: set[tuple[str, str]] = set()
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
@@ -95,6 +109,14 @@ class _Checker:
         return text
 
     def type_of(self, node: Node) -> Type:
+        """Of what is wrong nothing more is known, so that it is told once."""
+        try:
+            return self._type_of(node)
+        except SyntaxFault as fault:
+            self.faults.append(fault)
+            return ANY
+
+    def _type_of(self, node: Node) -> Type:
         if node.kind in LITERALS:
             return _literal(node)
         special = getattr(self, f"_{node.kind}", None)
@@ -112,7 +134,7 @@ class _Checker:
     def _demand(self, node: Node, wanted: Type, why: str) -> None:
         found = self.type_of(node)
         if found.name not in {wanted.name, "any"}:
-            raise SyntaxFault(node.at, f"has {_an(found)} where {why} {_an(wanted)}")
+            self.faults.append(SyntaxFault(node.at, f"has {_an(found)} where {why} {_an(wanted)}"))
 
     # ------------------------------------------------------------------ names and fields
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import cel
 import msgspec
 
-from .checking import Checked, check
+from .checking import Checked, ExpressionFaults, check
 from .facts import Facts
 from .rule import Judge, Rule, Scope, read_scope
-from .syntax import SyntaxFault
 from .tables import Table
 from .vocabulary import ABSENT, BOOL, CREATED, STRING, Type
 
@@ -63,8 +62,9 @@ def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Exp
     key = str(steps[0])
     try:
         checked = check(text, wanted)
-    except SyntaxFault as fault:
-        table.note(f"{key} {fault}", *steps, character=fault.at)
+    except ExpressionFaults as found:
+        for fault in found.faults:
+            table.note(f"{key} {fault}", *steps, character=fault.at)
         return None
     try:
         return Expression(key, checked, cel.compile(checked.text))

@@ -2,16 +2,26 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "policies.md"
+from minicontroller.policies.rules.builtin import BUILT_IN
+from minicontroller.policies.rules.vocabulary import FUNCTIONS, MACROS, METHODS, VARIABLES
+from tests.cli.command import call
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    found: list[str] = re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
+    return found
 
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader who copies the policy and its test has a test that passes."""
-    policy, test = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    policy, test = blocks("python")
     (tmp_path / "team_policy.py").write_text(policy)
     monkeypatch.syspath_prepend(tmp_path)
     names: dict[str, object] = {}
@@ -20,3 +30,36 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert callable(shown)
     shown()
     del sys.modules["team_policy"]
+
+
+def commands() -> Iterator[tuple[list[str], str]]:
+    """What is typed, and what is shown below it."""
+    for block in blocks("console"):
+        for typed in re.findall(r"^\$ minicontroller (.*\n(?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            arguments, _, shown = typed.partition("\n")
+            yield arguments.split(), shown
+
+
+def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
+    """A reader who copies the files and types the commands reads what is shown; all files that are rules are sound but the bad ones."""
+    for block in blocks("toml"):
+        name = re.match(r"# (\S+)\n", block)
+        assert name is not None, block
+        (tmp_path / name[1]).write_text(block)
+    shown_commands = list(commands())
+    assert len(shown_commands) == 4
+    for arguments, shown in shown_commands:
+        outcome = call(*arguments, folder=tmp_path)
+        wanted = re.escape(shown).replace(re.escape("..."), ".*")
+        assert re.fullmatch(wanted, outcome.stdout + outcome.stderr), outcome
+        assert outcome.code == ("Error:" in shown)
+    assert call("policy", "check", "rules.toml", "own.toml", folder=tmp_path).code == 0
+    assert call("policy", "check", "scopes.toml", folder=tmp_path).code == 0
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*BUILT_IN, *FUNCTIONS, *METHODS, *MACROS, *VARIABLES, *(f for v in VARIABLES.values() for f in v)})
+)
+def test_everything_is_shown(name: str) -> None:
+    """Each kind of rule, each function, each variable and each of its fields stands in the document."""
+    assert f"`{name}`" in DOCUMENT or f"`[[{name}]]`" in DOCUMENT

@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from minicontroller.policies import ClusterState, PolicyRequest
 from minicontroller.policies.rules import Mistake, RuleFileError, RuleSet, Source, load
 from tests.policies.asking import cluster
+
+BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For property tests: the machine may be busy."""
 
 
 def rules(text: str) -> RuleSet:

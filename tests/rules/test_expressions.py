@@ -10,12 +10,12 @@ import cel
 import msgspec
 import pytest
 
-from minicontroller.policies.rules.checking import check
+from minicontroller.policies.rules.checking import ExpressionFaults, check
 from minicontroller.policies.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, SyntaxFault, parse
 from minicontroller.policies.rules.vocabulary import BOOL, FUNCTIONS, METHODS, VARIABLES
 from minicontroller.policies.verdict import Action
 from tests.policies.asking import alter, cluster, create, delete, delete_records
-from tests.rules.reading import condition, mistake, rules, said
+from tests.rules.reading import condition, mistake, mistakes, rules, said
 
 
 def holds(expression: str) -> bool:
@@ -125,6 +125,12 @@ def test_each_mistake_is_told_where_it_is(expression: str, complaint: str) -> No
     assert complaint in mistake(condition(expression))
 
 
+def test_all_mistakes_of_an_expression_are_told() -> None:
+    """Each once, however many there are."""
+    found = mistakes(condition('after.nosuch > 1 && 5 || afte.x == "a" || after.configs.all(k, k == 5 && nosuch(k))'))
+    assert [each.column - 15 for each in found] == [7, 21, 26, 66, 74]
+
+
 @pytest.mark.parametrize(
     "expression",
     [
@@ -138,7 +144,7 @@ def test_each_mistake_is_told_where_it_is(expression: str, complaint: str) -> No
 )
 def test_no_expression_costs_the_square_of_a_request(expression: str) -> None:
     """A comprehension within one goes over what the outer one yields; what it goes over again and again is refused."""
-    with pytest.raises(SyntaxFault):
+    with pytest.raises(ExpressionFaults):
         check(expression, BOOL)
 
 
