@@ -22,6 +22,11 @@ class ReplicaAssignments(Mapping[int, Sequence[int]]):
     def __init__(self, rows: tuple[tuple[int, ...], ...]) -> None:
         self._rows = rows
 
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """Row i holds the broker ids of partition i."""
+        return self._rows
+
     def __getitem__(self, partition: object) -> Sequence[int]:
         if isinstance(partition, int) and 0 <= partition < len(self._rows):
             return self._rows[partition]

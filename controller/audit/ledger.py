@@ -37,9 +37,11 @@ class AuditedRequest:
         self.number = number
         self.context = context
         self.validate_only = validate_only
-        self.open_records = 0
-        self.ordinal = 0
-        self.placed = trio.Event()
+        self.waits = ledger.log.settings.always
+        """Whether the answer waits for the disk."""
+        self._open_records = 0
+        self._ordinal = 0
+        self._placed = trio.Event() if self.waits else None
         self._ledger = ledger
 
     def planned(self, plan: Callable[[Draft], Awaitable[Sequence["Change"]]]) -> Callable[[Draft], Awaitable[Any]]:
@@ -53,9 +55,9 @@ class AuditedRequest:
         return plan_and_record
 
     def _record(self, draft: Draft, changes: Sequence["Change"]) -> None:
-        once = list({id(change): change for change in changes}.values())  # one deletion may be named twice
+        once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
         asked = Asked(self.number, self.context, len(once), self.validate_only)
-        self.open_records = len(once)
+        self._open_records = len(once)
         unstaged: list[Record] = []
         last: Element | None = None
         for index, change in enumerate(once):
@@ -70,20 +72,20 @@ class AuditedRequest:
             last.records_after = unstaged
         else:
             draft.notes = unstaged
-        if not once:
-            self.placed.set()
+        if not once and self._placed is not None:
+            self._placed.set()
 
     def place(self, ordinal: int) -> None:
-        self.ordinal = max(self.ordinal, ordinal)
-        self.open_records -= 1
-        if self.open_records == 0:
-            self.placed.set()
+        self._ordinal = max(self._ordinal, ordinal)
+        self._open_records -= 1
+        if self._open_records == 0 and self._placed is not None:
+            self._placed.set()
 
     async def wait_durable(self) -> None:
         """Where answers wait for the disk (`audit.flush=always`): until every decision of this request is safe."""
-        if self._ledger.log.settings.always:
-            await self.placed.wait()
-            await self._ledger.log.wait_durable(self.ordinal)
+        if self._placed is not None:
+            await self._placed.wait()
+            await self._ledger.log.wait_durable(self._ordinal)
 
 
 class Record:
@@ -106,7 +108,7 @@ class Record:
         self.change = change
         self.judgement = judgement
         self.disturbances = draft.disturbances
-        self.image: Image = draft.image if judgement is None else judgement.image
+        self.image: Image = draft.image if judgement is None or judgement.image is None else judgement.image
         """What the policy saw, or would have seen."""
 
 
@@ -242,6 +244,8 @@ class Ledger:
             int((trio.current_time() - request.context.arrived) * 1e6),
             self._assumed(record, topics) if record.judgement and record.disturbances != self.disturbances else (),
         )
+        if record.judgement is not None:
+            record.judgement.image = None  # else the log would keep every image until it is written
         request.place(self._append(time_ms, records.decision, ruling, before, self._dated(change.topic, new)))
 
     def _standing(self, name: str, topics: dict[str, Topic | None]) -> tuple[Topic | None, Topic | None]:

@@ -23,8 +23,8 @@ from .files import AuditFiles, Line
 
 log = logging.getLogger("minicontroller.audit")
 
-SLICE_EVENTS = 16
-"""Made at a time by a thread that holds the interpreter: about a quarter of a millisecond."""
+SLICE_EVENTS = 256
+"""Made at a time by a thread that holds the interpreter: a few milliseconds."""
 BREATH_SECONDS = 0.000_5
 """Between two slices, so that the event loop gets its turn."""
 MAX_BATCH_EVENTS = 4096
@@ -36,7 +36,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     always: bool = False
     """Answers wait for the fsync of their decisions."""
-    interval_seconds: float = 0.2
+    interval_seconds: float = 1.0
     refuses: bool = True
     """What happens while the log cannot be written: nothing is decided, or what was decided is dropped."""
     max_bytes: int = 1 << 26

@@ -5,6 +5,7 @@ be, are hidden here, in configs and wherever they are quoted; so no later step h
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,6 +28,7 @@ from ...policies.audit_event import (
     State,
 )
 from ...policies.interface import DeleteTopicRequest, PolicyRequest, RequestedTopicState
+from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from ..context import RequestContext
     from ..policy_runner import Judged
 
-OPERATIONS = {
+OPERATIONS: Mapping[int, str] = {
     ApiKey.CREATE_TOPICS: "create_topic",
     ApiKey.DELETE_TOPICS: "delete_topic",
     ApiKey.CREATE_PARTITIONS: "create_partitions",
@@ -78,12 +80,16 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
         }
 
 
+_id_text = lru_cache(maxsize=4096)(uuid_text)
+"""A topic's id stands in the state before and in the state after."""
+
+
 class Judgement(msgspec.Struct, gc=False):
     """What a policy is asked, and what it said if there is one."""
 
     request: "Judged"
-    image: "Image"
-    """What the policy sees of the cluster."""
+    image: "Image | None"
+    """What the policy sees of the cluster; None once it has been compared with what the log tells."""
     verdict: Verdict | None = None
 
 
@@ -143,7 +149,7 @@ def decision(moment: Moment, ruling: Ruling, before: Dated, after: Dated) -> Dec
         received_node=context.received_node if context.forwarded else moment.origin.node,
         api=context.policy_api,
         api_version=context.client_api_version,
-        operation=OPERATIONS.get(ApiKey(context.api_key), ""),
+        operation=OPERATIONS.get(context.api_key, ""),
         resource=ruling.resource,
         name=ruling.name,
         requested=requested(getattr(request, "requested_state", None)),
@@ -197,7 +203,7 @@ def state(dated: Dated) -> State | None:
     if topic is None:
         return None
     return State(
-        topic_id=uuid_text(topic.topic_id),
+        topic_id=_id_text(topic.topic_id),
         replicas=tuple([partition.replicas for partition in topic.partitions]),
         configs=hidden(topic.configs),
         marked_for_deletion=topic.marked_for_deletion,
@@ -227,8 +233,9 @@ def differs(one: Topic | None, other: Topic | None) -> bool:
 def requested(wanted: RequestedTopicState | None) -> Requested | None:
     if wanted is None:
         return None
+    rows = wanted.replica_assignments
     return Requested(
-        replicas=tuple(map(tuple, wanted.replica_assignments.values())),
+        replicas=rows.rows if isinstance(rows, ReplicaAssignments) else tuple(map(tuple, rows.values())),
         configs=hidden(wanted.configs),
         marked_for_deletion=wanted.marked_for_deletion,
         internal=wanted.internal,
@@ -264,6 +271,8 @@ def _policy(judgement: Judgement | None, secrets: Collection[str]) -> PolicyDeci
 
 def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     """The configs, and what may be a secret among them not."""
+    if not configs:
+        return {}
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 

@@ -56,7 +56,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="The events a
 def filter_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--until", metavar="TIME", callback=_moment, help="Nothing later."),
-        click.option("--since", metavar="TIME", callback=_moment, help="Nothing earlier: a time, or an age such as 90m."),
+        click.option(
+            "--since", metavar="TIME", callback=_moment, help="Nothing earlier: a time, or an age such as 90m."
+        ),
         click.option(
             "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
         ),

@@ -29,7 +29,7 @@ http.listen | string | - | - | - | Where metrics, health and the page are served
 log.format | string | human | human|json | - | How the log looks: lines for people, or a JSON object a line.
 audit.dir | string | - | - | - | The folder of the audit log: every decision of a controller on this node, in files. Without it there is none.
 audit.flush | string | interval | always|interval | - | When decisions are made safe on the disk: before they are answered (always), or a little later, many at once (interval).
-audit.flush.interval.ms | int | 200 | >=1 | - | How long decisions may wait for it, with audit.flush=interval.
+audit.flush.interval.ms | int | 1000 | >=1 | - | How long decisions may wait for it, with audit.flush=interval.
 audit.on.failure | string | refuse | refuse|drop | - | What happens while the audit log cannot be written: all changes are refused, or their records are dropped, and counted.
 audit.max.bytes | int | 67108864 | >=1024 | - | A file of the audit log that has grown so large is closed, and the next one begun.
 audit.max.ms | long | 3600000 | >=1 | - | A file that was begun so long ago, too.

@@ -125,7 +125,7 @@ async def carry_out(
         changes = await _committed(controller, plan)
         if timeout_ms > 0 and not validate_only:
             await _wait_until_complete(node, controller, changes, completed)
-    if changes is not None and audited is not None:
+    if changes is not None and audited is not None and audited.waits:
         is_recorded = False
         with trio.move_on_at(context.arrived + patience_ms / 1000):
             await audited.wait_durable()

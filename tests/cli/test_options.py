@@ -16,7 +16,11 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     """`--help` lists the commands, each with a line."""
     outcome = call("--help", folder=tmp_path)
     listed = [line.split()[0] for line in outcome.stdout.partition("Commands:")[2].splitlines() if line.strip()]
-    assert (outcome.code, outcome.stderr, listed) == (0, "", ["audit", "cluster", "configs", "demo", "ping", "policy", "protocol", "serve", "topics", "up"])
+    assert (outcome.code, outcome.stderr, listed) == (
+        0,
+        "",
+        ["audit", "cluster", "configs", "demo", "ping", "policy", "protocol", "serve", "topics", "up"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.app import prepare
+from minicontroller.controller.app import open_audit, prepare
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
 from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
@@ -127,6 +127,7 @@ async def ruling(
     first = nodes[min(nodes)]
     if policy is not None:
         first.policy = PolicyRunner(policy, timeout_ms=POLICY_LIMIT_MS)
+    first.audit = open_audit(first.config, first)
     candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(candidacy.run)
@@ -136,6 +137,8 @@ async def ruling(
         if first.policy is not None:
             await first.policy.close()
         nursery.cancel_scope.cancel()
+    if first.audit is not None:
+        await first.audit.close()
 
 
 def _node(broker_id: int, tree: MemoryTree, settings: Mapping[str, str]) -> Node:

@@ -1,0 +1,124 @@
+"""No secret reaches the log: planted wherever a request can carry one, and searched in the files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from minicontroller.controller.audit.records import NOTHING, Asked, Judgement, Moment, Origin, Ruling, decision, hidden
+from minicontroller.controller.cluster.image import Image
+from minicontroller.controller.context import RequestContext
+from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies.audit_event import HIDDEN, Effect, encode
+from minicontroller.policies.interface import PolicyViolation
+from minicontroller.policies.legacy import AlterBrokerConfigsRequest, AlterConfigMetadata, LegacyPolicies
+from minicontroller.policies.verdict import Action, Finding, Verdict
+from minicontroller.policies.verdict import Decision as PolicyVerdict
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from minicontroller.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from tests.audit.logs import decisions_in
+from tests.handlers.altering import BROKER, TOPIC
+from tests.handlers.ruling import ruling
+
+SECRET = "correct-horse-battery"
+
+
+class Quoting:
+    """An older policy that quotes what it is asked about."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        pass
+
+    def validate(self, metadata: AlterConfigMetadata) -> None:
+        raise PolicyViolation(f"Not {dict(metadata.configs)}.")
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_is_hidden() -> None:
+    """Values of password keys, of listeners' keys, of plugins', and of keys that nobody knows; topics' own keys are plain."""
+    configs: Mapping[str, str] = {
+        "retention.ms": "1",
+        "num.io.threads": "8",
+        "ssl.keystore.password": SECRET,
+        "listener.name.x.plain.sasl.jaas.config": SECRET,
+        "my.plugin.token": SECRET,
+    }
+    assert hidden(configs) == {
+        "retention.ms": "1",
+        "num.io.threads": "8",
+        "ssl.keystore.password": HIDDEN,
+        "listener.name.x.plain.sasl.jaas.config": HIDDEN,
+        "my.plugin.token": HIDDEN,
+    }
+
+
+def altering(resource_type: int, name: str, **configs: str) -> AlterConfigsRequest:
+    rows = [AlterableConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+    return AlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=rows)]
+    )
+
+
+async def test_no_secret_is_written(tmp_path: Path) -> None:
+    """P-1: a password among a broker's configs, allowed or refused with a message that quotes it, or put into a topic's by mistake."""
+    policies: list[TopicManagementPolicy | None] = [None, LegacyPolicies(alter=Quoting())]
+    for number, policy in enumerate(policies):
+        async with ruling({"audit.dir": str(tmp_path / str(number))}, policy=policy) as world:
+            topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+            await world.make(topic)
+            wrong = CreatableTopic(
+                name="u",
+                num_partitions=1,
+                replication_factor=1,
+                configs=[CreatableTopicConfig(name="sasl.jaas.config", value=SECRET)],
+            )
+            await world.ask(CreateTopicsRequest(topics=[wrong], timeout_ms=1000), 7)
+            await world.ask(altering(TOPIC, "t", sasl_jaas_config=SECRET), 2)
+            await world.ask(altering(BROKER, "1", ssl_keystore_password=SECRET), 2)
+            await world.ask(altering(BROKER, "1", listener_name_plaintext_ssl_key_password=SECRET), 2)
+    for number in range(2):
+        folder = tmp_path / str(number)
+        assert len(decisions_in(folder)) == 5
+        assert all(SECRET.encode() not in file.read_bytes() for file in folder.iterdir())
+
+
+def test_quoted_secrets() -> None:
+    """What a policy quotes of a secret is hidden in every message of the event, and so is the operand itself."""
+    said = f"Not {SECRET}!"
+    verdict = Verdict(
+        PolicyVerdict.VIOLATED, "Rules", said, findings=(Finding("r", Action.DENY, said),), policy_hash="h"
+    )
+    asked = AlterBrokerConfigsRequest(broker="1", principal=None, config_operations={"my.plugin.token": SECRET})
+    context = RequestContext(
+        api_key=33,
+        api_version=2,
+        client_api_version=2,
+        correlation_id=1,
+        client_id=None,
+        client_host="",
+        principal=None,
+        listener="PLAINTEXT",
+        caller=None,  # type: ignore[arg-type]
+    )
+    ruled = Ruling(
+        asked=Asked(1, context, 1, validate_only=False),
+        element=0,
+        resource="broker",
+        name="1",
+        judgement=Judgement(asked, Image(), verdict),
+        cluster_size=1,
+        effect=Effect.NONE,
+        code=ErrorCode.POLICY_VIOLATION,
+        message=said,
+        latency_us=1,
+        assumed=(),
+    )
+    event = decision(Moment(Origin("c", 1, 1), 1, 1), ruled, NOTHING, NOTHING)
+    assert SECRET.encode() not in encode(event)
+    assert event.message == f"Not {HIDDEN}!"
+    assert event.config_operations == {"my.plugin.token": HIDDEN}

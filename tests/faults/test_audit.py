@@ -1,0 +1,74 @@
+"""The audit log of controllers that are killed, one after the other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.audit.reading import read_all
+from minicontroller.controller.audit.verifying import Verification
+from minicontroller.policies.audit_event import Decision, Effect
+from minicontroller.policies.audit_replay import Replay
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.faults.stream import create, created, creation
+from tests.faults.tree import Tree
+from tests.support.nodes import Nodes, running_nodes
+from tests.support.wire import Wire, read_answer
+from tests.support.zookeeper import ZooKeeperEnsemble
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(name="folder")
+def folder_fixture(tmp_path: Path) -> Path:
+    return tmp_path / "audit"
+
+
+@pytest.fixture(name="nodes")
+def nodes_fixture(tmp_path: Path, folder: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Nodes]:
+    """Three nodes that answer only what is safe in the audit log."""
+    settings = {"audit.dir": str(folder), "audit.flush": "always"}
+    with running_nodes(tmp_path, [ensemble.connect + chroot] * 3, settings) as nodes:
+        yield nodes
+
+
+def note(acknowledged: set[str], name: str, wire: Wire) -> None:
+    code = created(read_answer("CreateTopics", 7, wire.receive()))
+    assert code in {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}
+    if code == ErrorCode.NONE:
+        acknowledged.add(name)
+
+
+def test_controllers_killed_in_a_row(nodes: Nodes, tree: Tree, folder: Path) -> None:
+    """SIGKILL amid creations, twice: with `audit.flush=always` each topic that was acknowledged is in the log; `verify` finds nothing
+    but what the dead ones could not finish; and the replay of all epochs is what ZooKeeper holds.
+    """
+    acknowledged: set[str] = set()
+    for reign in range(2):
+        controller = nodes.controller()
+        with nodes.others(controller)[0].wire() as wire:
+            names = [f"topic-{reign}-{number}" for number in range(60)]
+            for name in names:
+                wire.send(wire.frame("CreateTopics", 7, creation(name)))
+            for name in names[:20]:
+                note(acknowledged, name, wire)
+            controller.kill()
+            for name in names[20:]:
+                note(acknowledged, name, wire)
+            assert create(wire, f"last-{reign}") == ErrorCode.NONE
+            acknowledged.add(f"last-{reign}")
+        nodes.start(controller.broker_id)
+    for node in nodes:
+        node.stop()
+    verification = Verification([folder])
+    kinds = {finding.kind for finding in verification.findings()}
+    assert kinds <= {"torn", "snapshot"}, "what was committed and never answered is the snapshot's to tell"
+    assert len(verification.summary.epochs) >= 3
+    events = [located.event for located in read_all([folder]) if located.event is not None]
+    applied = {event.name for event in events if isinstance(event, Decision) and event.effect is Effect.APPLIED}
+    assert acknowledged and acknowledged <= applied
+    assert len({event.decided_node for event in events}) >= 2
+    replay = Replay()
+    for event in events:
+        list(replay.apply(event))
+    assert sorted(replay.topics) == tree.children("/brokers/topics")
