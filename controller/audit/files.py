@@ -18,7 +18,9 @@ MODE = 0o640
 """Who may read it is the operator's choice, by the folder's group."""
 MAX_CHUNK_BYTES = 1 << 20
 
-NAME = re.compile(r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d+)(?:\.\d+)?\.ndjson")
+NAME = re.compile(
+    r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d+)(?:\.(?P<again>\d+))?\.ndjson"
+)
 
 
 class Line(NamedTuple):

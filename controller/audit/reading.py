@@ -47,11 +47,11 @@ def audit_files(paths: Iterable[Path]) -> list[Path]:
     return sorted(found, key=lambda each: (*_order(each), each))
 
 
-def _order(path: Path) -> tuple[str, int, int, str]:
+def _order(path: Path) -> tuple[str, int, int, int]:
     match = NAME.fullmatch(path.name.removesuffix(".gz"))
     if match is None:
-        return ("", 0, 0, path.name)
-    return (match["cluster"], int(match["epoch"]), int(match["sequence"]), path.name)
+        return (path.name, 0, 0, 0)
+    return (match["cluster"], int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0))
 
 
 def read(file: Path) -> Iterator[Located]:
