@@ -9,14 +9,16 @@ registration can connect. Stopping: make room for another controller, hand leade
 import logging
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
 from ..policies.interface import TopicManagementPolicy
-from ..policies.loading import build_policy
+from ..policies.loading import POLICY_KEY, build_policy, is_rule_file
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -42,12 +44,14 @@ from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
-from .rule_files import RuleFiles, rule_files
 from .security.listeners import peer_credentials, server_listeners
 from .server import Server
 from .store import layout
 from .store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
 from .store.sessions import wait_connected
+
+if TYPE_CHECKING:
+    from .rule_files import RuleFiles
 
 log = logging.getLogger("minicontroller.node")
 
@@ -199,6 +203,13 @@ def open_audit(config: NodeConfig, node: Node) -> AuditLog | None:
     return None if settings is None else AuditLog(settings, cluster_id=node.cluster_id, node=node.broker_id)
 
 
+def rule_files(config: NodeConfig) -> Sequence[Path]:
+    """What the configuration names, in order; a file that is named twice is one."""
+    named = config.string(POLICY_KEY).strip()
+    names = [*([named] if is_rule_file(named) else []), *config.strings("policy.rules.files")]
+    return [Path(name) for name in dict.fromkeys(names)]
+
+
 def load_policy(config: NodeConfig) -> PolicyRunner | None:
     secrets = {name for name, key in KEYS.items() if key.type is KeyType.PASSWORD}
     policy = build_policy(config.static, secrets=secrets)
@@ -207,10 +218,12 @@ def load_policy(config: NodeConfig) -> PolicyRunner | None:
     return PolicyRunner(policy or TopicManagementPolicy(), timeout_ms=config.integer("policy.timeout.ms"))
 
 
-def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> RuleFiles | None:
+def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> "RuleFiles | None":
     """The rules of the configuration's files, in force. Raises PolicyLoadError."""
     if policy is None or not rule_files(config):
         return None
+    from .rule_files import RuleFiles  # with the engines for CEL and regular expressions: 20 MiB
+
     rules = RuleFiles(rule_files(config), policy, interval_ms=config.integer("policy.rules.reload.interval.ms"))
     rules.load()
     return rules

@@ -20,9 +20,9 @@ from ..policies.interface import (
     PolicyRequest,
     TopicState,
 )
-from ..policies.rules import RuleSet, refusal
+from ..policies.rules import RuleSet
 from ..policies.states import ClusterSnapshot, requested_state, topic_state
-from ..policies.verdict import Action, Finding
+from ..policies.verdict import Action, Finding, refusal
 
 APIS = {
     "create": "CreateTopics",

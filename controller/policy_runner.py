@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -34,16 +34,16 @@ from ..policies.interface import (
 )
 from ..policies.legacy import AlterBrokerConfigsRequest, LegacyPolicies
 from ..policies.loading import policy_hash
-from ..policies.rules import RuleSet, refusal
-from ..policies.verdict import Action, Decision, Finding, Verdict
+from ..policies.verdict import Action, Decision, Finding, Verdict, refusal
 from ..protocol.error_codes import ErrorCode
 from .errors import MAX_TEXT, Refusal
 from .metrics import VerdictMetrics
 from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
-NO_TEXT = "Request parameters do not satisfy the configured policy."
+if TYPE_CHECKING:
+    from ..policies.rules import RuleSet
 
-NO_RULES = RuleSet()
+NO_TEXT = "Request parameters do not satisfy the configured policy."
 
 logger = logging.getLogger("minicontroller.policy")
 
@@ -65,7 +65,7 @@ class PolicyRefusal(Refusal):
 class PolicyRunner:
     """One policy for the life of a node; its methods are called one at a time, off the event loop. Its rules may be replaced."""
 
-    def __init__(self, policy: TopicManagementPolicy, *, timeout_ms: int, rules: RuleSet = NO_RULES) -> None:
+    def __init__(self, policy: TopicManagementPolicy, *, timeout_ms: int, rules: "RuleSet | None" = None) -> None:
         self._class_name = policy.policy_name if isinstance(policy, LegacyPolicies) else type(policy).__qualname__
         self._class_hash = policy_hash(policy)
         self.use(rules)
@@ -76,13 +76,15 @@ class PolicyRunner:
         self._closed = False
         self.metrics = VerdictMetrics()
 
-    def use(self, rules: RuleSet) -> None:
+    def use(self, rules: "RuleSet | None") -> None:
         """These rules judge from the next request on."""
         self.rules = rules
-        judges = (self._class_name if self._class_hash else "", rules.name)
+        judges = (self._class_name if self._class_hash else "", "" if rules is None else rules.name)
         self.name = " and ".join(filter(None, judges)) or self._class_name
         self.policy_hash = (
-            sha256(f"{self._class_hash} {rules.hash}".encode()).hexdigest() if rules.hash else self._class_hash
+            sha256(f"{self._class_hash} {rules.hash}".encode()).hexdigest()
+            if rules is not None and rules.hash
+            else self._class_hash
         )
 
     @property
@@ -127,7 +129,7 @@ class PolicyRunner:
 
     def _found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """What the rules have against the request, and why they could not tell, which is our fault."""
-        if not self.rules.rules or not isinstance(request, PolicyRequest):
+        if self.rules is None or not isinstance(request, PolicyRequest):
             return (), None
         try:
             return self.rules.judge(request, cluster), None

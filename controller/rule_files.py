@@ -11,22 +11,13 @@ from pathlib import Path
 import trio
 
 from ..policies.faults import PolicyLoadError
-from ..policies.loading import POLICY_KEY, is_rule_file
 from ..policies.rules import Mistake, RuleFileError, RuleSet, Source, load
-from .config.node_config import NodeConfig
 from .policy_runner import PolicyRunner
 
 logger = logging.getLogger("minicontroller.policy")
 
 Stamp = tuple[int, int, int, int] | str
 """Device, inode, size and time of a file, or why it cannot be seen."""
-
-
-def rule_files(config: NodeConfig) -> Sequence[Path]:
-    """What the configuration names, in order; a file that is named twice is one."""
-    named = config.string(POLICY_KEY).strip()
-    names = [*([named] if is_rule_file(named) else []), *config.strings("policy.rules.files")]
-    return [Path(name) for name in dict.fromkeys(names)]
 
 
 class RuleFiles:
@@ -74,7 +65,7 @@ class RuleFiles:
             logger.error("The rules have changed but cannot be used; those in force stay:\n%s", error)  # noqa: TRY400 - its text says all
             return
         self.mistake = None
-        if rules.hash != self._runner.rules.hash:
+        if self._runner.rules is None or rules.hash != self._runner.rules.hash:
             self.reloads += 1
             self._runner.use(rules)
             logger.info("%d rules of %s are in force (%s)", len(rules.rules), rules.name, rules.hash[:12])

@@ -4,6 +4,7 @@ Rule: plain, frozen, and complete: who reads a verdict needs neither the policy 
 rule, for what reason, and under which policy.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 
 import msgspec
@@ -37,6 +38,11 @@ class Finding(msgspec.Struct, frozen=True):
     """Why the rule could not be evaluated; then its action is to deny."""
 
 
+def refusal(findings: Sequence[Finding]) -> Finding | None:
+    """The first that denies: its message is the caller's."""
+    return next((finding for finding in findings if finding.action is Action.DENY), None)
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What came of asking the policy once."""
 
@@ -53,4 +59,5 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def rule(self) -> str:
         """The rule that decided; empty where none did."""
-        return next((finding.rule for finding in self.findings if finding.action is Action.DENY), "")
+        denied = refusal(self.findings)
+        return "" if denied is None else denied.rule

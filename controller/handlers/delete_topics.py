@@ -97,7 +97,8 @@ class Planner:
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """By the clock of the store, which is asked only for a rule that wants to know."""
-        if self._node.policy is None or not self._node.policy.rules.reads_creation:
+        rules = None if self._node.policy is None else self._node.policy.rules
+        if rules is None or not rules.reads_creation:
             return None
         entry = await self._node.store.get(layout.topic_path(topic.name))
         return None if entry is None else entry.stat.ctime_ms

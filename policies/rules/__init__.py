@@ -1,5 +1,5 @@
 """Rules in TOML files: conditions in CEL, and the built-in rules that need none. docs/policies.md teaches them."""
 
-from .ruleset import Mistake, RuleFileError, RuleSet, Source, load, refusal
+from .ruleset import Mistake, RuleFileError, RuleSet, Source, load
 
-__all__ = ["Mistake", "RuleFileError", "RuleSet", "Source", "load", "refusal"]
+__all__ = ["Mistake", "RuleFileError", "RuleSet", "Source", "load"]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..interface import ClusterState, PolicyRequest
-from ..verdict import Action, Finding
+from ..verdict import Finding
 from .builtin import BUILT_IN
 from .expressions import read_rule
 from .facts import OPERATION_OF, Facts
@@ -81,11 +81,6 @@ class RuleSet:
         operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster, self._reads[operation])
         return tuple(finding for rule in self._by_operation[operation] if (finding := rule.finding(facts)) is not None)
-
-
-def refusal(findings: Sequence[Finding]) -> Finding | None:
-    """The first that denies: its message is the caller's."""
-    return next((finding for finding in findings if finding.action is Action.DENY), None)
 
 
 def load(sources: Sequence[Source]) -> RuleSet:

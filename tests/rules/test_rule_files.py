@@ -119,6 +119,7 @@ async def test_it_looks_again_and_again(tmp_path: Path, autojump_clock: MockCloc
             await until(partial(reloaded, files, count))
             assert files.reloads == count
         nursery.cancel_scope.cancel()
+    assert runner.rules is not None
     assert runner.rules.name == str(path)
     assert autojump_clock.current_time() > 0
 
@@ -152,6 +153,7 @@ def test_files_add_up(tmp_path: Path, settings: Mapping[str, str]) -> None:
     one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", "[[replication]]\nmax = 9\n")
     runner = started({key: value.format(one, two) for key, value in settings.items()})
     assert runner is not None
+    assert runner.rules is not None
     assert [rule.name for rule in runner.rules.rules] == ["partitions", "replication"]
     assert runner.name == f"{one}, {two}"
 
