@@ -33,9 +33,9 @@ def confluent(cluster: Cluster) -> AdminClient:
     return AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def python_admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    """kafka-python."""
+    """kafka-python. Closed after each module: its thread draws from the global random numbers, which Hypothesis watches elsewhere."""
     client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     yield client
     client.close()
