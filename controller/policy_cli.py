@@ -9,11 +9,10 @@ from pathlib import Path
 
 import click
 
-from ..policies.rules import RuleFileError, RuleSet
+from ..policies.rules import RuleFileError, RuleSet, read
 from ..policies.verdict import Action
 from .policy_cases import Case, CaseError, Outcome, judged, read_cases, read_request
 from .policy_junit import junit
-from .rule_files import read
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import trio
 
 from ..policies.faults import PolicyLoadError
-from ..policies.rules import Mistake, RuleFileError, RuleSet, Source, load
+from ..policies.rules import RuleFileError, read
 from .policy_runner import PolicyRunner
 
 logger = logging.getLogger("minicontroller.policy")
@@ -69,19 +69,6 @@ class RuleFiles:
             self.reloads += 1
             self._runner.use(rules)
             logger.info("%d rules of %s are in force (%s)", len(rules.rules), rules.name, rules.hash[:12])
-
-
-def read(paths: Sequence[Path]) -> RuleSet:
-    """Raises RuleFileError."""
-    sources, mistakes = [], []
-    for path in paths:
-        try:
-            sources.append(Source(str(path), path.read_bytes()))
-        except OSError as error:
-            mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {error.strerror or error}"))
-    if mistakes:
-        raise RuleFileError(mistakes)
-    return load(sources)
 
 
 def stamps(paths: Sequence[Path]) -> list[Stamp]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ...policies.properties import PropertiesError, Property, parse_properties
 from ..config.jaas import JaasError, parse_jaas
-from ..config.properties import Property, parse_properties
 from ..errors import ConfigurationError
 from ..peer import PlainCredentials
 
@@ -83,7 +83,10 @@ def _address(text: str) -> Address:
 
 def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
     """Of a properties file (`text` is empty if there is none). `bootstrap` goes before the file's. Raises ConfigurationError."""
-    properties = parse_properties(text, file)
+    try:
+        properties = parse_properties(text, file)
+    except PropertiesError as error:
+        raise ConfigurationError(str(error)) from None
     reader = _Reader(properties.entries, file)
     servers = bootstrap or reader.text("bootstrap.servers") or default_bootstrap
     request_timeout = reader.seconds("request.timeout.ms", 30.0)

@@ -28,6 +28,7 @@ from ...policies.audit_event import (
     State,
 )
 from ...policies.interface import DeleteTopicRequest, PolicyRequest, RequestedTopicState
+from ...policies.judging import Judged
 from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
@@ -40,7 +41,6 @@ from ..store.layout import uuid_text
 if TYPE_CHECKING:
     from ..cluster.image import Image
     from ..context import RequestContext
-    from ..policy_runner import Judged
 
 OPERATIONS: Mapping[int, str] = {
     ApiKey.CREATE_TOPICS: "create_topic",
@@ -87,7 +87,7 @@ _id_text = lru_cache(maxsize=4096)(uuid_text)
 class Judgement(msgspec.Struct, gc=False):
     """What a policy is asked, and what it said if there is one."""
 
-    request: "Judged"
+    request: Judged
     image: "Image | None"
     """What the policy sees of the cluster; None once it has been compared with what the log tells."""
     verdict: Verdict | None = None
@@ -276,7 +276,7 @@ def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 
-def _secrets(request: "Judged") -> list[str]:
+def _secrets(request: Judged) -> list[str]:
     """Values of the request that must not be quoted either: a policy may put into its message what it was asked about."""
     operations: Mapping[str, str | None] = getattr(request, "config_operations", None) or {}
     wanted: RequestedTopicState | None = getattr(request, "requested_state", None)

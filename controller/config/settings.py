@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ...policies.properties import PropertiesError, parse_properties
 from ..errors import ConfigurationError
 from .environment import doubts_about, settings_of
 from .keys import key_named, nearest_key
-from .properties import parse_properties
 from .values import InvalidValueError, KeyType
 
 
@@ -30,7 +30,10 @@ def collect_settings(
     file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
 ) -> Collected:
     """Later places go before earlier ones; each key's text is checked by itself. Raises ConfigurationError."""
-    properties = parse_properties(file_text, file_name)
+    try:
+        properties = parse_properties(file_text, file_name)
+    except PropertiesError as error:
+        raise ConfigurationError(str(error)) from None
     collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)])
     for entry in properties.entries.values():
         _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}"))

@@ -12,6 +12,7 @@ import msgspec
 import trio
 
 from ...policies.interface import PolicyRequest
+from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.records import Judgement
 from ..cluster.active_controller import ActiveController
@@ -20,7 +21,7 @@ from ..cluster.jobs import ControllerMoved, Draft, Element
 from ..cluster.policy_view import view
 from ..context import RequestContext
 from ..errors import Refusal
-from ..policy_runner import Judged, PolicyRefusal
+from ..policy_runner import PolicyRefusal
 from ..store import layout
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from minicontroller.controller.policy_runner import (
-    Judged,
     PolicyRefusal,
     PolicyRunner,
 )
@@ -15,6 +14,7 @@ from minicontroller.policies import (
     CreateTopicRequest,
     TopicManagementPolicy,
 )
+from minicontroller.policies.judging import Judged
 from tests.policies.asking import cluster
 
 LIMIT_MS = 60_000  # never reached, but where a test moves the clock

@@ -8,11 +8,7 @@ import pytest
 import trio
 
 from minicontroller.controller.errors import MAX_TEXT, Refusal
-from minicontroller.controller.policy_runner import (
-    NO_TEXT,
-    Judged,
-    PolicyRefusal,
-)
+from minicontroller.controller.policy_runner import PolicyRefusal
 from minicontroller.policies import (
     AlterTopicRequest,
     ClusterState,
@@ -22,6 +18,7 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
+from minicontroller.policies.judging import NO_TEXT, Judged
 from minicontroller.policies.legacy import AlterBrokerConfigsRequest, AlterConfigMetadata, LegacyPolicies
 from minicontroller.policies.verdict import Decision, Verdict
 from minicontroller.protocol.error_codes import ErrorCode

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.properties import parse_properties
-from minicontroller.controller.errors import ConfigurationError
+from minicontroller.policies.properties import PropertiesError, parse_properties
 
 PIECES = [
     "a",
@@ -74,7 +73,7 @@ def test_the_format_is_javas(text: str, entries: dict[str, str]) -> None:
 @pytest.mark.parametrize("text", [r"a=\u", r"a=\u12", r"a=\u12g4", r"a=\uD800", r"a=\uDC00\uD800x", r"\u00=b"])
 def test_a_wrong_escape_is_told_with_its_line(text: str) -> None:
     """An escape that is no character is a mistake that names file and line."""
-    with pytest.raises(ConfigurationError, match=r"server\.properties, line 3"):
+    with pytest.raises(PropertiesError, match=r"server\.properties, line 3"):
         parse_properties("x=y\n#\n" + text, "server.properties")
 
 
@@ -98,7 +97,7 @@ def test_any_text_gives_a_result_or_a_configuration_error(text: str) -> None:
     """Nothing else is raised, and every line number lies within the text."""
     try:
         properties = parse_properties(text)
-    except ConfigurationError:
+    except PropertiesError:
         return
     lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
     assert all(1 <= entry.line <= lines for entry in properties.entries.values())

@@ -1,6 +1,6 @@
 r"""Kafka's configuration format, which is java.util.Properties: comments, continued lines, escapes.
 
-Rule: any text gives a result that says on which line each key stands, or `ConfigurationError`. What java.util.Properties
+Rule: any text gives a result that says on which line each key stands, or `PropertiesError`. What java.util.Properties
 reads, this reads alike, except that half a surrogate pair is refused: no configuration can mean it.
 """
 
@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from ..errors import ConfigurationError
-
 _BLANK = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*\\?", re.DOTALL)
@@ -18,6 +16,10 @@ _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|\Z)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class PropertiesError(Exception):
+    """The text is none: one sentence that names the file and the line."""
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class Properties(msgspec.Struct, frozen=True):
 
 
 def parse_properties(text: str, name: str = "properties") -> Properties:
-    """`name` is the file's, for what is said to people. Raises ConfigurationError."""
+    """`name` is the file's, for what is said to people. Raises PropertiesError."""
     entries: dict[str, Property] = {}
     warnings = []
     for line, content in _logical_lines(text):
@@ -92,7 +94,7 @@ def _unescaped(text: str, where: str) -> str:
     if _HALF_PAIR.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if "\ufffd" in text:
-            raise ConfigurationError(f"{where}: \\uD800 to \\uDFFF are written in pairs, and here is only half of one.")
+            raise PropertiesError(f"{where}: \\uD800 to \\uDFFF are written in pairs, and here is only half of one.")
     return text
 
 
@@ -100,5 +102,5 @@ def _unescape(escape: str, where: str) -> str:
     if len(escape) == 5:
         return chr(int(escape[1:], 16))
     if escape == "u":
-        raise ConfigurationError(f"{where}: after \\u four hexadecimal digits must follow.")
+        raise PropertiesError(f"{where}: after \\u four hexadecimal digits must follow.")
     return _ESCAPED.get(escape, escape)
