@@ -49,6 +49,7 @@ commands.add_later("audit", ".command_line.audit:audit")
 commands.add_later("cluster", ".command_line.cluster:cluster")
 commands.add_later("configs", ".command_line.configs:configs")
 commands.add_later("demo", ".command_line.demo:demo")
+commands.add_later("pipeline", "..pipeline.commands:pipeline")
 commands.add_later("policy", ".policy_cli:policy")
 commands.add_later("topics", ".command_line.topics:topics")
 

@@ -12,7 +12,7 @@ from minicontroller.protocol import registry
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
-PACKAGES = ("protocol", "policies", "controller")
+PACKAGES = ("protocol", "policies", "controller", "pipeline")
 MAX_LINES = 450
 MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
 

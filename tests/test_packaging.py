@@ -21,7 +21,7 @@ from minicontroller import __version__
 from tests.support.cluster import READY, STOP_TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("controller", "policies", "protocol")
+PACKAGES = ("controller", "pipeline", "policies", "protocol")
 NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "vectors", "recordings")
 
 READ = {"tzdata"}
@@ -73,7 +73,7 @@ def test_a_wheel_tells_its_version_and_licence(wheel: Path) -> None:
 
 
 def test_extras_and_groups_are_there(wheel: Path) -> None:
-    """The extra that the pipeline will fill, and the groups that CONTRIBUTING speaks of."""
+    """The extra with Spark, and the groups that CONTRIBUTING speaks of."""
     assert metadata_of(wheel).get_all("Provides-Extra") == ["pipeline"]
     assert set(PROJECT["dependency-groups"]) == {"tests", "browser", "lint", "docs", "dev"}
 
@@ -88,7 +88,8 @@ def test_what_is_imported_is_declared() -> None:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 imported.add(node.module.split(".")[0])
     foreign = imported - sys.stdlib_module_names - {"minicontroller"}
-    declared = {re.split("[<>=~ ]", line)[0].replace("-", "_") for line in PROJECT["project"]["dependencies"]}
+    dependencies = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["pipeline"]]
+    declared = {re.split("[<>=~ ]", line)[0].replace("-", "_") for line in dependencies}
     assert foreign == {IMPORTED_AS.get(name, name) for name in declared - READ}
 
 

@@ -15,12 +15,12 @@ from typing import IO, Any, NoReturn, TypeVar
 import click
 import msgspec
 
+from ...policies.escaping import escaped
 from ..admin.client import AdminClient, connect
 from ..admin.client_config import ClientConfig, load
 from ..admin.errors import AdminError, Unreachable
 from ..cli import SIGNALS
 from ..errors import ConfigurationError
-from .escaping import escaped
 
 T = TypeVar("T")
 

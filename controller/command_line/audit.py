@@ -14,10 +14,10 @@ import click
 import msgspec
 
 from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
+from ...policies.escaping import escaped
 from ..audit.reading import Follower, Located, audit_files, read_all
 from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
-from .escaping import escaped
 
 LOOK_SECONDS = 0.2
 """Between two looks at a log that is followed."""

@@ -21,7 +21,7 @@ from ...policies.audit_event import (
     State,
     as_plain,
 )
-from .escaping import escaped
+from ...policies.escaping import escaped
 
 COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
 STATES = frozenset({"before", "after", "requested"})

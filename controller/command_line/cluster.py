@@ -2,9 +2,9 @@
 
 import click
 
+from ...policies.escaping import escaped
 from ..admin.model import ClusterDescription
 from .asking import Asking, admin_options, ask, print_json
-from .escaping import escaped
 
 
 @click.command()

@@ -5,12 +5,12 @@ from typing import Any, TypeVar
 
 import click
 
+from ...policies.escaping import escaped
 from ..admin.client import AdminClient
 from ..admin.errors import AdminError
 from ..admin.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes
-from .escaping import escaped
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from ...policies.escaping import escaped
 from ..admin.client import AdminClient
 from ..admin.client_config import load
 from ..admin.errors import AdminError
 from ..cli import SIGNALS
 from .asking import DEFAULT_BOOTSTRAP, Asking, ask
-from .escaping import escaped
 
 BROKERS, PORT, WIDTH = 3, 9092, 100
 POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"

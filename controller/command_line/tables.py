@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .escaping import escaped
+from ...policies.escaping import escaped
 
 Cell = str | int | None
 PIPE_WIDTH = 10_000

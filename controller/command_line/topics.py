@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 import click
 
+from ...policies.escaping import escaped
 from ..admin.client import AdminClient
 from ..admin.errors import AdminError
 from ..admin.model import (
@@ -23,7 +24,6 @@ from ..admin.model import (
 )
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_assignment, parse_changes, parse_settings
-from .escaping import escaped
 
 NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
 NO_ID = bytes(16)

@@ -1,0 +1,1 @@
+"""The audit log on Spark: tables of it, reports on them, and policies tried on what was recorded. docs/pipeline.md tells how to use it."""

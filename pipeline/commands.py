@@ -1,0 +1,77 @@
+"""`minicontroller pipeline`: ingest, report, backtest.
+
+Rule: what goes wrong is a sentence on stderr, and the exit code tells: 1 it failed, or found what it was told to fail on; 2 it was called
+wrongly. Spark is imported when a command is called, so that `--help` is quick.
+"""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INTERRUPTED = 130
+NEEDED = ("pyspark",)
+"""The extra `pipeline`."""
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group("pipeline")
+def pipeline() -> None:
+    """The audit log on Spark: tables, reports, and policies tried on what was recorded."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise click.ClickException(
+            f"The pipeline needs {', '.join(missing)}, not installed here: pip install 'minicontroller[pipeline]'."
+        )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # an interrupted run must not look like a finished one
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def spark_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of every command: where Spark runs. The command gets `tables` and `spark`."""
+
+    @wraps(function)
+    def command(*, tables: Path, master: str, settings: tuple[str, ...], verbose: bool, **rest: Any) -> None:
+        with _spark(master, settings, verbose=verbose) as spark:
+            function(tables=tables, spark=spark, **rest)
+
+    for option in (
+        click.option("-v", "--verbose", is_flag=True, help="What Spark itself has to say, on stderr."),
+        click.option(
+            "--conf", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's; repeatable."
+        ),
+        click.option(
+            "--master", default="local[*]", show_default=True, help="Of Spark: local[N], spark://HOST:PORT ..."
+        ),
+        click.option("--tables", required=True, type=FOLDER, help="The folder of the tables."),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _spark(master: str, settings: tuple[str, ...], *, verbose: bool) -> Iterator["SparkSession"]:
+    from .session import SparkUnavailableError, conf_settings, spark_session
+
+    try:
+        chosen = conf_settings(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        with spark_session(master, settings=chosen, verbose=verbose) as spark:
+            yield spark
+    except SparkUnavailableError as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)

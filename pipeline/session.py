@@ -1,0 +1,133 @@
+"""Spark, started and ended: quiet unless asked otherwise, with every way in which it fails to start told in a sentence.
+
+Rule: a session lives as long as one command. Whatever is wrong with Java or the master is found before anything is read or written.
+"""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+CONNECT_SECONDS = 5.0
+QUIET = """
+rootLogger.level = off
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %m%n
+"""
+"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there."""
+
+SETTINGS: Mapping[str, str] = {
+    "spark.app.name": "minicontroller",
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "64",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+"""Whoever wants others says so with --conf."""
+
+
+class SparkUnavailableError(Exception):
+    """Spark cannot be started: why, and what to do, in a sentence."""
+
+
+@contextmanager
+def spark_session(
+    master: str = LOCAL, *, settings: Mapping[str, str] | None = None, verbose: bool = False
+) -> Iterator[SparkSession]:
+    """A session for the time of the block. Raises SparkUnavailableError."""
+    _check_java()
+    _check_master(master)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with TemporaryDirectory(prefix="minicontroller-spark-") as folder:
+        chosen = {**SETTINGS, **({} if verbose else _quiet(Path(folder))), **(settings or {})}
+        spark = _start(master, chosen)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """Of `--conf KEY=VALUE`. Raises ValueError with a sentence."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise ValueError(f"--conf {pair}: write it as spark.KEY=VALUE.")
+        settings[key] = value
+    return settings
+
+
+def _quiet(folder: Path) -> dict[str, str]:
+    file = folder / "log4j2.properties"
+    file.write_text(QUIET, encoding="utf-8")
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={file.as_uri()}"}
+
+
+def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        raise SparkUnavailableError(f"Spark cannot be started: {_first_line(error)}") from None
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise SparkUnavailableError(
+                f"Spark cannot be started with --master {master}: {_first_line(error)}"
+            ) from None
+        raise
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if home and not (Path(home) / "bin" / "java").exists():
+        raise SparkUnavailableError(
+            f"JAVA_HOME is {home}, but there is no bin/java in it: Spark needs Java, 17 or newer."
+        )
+    if not home and shutil.which("java") is None:
+        raise SparkUnavailableError(
+            "Spark needs Java, 17 or newer, and there is none: install one (Debian: apt install default-jre-headless)."
+        )
+
+
+def _check_master(master: str) -> None:
+    """Spark itself would try for minutes to reach a master that is not there."""
+    if not master.startswith("spark://"):
+        return
+    failures = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+        except ValueError:
+            raise SparkUnavailableError(f"--master {master}: write it as spark://HOST:PORT.") from None
+        except OSError as error:
+            failures.append(error.strerror or str(error))
+        else:
+            return
+    raise SparkUnavailableError(f"No Spark master answers at {master}: {failures[-1]}.")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "Exception: " in line or "Error: " in line] or lines or [type(error).__name__]
+    return told[0].rpartition("Exception: ")[2]
