@@ -371,6 +371,7 @@ class Writer:
     def _element_settled(self, element: Element) -> None:
         element.settled = True
         job = element.job
+        del element.job  # a circle is left to the garbage collector, which then has more to do than the writer
         job.open_elements -= 1
         if job.open_elements == 0:
             self._begun.pop(job, None)

@@ -93,7 +93,7 @@ class Transaction:
             parent.children = set()
         parent.children.add(path)
         parent.born += 1
-        self.undo.append((self._undo_create, (path, parent)))
+        self.undo.append((Transaction._undo_create, (path, parent)))
         self.changes.append((path, Change.CREATED, parent_path))
         return path
 
@@ -103,7 +103,7 @@ class Transaction:
         stat = node.stat
         node.data = operation.data
         node.stat = Stat(stat.version + 1, stat.czxid, self.zxid, stat.ctime_ms, stat.ephemeral_owner)
-        self.undo.append((self._undo_set, (node, before)))
+        self.undo.append((Transaction._undo_set, (node, before)))
         self.changes.append((operation.path, Change.DATA, ""))
         return node.stat
 
@@ -115,7 +115,7 @@ class Transaction:
         parent_path = parent_of(path)
         parent = self.tree.nodes[parent_path]
         self._remove(path, parent)
-        self.undo.append((self._undo_delete, (path, node, parent)))
+        self.undo.append((Transaction._undo_delete, (path, node, parent)))
         self.changes.append((path, Change.DELETED, parent_path))
 
     def check(self, operation: Check) -> None:
@@ -123,7 +123,7 @@ class Transaction:
 
     def roll_back(self) -> None:
         for undo, arguments in reversed(self.undo):
-            undo(*arguments)
+            undo(self, *arguments)
 
     def _matching(self, path: str, version: int) -> Znode:
         node = self.tree.nodes.get(path)
