@@ -20,15 +20,17 @@ from .audit_event import (
     SnapshotTopics,
     State,
 )
-from .interface import AlterTopicRequest, CreateTopicRequest, DeleteTopicRequest, PolicyRequest, TopicState
-from .states import ClusterSnapshot, requested_state, topic_state
+from .interface import AlterTopicRequest, CreateTopicRequest, DeleteTopicRequest, PolicyRequest
+from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from .states import requested_state
 
 
 class Replay:
     """The state after all events that were fed. One cluster's."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, State] = {}
+        self._known = self._seen = ReplayedTopics()
+        self._states = SeenStates()
         self.is_known = False
         """Whether there was a snapshot to begin from; until then there are only the topics that events told of."""
         self._snapshot: dict[str, State] | None = None
@@ -36,8 +38,13 @@ class Replay:
         self._doubtful: set[str] = set()
         """Topics with a change whose effect is unknown: the next snapshot may show it."""
         self._request: tuple[int, int] = (-1, -1)
-        self._validated: dict[str, Requested] = {}
-        """What the validated elements of the current request would have made of their topics."""
+        self._validated: dict[str, State] = {}
+        """What the validated elements of the current request would have made of their topics: `_seen` shows them so."""
+
+    @property
+    def topics(self) -> Mapping[str, State]:
+        """As they are now; it does not change while the replay goes on."""
+        return self._known.states
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
         """Go on to the moment after the event. Yields what does not fit, in sentences."""
@@ -71,6 +78,7 @@ class Replay:
         if (event.epoch, event.request) != self._request:
             self._request = event.epoch, event.request
             self._validated.clear()
+            self._seen = self._known
         if event.resource != "topic":
             return
         yield from self._was(event.name, event.before)
@@ -78,17 +86,21 @@ class Replay:
             self._doubtful.add(event.name)
         self._becomes(event.name, event.after)
         if event.validate_only and event.error_code == 0 and event.requested is not None:
-            self._validated[event.name] = event.requested
+            self._validated[event.name] = _as_state(event.requested)
+            self._seen = self._seen.changed(event.name, self._validated[event.name])
 
     def _was(self, topic: str, before: State | None) -> Iterator[str]:
         if self.is_known and not same(self.topics.get(topic), before):
             yield f"the state of topic {topic} before this event is not the one that the events before it give"
 
     def _becomes(self, topic: str, after: State | None) -> None:
-        if after is None:
-            self.topics.pop(topic, None)
-        else:
-            self.topics[topic] = after
+        if self.topics.get(topic) == after:
+            return
+        self._known = self._known.changed(topic, after)
+        if not self._validated:
+            self._seen = self._known
+        elif topic not in self._validated:
+            self._seen = self._seen.changed(topic, after)
 
     def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
         snapshot, self._snapshot = self._snapshot, None
@@ -106,32 +118,38 @@ class Replay:
             if different:
                 shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
                 yield f"the snapshot is not what the events before it give, in {len(different)} topics: {shown}"
-        self.topics, self.is_known = snapshot, True
+        self._known = self._seen = ReplayedTopics.of(snapshot)
+        for name, state in self._validated.items():
+            self._seen = self._seen.changed(name, state)
+        self.is_known = True
         self._doubtful.clear()
 
     # ------------------------------------------------------------------ what a policy sees
 
-    def question(self, event: Decision) -> tuple[PolicyRequest, ClusterSnapshot] | None:
-        """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn."""
+    def question(self, event: Decision) -> tuple[PolicyRequest, ReplayedCluster] | None:
+        """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn.
+
+        The cluster stays as it is while the replay goes on.
+        """
         if event.asked_ms is None or event.resource != "topic":
             return None
-        return policy_request(event), ClusterSnapshot(known_topics=self._seen(event), cluster_size=event.cluster_size)
-
-    def _seen(self, event: Decision) -> Mapping[str, TopicState]:
-        seen = {name: seen_by_policies(state) for name, state in self.topics.items()}
-        if (event.epoch, event.request) == self._request:
-            for name, requested in self._validated.items():
-                seen[name] = topic_state(
-                    requested.replicas,
-                    requested.configs,
-                    marked_for_deletion=requested.marked_for_deletion,
-                    internal=requested.internal,
-                )
+        seen = self._seen if (event.epoch, event.request) == self._request else self._known
         for each in event.assumed:
-            seen.pop(each.topic, None)
-            if each.state is not None:
-                seen[each.topic] = seen_by_policies(each.state)
-        return seen
+            seen = seen.changed(each.topic, each.state)
+        self._states.forget_beyond(len(seen.states))
+        return policy_request(event), ReplayedCluster(seen, event.cluster_size, self._states)
+
+
+def _as_state(wanted: Requested) -> State:
+    """As if it was there."""
+    return State(
+        topic_id="",
+        replicas=wanted.replicas,
+        configs=wanted.configs,
+        marked_for_deletion=wanted.marked_for_deletion,
+        internal=wanted.internal,
+        created_ms=None,
+    )
 
 
 def same(one: State | None, other: State | None) -> bool:
@@ -143,12 +161,6 @@ def same(one: State | None, other: State | None) -> bool:
         and one.replicas == other.replicas
         and one.configs == other.configs
         and one.marked_for_deletion == other.marked_for_deletion
-    )
-
-
-def seen_by_policies(state: State) -> TopicState:
-    return topic_state(
-        state.replicas, state.configs, marked_for_deletion=state.marked_for_deletion, internal=state.internal
     )
 
 

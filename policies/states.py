@@ -4,8 +4,9 @@ Rule: pure, and frozen all the way down. Rows of replicas go in, partition by pa
 derived from them in this one place, so that a state cannot contradict itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -80,6 +81,35 @@ def requested_state(
         internal=internal,
         generated_replica_assignments=generated_replica_assignments,
     )
+
+
+Version = TypeVar("Version")
+
+
+class RememberedStates(Generic[Version]):
+    """What a policy is shown of each topic, made once and kept for as long as the topic is the same object."""
+
+    __slots__ = ("_known", "_make")
+
+    def __init__(self, make: Callable[[Version], TopicState]) -> None:
+        self._make = make
+        self._known: dict[str, tuple[Version, TopicState]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, name: str, version: Version) -> TopicState:
+        known = self._known.get(name)
+        if known is not None and known[0] is version:
+            return known[1]
+        state = self._make(version)
+        self._known[name] = version, state
+        return state
+
+    def forget_beyond(self, topics: int) -> None:
+        """Deleted topics are not forgotten one by one: everything is, when too much has gathered."""
+        if len(self._known) > 2 * topics + 1000:
+            self._known.clear()
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True):

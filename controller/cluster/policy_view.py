@@ -7,38 +7,24 @@ shows what is accepted but not yet committed; states are made when they are aske
 import msgspec
 
 from ...policies.interface import ClusterState, RequestedTopicState, TopicState
-from ...policies.states import requested_state, topic_state
+from ...policies.states import RememberedStates, requested_state, topic_state
 from .image import Image, Topic
 
 
-class TopicStates:
-    """Remembers the state of each topic for as long as the topic stays the same. One for all views of a controller."""
-
-    __slots__ = ("_known",)
+class TopicStates(RememberedStates[Topic]):
+    """One for all views of a controller."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Topic, TopicState]] = {}
+        super().__init__(_state)
 
-    def __len__(self) -> int:
-        return len(self._known)
 
-    def of(self, topic: Topic) -> TopicState:
-        known = self._known.get(topic.name)
-        if known is not None and known[0] is topic:
-            return known[1]
-        state = topic_state(
-            [partition.replicas for partition in topic.partitions],
-            topic.configs,
-            marked_for_deletion=topic.marked_for_deletion,
-            internal=topic.is_internal,
-        )
-        self._known[topic.name] = topic, state
-        return state
-
-    def forget_beyond(self, topics: int) -> None:
-        """Deleted topics are not forgotten one by one: everything is, when too much has gathered."""
-        if len(self._known) > 2 * topics + 1000:
-            self._known.clear()
+def _state(topic: Topic) -> TopicState:
+    return topic_state(
+        [partition.replicas for partition in topic.partitions],
+        topic.configs,
+        marked_for_deletion=topic.marked_for_deletion,
+        internal=topic.is_internal,
+    )
 
 
 class ImageView(msgspec.Struct, frozen=True):
@@ -49,7 +35,7 @@ class ImageView(msgspec.Struct, frozen=True):
 
     def topic_state(self, topic: str) -> TopicState | None:
         found = self.image.topics.get(topic)
-        return None if found is None else self.states.of(found)
+        return None if found is None else self.states.of(topic, found)
 
     def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
         return frozenset(

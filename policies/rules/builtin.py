@@ -6,8 +6,9 @@ Rule: each judges what a request changes and nothing else, so that a topic that 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..interface import TopicState
+from ..topic_counts import Held, counts_of, total
 from .facts import Facts
-from .matching import Match, PatternFault, full_match, pattern_match
+from .matching import Match, PatternFault, full_match, literal_prefix, pattern_match
 from .rule import Rule, Scope, read_scope
 from .tables import Table
 from .vocabulary import CREATED
@@ -211,8 +212,8 @@ def read_quota(table: Table, name: str) -> Rule:
     def judge(facts: Facts) -> str | None:
         assert owned is not None
         user = facts.principal.partition(":")[2]
-        match = pattern_match(owned.replace(USER, _literal(owned, user)))
-        return _over_quota(scope, facts, match, most_topics, most_partitions)
+        pattern = owned.replace(USER, _literal(owned, user))
+        return _over_quota(scope, facts, pattern, most_topics, most_partitions)
 
     return scope.rule(judge)
 
@@ -229,24 +230,35 @@ def _literal(owned: str, user: str) -> str:
 
 
 def _over_quota(
-    scope: Scope, facts: Facts, match: Match, most_topics: int | None, most_partitions: int | None
+    scope: Scope, facts: Facts, pattern: str, most_topics: int | None, most_partitions: int | None
 ) -> str | None:
-    after, before, cluster = facts.after, facts.before, facts.cluster
+    after, before = facts.after, facts.before
+    match = pattern_match(pattern)
     if after is None or not match(facts.request.topic):
         return None
-    added = after.num_partitions - (0 if before is None else before.num_partitions)
-    if before is not None and added <= 0:
+    if before is not None and after.num_partitions <= before.num_partitions:
         return None
-    others = [name for name in cluster.topics() if match(name) and name != facts.request.topic]
-    if most_topics is not None and before is None and len(others) + 1 > most_topics:
-        return scope.message or f"{facts.principal} has {len(others)} of {most_topics} topics already."
-    if most_partitions is not None:
-        held = sum(state.num_partitions for name in others if (state := cluster.topic_state(name)) is not None)
-        if held + after.num_partitions > most_partitions:
-            return scope.message or (
-                f"{facts.principal} would have {held + after.num_partitions} partitions, but may have {most_partitions}."
-            )
+    others = _held_by_others(facts, pattern, match)
+    if most_topics is not None and before is None and others.topics + 1 > most_topics:
+        return scope.message or f"{facts.principal} has {others.topics} of {most_topics} topics already."
+    partitions = others.partitions + after.num_partitions
+    if most_partitions is not None and partitions > most_partitions:
+        return scope.message or f"{facts.principal} would have {partitions} partitions, but may have {most_partitions}."
     return None
+
+
+def _held_by_others(facts: Facts, pattern: str, match: Match) -> Held:
+    """What is owned but for the topic of the request itself: counted where the cluster keeps counts, else by a look at all topics."""
+    cluster, own = facts.cluster, facts.request.topic
+    counts = counts_of(cluster)
+    if counts is None:
+        states = (cluster.topic_state(name) for name in cluster.topics() if name != own and match(name))
+        return total(state.num_partitions for state in states if state is not None)
+    prefix, takes_all = literal_prefix(pattern)
+    if not takes_all:
+        return total(held for name, held in counts.beginning(prefix) if name != own and match(name))
+    held, mine = counts.held(prefix), counts.partitions(own)
+    return held if mine is None else Held(held.topics - 1, held.partitions - mine)
 
 
 def read_deletion_age(table: Table, name: str) -> Rule:

@@ -21,6 +21,7 @@ from ..interface import (
     RequestedTopicState,
     TopicState,
 )
+from ..topic_counts import counts_of
 from .matching import compiled_regex
 from .vocabulary import VARIABLES
 
@@ -92,11 +93,15 @@ class Facts:
         if variable == "request":
             return self._request_field(field)
         if variable == "cluster":
-            return self.cluster.cluster_size if field == "cluster_size" else len(self.cluster.topics())
+            return self.cluster.cluster_size if field == "cluster_size" else self._topic_count()
         value = getattr(getattr(self, variable), field)
         if field == "replica_assignments":
             return [list(value[partition]) for partition in sorted(value)]
         return dict(value) if isinstance(value, Mapping) else value
+
+    def _topic_count(self) -> int:
+        counts = counts_of(self.cluster)
+        return len(self.cluster.topics()) if counts is None else counts.topics
 
     def _request_field(self, field: str) -> Any:
         if field == "operation":

@@ -70,6 +70,16 @@ def pattern_match(pattern: str) -> Match:
     return full_match(f"(?s:{''.join(parts)})")
 
 
+def literal_prefix(pattern: str) -> tuple[str, bool]:
+    """What every text that `pattern_match` takes begins with, and whether every text that begins so is taken."""
+    if pattern.startswith("/"):
+        return "", False
+    special = SPECIAL.search(pattern)
+    if special is None:
+        return pattern, False
+    return pattern[: special.start()], pattern[special.start() :].strip("*") == ""
+
+
 def any_match(patterns: Sequence[str]) -> Match:
     """Whether one of them matches. Raises PatternFault."""
     exact = frozenset(pattern for pattern in patterns if not SPECIAL.search(pattern) and not pattern.startswith("/"))

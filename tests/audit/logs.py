@@ -1,6 +1,6 @@
 """What the tests of the audit log share: reading one, and a small cluster that writes one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def shown(image: Image) -> dict[str, tuple[Any, ...]]:
     return {name: plain(topic) for name, topic in image.topics.items()}
 
 
-def told(topics: dict[str, State]) -> dict[str, tuple[Any, ...]]:
+def told(topics: Mapping[str, State]) -> dict[str, tuple[Any, ...]]:
     return {
         name: (state.topic_id, state.replicas, state.configs, state.marked_for_deletion)
         for name, state in topics.items()

@@ -3,7 +3,7 @@
 import contextlib
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -123,7 +123,7 @@ def test_drop(disk: SmallDisk) -> None:
     assert set(told(replayed_after_loss(disk.folder))) == there
 
 
-def replayed_after_loss(folder: Path) -> dict[str, State]:
+def replayed_after_loss(folder: Path) -> Mapping[str, State]:
     replay = Replay()
     for event in events_in(folder):
         list(replay.apply(event))

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.policies import AlterTopicRequest, CreateTopicRequest, TopicState
+from minicontroller.policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from minicontroller.policies.rules.matching import PatternFault, literal_prefix, pattern_match
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
 from minicontroller.policies.verdict import Action
+from tests.audit.logs import a_state
 from tests.policies.asking import cluster
 from tests.rules.reading import BUSY, condition, rules
 
@@ -265,3 +268,48 @@ def test_quotas(most_topics: int, most_partitions: int, request: Change, of: Clu
     )
     text = f"[[quota]]\nowned = '{{user}}.*'\nmax_topics = {most_topics}\nmax_partitions = {most_partitions}"
     assert said_no(text, request, of) is wanted
+
+
+PATTERNS = ("{user}.*", "*", "{user}.?*", "sales.x", "/{user}[.].*/", "*.x", "{user}.*.*")
+
+
+@BUSY
+@given(st.sampled_from(PATTERNS), st.integers(0, 2), st.integers(0, 9), requests(), clusters)
+def test_counted_or_looked_at(pattern: str, topics: int, partitions: int, request: Change, of: ClusterSnapshot) -> None:
+    """A cluster that keeps counts gives the same verdict as one whose topics are looked at one by one."""
+    asked = rules(
+        f"[[quota]]\nowned = '{pattern}'\nmax_topics = {topics}\nmax_partitions = {partitions}\n"
+        f"[[rule]]\nname = 'count'\noperations = ['create', 'alter']\ncondition = 'cluster.topic_count < {topics}'"
+    )
+    assert asked.judge(request, counted(of)) == asked.judge(request, of)
+
+
+def test_a_topic_that_grows_is_counted_once() -> None:
+    """What a topic has already is not added to what it will have, where counts are kept."""
+    asked = rules("[[quota]]\nowned = '{user}.*'\nmax_partitions = 7")
+    of = counted(cluster({name: topic_state([[1]] * 3) for name in ("sales.x", "sales.y", "ops.x")}))
+    grown = AlterTopicRequest(topic="sales.x", principal="User:sales", requested_state=requested_state([[1]] * 4))
+    assert asked.judge(grown, of) == ()
+    too_far = msgspec.structs.replace(grown, requested_state=requested_state([[1]] * 5))
+    [finding] = asked.judge(too_far, of)
+    assert finding.message == "User:sales would have 8 partitions, but may have 7."
+
+
+def counted(of: ClusterSnapshot) -> ReplayedCluster:
+    made = {
+        name: a_state(replicas=tuple(map(tuple, state.replica_assignments.values())), configs=dict(state.configs))
+        for name, state in of.known_topics.items()
+    }
+    return ReplayedCluster(ReplayedTopics.of(made), of.cluster_size, SeenStates())
+
+
+@given(st.text("ab*?/.", min_size=1, max_size=6), st.text("ab./", max_size=6))
+def test_what_a_pattern_begins_with(pattern: str, text: str) -> None:
+    """Every text that matches begins with the literal prefix, and where the prefix is said to be all, every text that begins so matches."""
+    try:
+        match = pattern_match(pattern)
+    except PatternFault:
+        return
+    prefix, takes_all = literal_prefix(pattern)
+    assert not match(text) or text.startswith(prefix)
+    assert not takes_all or match(text) is text.startswith(prefix)

@@ -1,0 +1,107 @@
+"""What a replay shows a policy is what the events tell, at every point, and stays so: held against a plain dict, over lives made by chance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from minicontroller.policies import ClusterState
+from minicontroller.policies.audit_event import Decision, NamedState, Requested, State
+from minicontroller.policies.audit_replay import Replay
+from minicontroller.policies.states import topic_state
+from minicontroller.policies.topic_counts import counts_of
+from tests.audit.logs import a_creation, a_state, an_empty_snapshot
+
+NAMES = ("a", "a.b", "b")
+FLAGS = [(internal, marked) for internal in (False, True) for marked in (False, True)]
+
+states = st.builds(
+    a_state, st.integers(1, 3), marked_for_deletion=st.booleans(), internal=st.booleans(), created_ms=st.integers(1, 2)
+)
+maybe = st.none() | states
+steps = st.lists(
+    st.tuples(st.sampled_from(NAMES), maybe, st.booleans(), st.booleans(), st.dictionaries(st.sampled_from(NAMES), maybe, max_size=1)),
+    max_size=15,
+)  # fmt: skip
+
+
+def as_wanted(state: State) -> Requested:
+    return Requested(
+        replicas=state.replicas,
+        configs=state.configs,
+        marked_for_deletion=state.marked_for_deletion,
+        internal=state.internal,
+        generated_replica_assignments=True,
+    )
+
+
+def shown(cluster: ClusterState) -> tuple[Any, ...]:
+    names = {flags: cluster.topics(include_internal=flags[0], include_marked_for_deletion=flags[1]) for flags in FLAGS}
+    counts = counts_of(cluster)
+    assert counts is not None
+    return {name: cluster.topic_state(name) for name in NAMES}, names, dict(counts.beginning(""))
+
+
+def expected(topics: Mapping[str, State]) -> tuple[Any, ...]:
+    names = {
+        (internal, marked): {
+            name
+            for name, state in topics.items()
+            if (internal or not state.internal) and (marked or not state.marked_for_deletion)
+        }
+        for internal, marked in FLAGS
+    }
+    seen = {
+        name: topic_state(
+            state.replicas, state.configs, marked_for_deletion=state.marked_for_deletion, internal=state.internal
+        )
+        for name, state in topics.items()
+    }
+    return (
+        {name: seen.get(name) for name in NAMES},
+        names,
+        {name: seen[name].num_partitions for name in names[False, False]},
+    )
+
+
+def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> list[tuple[Decision, Any]]:
+    """Decisions, and the topics that the policy was shown at each of them, by the words of docs/audit.md."""
+    topics: dict[str, State] = {}
+    validated: dict[str, State] = {}
+    life, request = [], 0
+    for sequence, (name, state, validates, goes_on, assumed) in enumerate(made, start=3):
+        if not goes_on:
+            request, validated = request + 1, {}
+        before = topics.get(name)
+        event = a_creation(
+            sequence, name, request=request, before=before, after=before if validates else state, validate_only=validates,
+            requested=None if state is None else as_wanted(state),
+            assumed=tuple(NamedState(topic=each, state=other) for each, other in assumed.items()),
+        )  # fmt: skip
+        seen: dict[str, State | None] = {**topics, **validated, **assumed}
+        life.append((event, expected({each: one for each, one in seen.items() if one is not None})))
+        if validates and state is not None:
+            validated[name] = state
+        elif not validates:
+            topics = {each: one for each, one in {**topics, name: state}.items() if one is not None}
+    return life
+
+
+@settings(deadline=None, max_examples=200)  # the machine may be busy
+@example([("a", a_state(1), True, False, {}), ("a", a_state(2), False, True, {}), ("b", None, False, True, {})])
+@given(steps)
+def test_what_a_policy_is_shown(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> None:
+    """A policy is shown what the events before, the request's validated elements and what was assumed give, for good."""
+    replay = Replay()
+    for event in an_empty_snapshot():
+        list(replay.apply(event))
+    kept = []
+    for event, wanted in a_life(made):
+        question = replay.question(event)
+        assert question is not None
+        assert shown(question[1]) == wanted
+        kept.append((question[1], wanted))
+        assert list(replay.apply(event)) == []
+    for cluster, wanted in kept:
+        assert shown(cluster) == wanted
