@@ -1,0 +1,276 @@
+"""A real run of our own controllers, for their audit log: many people, few of whom do most, deployments, clean-ups, and fail-overs.
+
+Rule: nothing in the log is made up. Three nodes serve on one embedded store; people connect to them over sockets as themselves, each to some
+node, and ask for what people ask for. In the end every topic is deleted again, so that a log can be followed by another one.
+"""
+
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from minicontroller.controller.admin import config_messages, topic_messages
+from minicontroller.controller.admin.client_config import Address, ClientConfig
+from minicontroller.controller.admin.errors import AdminError
+from minicontroller.controller.admin.model import ConfigChange, ConfigOperation, NewTopic, Resource
+from minicontroller.controller.admin.network import NodeLink
+from minicontroller.controller.app import RunningNode, run_node
+from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.node import Node
+from minicontroller.controller.peer import PeerConnection, PeerUnavailable, PlainCredentials
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.schema import WireStruct
+
+NODES: Final = (1, 2, 3)
+TIMEOUT_MS: Final = 10_000
+IN_FLIGHT: Final = 8
+PASSWORD: Final = "history"
+RULES: Final = Path(__file__).parent / "policies" / "in_force.toml"
+SOFTWARE_OF_CI: Final = "deploy-bot"
+
+TEAMS: Final = (
+    "sales", "search", "billing", "fraud", "mobile", "web", "ads", "pricing", "risk", "supply", "hr", "platform",
+    "logistics", "support", "payments", "identity", "catalog", "media", "growth", "analytics",
+)  # fmt: skip
+DOMAINS: Final = ("orders", "clicks", "users", "events", "invoices", "sessions", "alerts", "items", "prices", "returns")
+KINDS: Final = ("created", "changed", "removed", "retry", "dead-letter", "snapshot", "audit-log", "raw", "clean", "log")
+PARTITIONS: Final = (1, 1, 1, 3, 3, 6, 6, 6, 12, 12, 24, 36, 64)
+RETENTIONS: Final = ("600000", "3600000", "86400000", "604800000", "2592000000", "-1")
+
+
+class Person(msgspec.Struct, frozen=True):
+    name: str
+    team: str
+    client_id: str
+
+
+def people() -> list[Person]:
+    """The first of each team is its deployment."""
+    return [
+        Person(f"{team}-{who}", team, SOFTWARE_OF_CI if who == "ci" else f"{team}-tools")
+        for team in TEAMS
+        for who in ("ci", "ann", "bob")
+    ]
+
+
+async def record(
+    folder: Path, *, requests: int, failovers: int, seed: int = 1, told: Callable[[int], None] = lambda _done: None
+) -> None:
+    """Audit files of a run of so many requests in `folder`. `told` hears how many are done. `folder` must be there."""
+    async with _Cluster.running(folder) as cluster:
+        crowd = _Crowd(cluster, random.Random(seed), told)
+        share = -(-requests // (failovers + 1))
+        for reign in range(failovers + 1):
+            await crowd.work(share)
+            if reign < failovers:
+                await cluster.fail_over()
+        await crowd.clean_up()
+
+
+class _Cluster:
+    """Three nodes of one store, any of which may go and come back."""
+
+    def __init__(self, nursery: trio.Nursery, folder: Path) -> None:
+        self._nursery = nursery
+        self._folder = folder
+        self._tree = MemoryTree()
+        self._neighbours: dict[int, Node] = {}
+        self._ended: dict[int, trio.Event] = {}
+        self.nodes: dict[int, RunningNode] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls, folder: Path) -> "AsyncIterator[_Cluster]":
+        async with trio.open_nursery() as nursery:
+            cluster = cls(nursery, folder)
+            for number in NODES:
+                await cluster._start(number)
+            await cluster.until_ready()
+            yield cluster
+            for number in NODES:
+                await cluster._stop(number, hand_over=False)
+
+    @property
+    def controller(self) -> int:
+        return next(iter(self.nodes.values())).node.cache.image.controller_id
+
+    async def until_ready(self) -> None:
+        for running in self.nodes.values():
+            await running.wait_ready(frozenset(self.nodes))
+
+    async def until_empty(self) -> None:
+        for running in self.nodes.values():
+            await running.node.cache.wait_cluster(lambda image: not image.topics)
+
+    async def fail_over(self) -> None:
+        """The controller's node goes, and comes back as one among others."""
+        number = self.controller
+        await self._stop(number, hand_over=True)
+        await self._start(number)
+        await self.until_ready()
+
+    async def _start(self, number: int) -> None:
+        config = NodeConfig.load(
+            "\n".join(f"{key}={value}" for key, value in self._settings(number).items()), "history"
+        )
+        self._ended[number] = trio.Event()
+        self.nodes[number] = await self._nursery.start(self._run, config, self._ended[number])
+
+    async def _run(
+        self,
+        config: NodeConfig,
+        ended: trio.Event,
+        task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        async with MemoryStore(self._tree) as store:
+            await run_node(config, store, neighbours=self._neighbours, task_status=task_status)
+        ended.set()
+
+    async def _stop(self, number: int, *, hand_over: bool) -> None:
+        self.nodes.pop(number).stop(hand_over=hand_over)
+        await self._ended[number].wait()
+
+    def _settings(self, number: int) -> Mapping[str, str]:
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        users = " ".join(f'user_{person.name}="{PASSWORD}"' for person in people())
+        return {
+            "broker.id": str(number),
+            "listeners": "CLIENTS://127.0.0.1:0,INTERNAL://127.0.0.1:0",
+            "listener.security.protocol.map": "CLIENTS:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+            "inter.broker.listener.name": "INTERNAL",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.internal.plain.sasl.jaas.config": f'{login} username="node" password="n" user_node="n";',
+            "listener.name.clients.plain.sasl.jaas.config": f"{login} {users};",
+            "zookeeper.connect": "memory",
+            "policy.rules.files": str(RULES),
+            "policy.rules.reload.interval.ms": "0",
+            "audit.dir": str(self._folder),
+        }
+
+
+class _Crowd:
+    """What people ask for, and what there is because of it."""
+
+    def __init__(self, cluster: _Cluster, chance: random.Random, told: Callable[[int], None]) -> None:
+        self._cluster = cluster
+        self._chance = chance
+        self._told = told
+        self._people = people()
+        self._weights = [1 / (rank + 1) for rank in range(len(self._people))]
+        self._chance.shuffle(self._people)
+        self._topics: dict[str, int] = {}
+        """Partitions of what is there, as far as its maker knows."""
+        self._done = 0
+
+    async def work(self, requests: int) -> None:
+        """So many requests, some at a time."""
+        async with trio.open_nursery() as nursery:
+            async with trio.open_nursery() as hands:
+                for _ in range(IN_FLIGHT):
+                    hands.start_soon(self._one_hand, nursery, requests // IN_FLIGHT)
+            nursery.cancel_scope.cancel()
+
+    async def clean_up(self) -> None:
+        """Everything is deleted, by whoever may."""
+        person = next(each for each in self._people if each.team == "platform")
+        async with trio.open_nursery() as nursery:
+            link = self._link(nursery, person, self._cluster.controller)
+            await link.greet()
+            names = sorted(self._cluster.nodes[self._cluster.controller].node.cache.image.topics)
+            for first in range(0, len(names), 500):
+                await link.ask(self._deletion(names[first : first + 500], link), ApiKey.DELETE_TOPICS)
+            await self._cluster.until_empty()
+            nursery.cancel_scope.cancel()
+
+    async def _one_hand(self, nursery: trio.Nursery, requests: int) -> None:
+        links: dict[tuple[str, int], NodeLink] = {}
+        for _ in range(requests):
+            [person] = self._chance.choices(self._people, self._weights)
+            node = self._chance.choice(NODES)
+            if (person.name, node) not in links:
+                links[person.name, node] = self._link(nursery, person, node)
+            link = links[person.name, node]
+            with suppress(PeerUnavailable, AdminError):  # as people do, who come back later
+                await link.greet()
+                await self._ask(person, link)
+            self._done += 1
+            self._told(self._done)
+
+    async def _ask(self, person: Person, link: NodeLink) -> None:
+        what = self._chance.random()
+        if person.client_id == SOFTWARE_OF_CI and what < 0.1:
+            await self._create(person, link, self._chance.randint(5, 30))
+        elif what < 0.42 or not self._topics:
+            await self._create(person, link, 1)
+        elif what < 0.66:
+            await self._configure(link)
+        elif what < 0.74:
+            await self._grow(link)
+        else:
+            await self._delete(link)
+
+    async def _create(self, person: Person, link: NodeLink, count: int) -> None:
+        topics = [self._new_topic(person) for _ in range(count)]
+        validate_only = self._chance.random() < 0.05
+        message = topic_messages.creation(topics, timeout_ms=TIMEOUT_MS, validate_only=validate_only)
+        results = topic_messages.created(await link.ask(message, ApiKey.CREATE_TOPICS))
+        for name, result in results.items():
+            if not validate_only and not isinstance(result, AdminError):
+                self._topics[name] = result.num_partitions
+
+    def _new_topic(self, person: Person) -> NewTopic:
+        chance = self._chance
+        team = person.team if chance.random() < 0.97 else chance.choice(TEAMS)
+        name = f"{team}.{chance.choice(DOMAINS)}.{chance.choice(KINDS)}"
+        if chance.random() < 0.5:
+            name += f"-{chance.randint(1, 99)}"
+        if chance.random() < 0.02:
+            name = name.replace(".", "_", 1).upper()
+        configs = {} if chance.random() < 0.5 else {"retention.ms": chance.choice(RETENTIONS)}
+        if chance.random() < 0.2:
+            configs["cleanup.policy"] = "compact"
+        replicas = 3 if chance.random() < 0.9 else chance.choice((1, 2))
+        return NewTopic(name, num_partitions=chance.choice(PARTITIONS), replication_factor=replicas, configs=configs)
+
+    async def _configure(self, link: NodeLink) -> None:
+        changes = [ConfigChange(ConfigOperation.SET, "retention.ms", self._chance.choice(RETENTIONS))]
+        if self._chance.random() < 0.3:
+            changes.append(
+                ConfigChange(ConfigOperation.SET, "max.message.bytes", str(self._chance.randint(1, 8) << 20))
+            )
+        resource = Resource.topic(self._some_topic())
+        message = config_messages.alteration({resource: changes}, [resource], validate_only=False)
+        await link.ask(message, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+
+    async def _grow(self, link: NodeLink) -> None:
+        name = self._some_topic()
+        counts = {name: self._topics[name] + self._chance.choice((0, 1, 3, self._topics[name], 40))}
+        message = topic_messages.growth(counts, [name], timeout_ms=TIMEOUT_MS, validate_only=False)
+        results = topic_messages.grown(await link.ask(message, ApiKey.CREATE_PARTITIONS))
+        if not isinstance(results[name], AdminError) and name in self._topics:
+            self._topics[name] = counts[name]
+
+    async def _delete(self, link: NodeLink) -> None:
+        names = list({self._some_topic() for _ in range(self._chance.choice((1, 1, 1, 1, 2, 5)))})
+        results = topic_messages.deleted(await link.ask(self._deletion(names, link), ApiKey.DELETE_TOPICS))
+        for name, result in results.items():
+            if not isinstance(result, AdminError):
+                self._topics.pop(name, None)
+
+    def _deletion(self, names: Sequence[str], link: NodeLink) -> WireStruct:
+        return topic_messages.deletion(names, timeout_ms=TIMEOUT_MS, version=link.version_of(ApiKey.DELETE_TOPICS))
+
+    def _some_topic(self) -> str:
+        return self._chance.choice(list(self._topics))
+
+    def _link(self, nursery: trio.Nursery, person: Person, node: int) -> NodeLink:
+        host, _, port = self._cluster.nodes[node].bootstrap.rpartition(":")
+        credentials = PlainCredentials(person.name, PASSWORD)
+        peer = PeerConnection(nursery, host, int(port), client_id=person.client_id, credentials=credentials)
+        return NodeLink(peer, Address(host, int(port)), ClientConfig((), person.client_id, credentials))
