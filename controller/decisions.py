@@ -53,6 +53,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     host: str = ""
     software: str = ""
     validate_only: bool = False
+    sequence: int = 0
+    """Of its event in the audit log of that epoch; 0 if it has none."""
+    in_doubt: bool = False
+    """Whether it was carried out the controller did not learn."""
+    noted: tuple[str, ...] = ()
+    """What rules had to note that did not refuse it."""
 
 
 class Decisions:
@@ -119,4 +125,5 @@ class Decisions:
             host=context.client_host,
             software=context.software[:MAX_CHARACTERS],
             validate_only=validate_only,
+            sequence=change.sequence,
         )

@@ -247,6 +247,7 @@ class Ledger:
         if record.judgement is not None:
             record.judgement.image = None  # else the log would keep every image until it is written
         request.place(self._append(time_ms, records.decision, ruling, before, self._dated(change.topic, new)))
+        change.sequence = self._sequence
 
     def _standing(self, name: str, topics: dict[str, Topic | None]) -> tuple[Topic | None, Topic | None]:
         """The topic as it is at this point of the log, twice: nothing changes it."""

@@ -58,14 +58,15 @@ def read(file: Path) -> Iterator[Located]:
     """Raises OSError if it cannot be read."""
     number = 0
     try:
-        with _opened(file) as lines:
+        with opened(file) as lines:
             for number, line in enumerate(lines, start=1):
                 yield located(Place(file, number), line)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         yield Located(Place(file, number + 1), None, Torn(f"the file is cut, or broken: {error}"))
 
 
-def _opened(file: Path) -> IO[bytes]:
+def opened(file: Path) -> IO[bytes]:
+    """For its text, compressed or not. Raises OSError."""
     return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
 
 
@@ -118,6 +119,7 @@ __all__ = [
     "UnreadableLineError",
     "audit_files",
     "located",
+    "opened",
     "read",
     "read_all",
 ]

@@ -39,6 +39,8 @@ class Change(msgspec.Struct):
     """Whether a node's image shows the change complete."""
     kind: str = "topic"
     """Or `broker`: what `topic` names."""
+    sequence: int = 0
+    """Of its event in the audit log; 0 as long as there is none."""
 
     @property
     def code(self) -> ErrorCode:

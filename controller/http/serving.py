@@ -8,7 +8,9 @@ import base64
 import hashlib
 import ipaddress
 import logging
+import math
 import re
+from collections.abc import Awaitable
 from functools import partial
 from importlib import resources
 from typing import cast
@@ -31,8 +33,10 @@ from . import views
 from .census import Census
 from .events import MAX_LISTENERS, Newsroom, refuse_listener, send_events
 from .exposition import Exposition
+from .history import MAX_DIGITS, BusyError, Histories, Wanted
 from .listener import BoundedStream, HttpListener
 from .process import Process
+from .views import MAX_ROWS
 
 JSON = "application/json"
 MAX_SEARCH = 249
@@ -49,6 +53,7 @@ class Site:
         self._process = process
         self._census = Census()
         self._newsroom = Newsroom(process, self._census)
+        self._histories = Histories(process)
         self._exposition = Exposition(process, listener, self._census)
         self._page = resources.files(__package__).joinpath("page.html").read_bytes()
         self._config, self._context = _hypercorn(), WorkerContext(None)
@@ -62,6 +67,8 @@ class Site:
             "/api/topics": self.topics,
             "/api/topic": self.topic,
             "/api/decisions": self.decisions,
+            "/api/history": self.history,
+            "/api/deleted": self.deleted,
         }
         self.app = Guard(
             Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()]),
@@ -116,23 +123,45 @@ class Site:
             return Response(msgspec.json.encode(views.TopicPage(0, 0, [])), media_type=JSON)
         image = spokesman.node.cache.image
         search = request.query_params.get("search", "")[:MAX_SEARCH]
-        found = views.topics(image, self._census, search, _offset(request))
+        found = views.topics(
+            image, self._census, search, _number(request, "offset"), _number(request, "limit", MAX_ROWS)
+        )
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def topic(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
-        found = await views.topic(self._process, name, _offset(request))
-        if found is None:
-            return Response(b'{"error":"There is no such topic."}', status_code=404, media_type=JSON)
+        found = await views.topic(self._process, name, _number(request, "offset"))
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def decisions(self, _request: Request) -> Response:
         return Response(self._newsroom.decisions(0), media_type=JSON)
 
+    async def history(self, request: Request) -> Response:
+        asked = request.query_params
+        wanted = Wanted(asked.get("name", ""), asked.get("refused") == "1", _until(request))
+        return await _in_turn(self._histories.history(wanted, asked.get("older", "")))
 
-def _offset(request: Request) -> int:
-    text = request.query_params.get("offset", "0")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    async def deleted(self, request: Request) -> Response:
+        asked = request.query_params
+        part = asked.get("search", "")[:MAX_SEARCH]
+        return await _in_turn(self._histories.deleted(part, asked.get("older", "")))
+
+
+async def _in_turn(asked: Awaitable[object]) -> Response:
+    try:
+        return Response(msgspec.json.encode(await asked), media_type=JSON)
+    except BusyError:
+        busy = b'{"error":"Too many search already. Ask again in a moment."}'
+        return Response(busy, status_code=503, media_type=JSON, headers={"retry-after": "5"})
+
+
+def _number(request: Request, name: str, otherwise: int = 0) -> int:
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MAX_DIGITS else otherwise
+
+
+def _until(request: Request) -> float:
+    return _number(request, "until") or math.inf
 
 
 class Guard:

@@ -1,4 +1,4 @@
-"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic with its history.
+"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic. (`history.py` has what became of them.)
 
 Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the page that must never take them for HTML.
 """
@@ -10,7 +10,6 @@ import msgspec
 
 from ... import __version__
 from ..cluster.image import Broker, Image, Partition, Topic
-from ..decisions import Decision
 from ..store import layout
 from ..store.base import SessionExpired, StoreUnavailable
 from .census import Census, leaderless_of
@@ -57,6 +56,8 @@ class State(msgspec.Struct, frozen=True):
     """Requests that wait for the writer."""
     decisions: int
     """Ever made here."""
+    recorded: bool
+    """In an audit log, which can be asked for what was before."""
 
 
 class TopicRow(msgspec.Struct, frozen=True):
@@ -86,15 +87,15 @@ class PartitionRow(msgspec.Struct, frozen=True):
 
 class TopicView(msgspec.Struct, frozen=True):
     name: str
-    id: str
-    partitions: int
-    replication_factor: int
-    offset: int
-    rows: list[PartitionRow]
-    configs: Mapping[str, str] | None
+    there: bool = False
+    """Else there is no such topic now."""
+    id: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    offset: int = 0
+    rows: list[PartitionRow] = []
+    configs: Mapping[str, str] | None = None
     """The overrides; None where they cannot be read now."""
-    history: list[Decision]
-    """Newest first, as far as it is still known here."""
 
 
 async def state(process: Process, census: Census) -> State:
@@ -128,6 +129,7 @@ async def state(process: Process, census: Census) -> State:
         leaderless=figures.leaderless,
         waiting=0 if node is None or node.controller is None else node.controller.writer.depth,
         decisions=process.decisions.count,
+        recorded=any(running.node.audit is not None for running in process.nodes),
     )
 
 
@@ -148,13 +150,14 @@ def _node_row(number: int, broker: Broker | None, running: "RunningNode | None")
     return NodeRow(number, address=address, rack=broker.rack or "", shutting_down=broker.shutting_down)
 
 
-def topics(image: Image, census: Census, search: str, offset: int) -> TopicPage:
+def topics(image: Image, census: Census, search: str, offset: int, limit: int = MAX_ROWS) -> TopicPage:
     """A page of those whose name holds the text, whatever its case."""
     wanted = search.lower()
     names, current = census.names(image)
     found = [name for name in names if wanted in name.lower()] if wanted else names
-    offset = max(0, min(offset, (len(found) - 1) // MAX_ROWS * MAX_ROWS))
-    rows = [_topic_row(topic) for name in found[offset : offset + MAX_ROWS] if (topic := image.topics.get(name))]
+    limit = max(1, min(limit, MAX_ROWS))
+    offset = max(0, min(offset, (len(found) - 1) // limit * limit))
+    rows = [_topic_row(topic) for name in found[offset : offset + limit] if (topic := image.topics.get(name))]
     return TopicPage(len(found), offset, rows, current)
 
 
@@ -164,25 +167,23 @@ def _topic_row(topic: Topic) -> TopicRow:
     )
 
 
-async def topic(process: Process, name: str, offset: int) -> TopicView | None:
-    """None if nothing is known of it: no topic, and no decision about one of this name."""
+async def topic(process: Process, name: str, offset: int) -> TopicView:
     spokesman = process.spokesman()
     node = None if spokesman is None else spokesman.node
     found = None if node is None else node.cache.image.topic(name)
-    history = process.decisions.of("topic", name)[::-1]
     if node is None or found is None:
-        return TopicView(name, "", 0, 0, 0, [], None, history) if history else None
+        return TopicView(name)
     offset = max(0, min(offset, len(found.partitions) - 1))
     shown = enumerate(found.partitions[offset : offset + MAX_ROWS], start=offset)
     return TopicView(
         name=found.name,
+        there=True,
         id=layout.uuid_text(found.topic_id),
         partitions=len(found.partitions),
         replication_factor=found.replication_factor,
         offset=offset,
         rows=[_partition_row(index, partition) for index, partition in shown],
         configs=await _configs(node, name),
-        history=history,
     )
 
 

@@ -34,7 +34,11 @@ def chromium() -> Iterator[Browser]:
 def with_ten_thousand_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniCluster]:
     file = tmp_path_factory.mktemp("policy") / "teams.py"
     file.write_text(POLICY)
-    with running_cluster(settings={"topic.management.policy.class.name": f"{file}:Teams"}) as cluster:
+    settings = {
+        "topic.management.policy.class.name": f"{file}:Teams",
+        "audit.dir": str(tmp_path_factory.mktemp("audit")),
+    }
+    with running_cluster(settings=settings) as cluster:
         for first in range(0, 10_000, 2_000):
             create(cluster, *(f"topic-{number:05}" for number in range(first, first + 2_000)), partitions=3)
         yield cluster

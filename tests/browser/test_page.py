@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.cluster import MiniCluster, controller_id
 from tests.support.http import ask, create
+from tests.support.wire import Wire
 
 HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
 PHONE = {"width": 360, "height": 740}
@@ -84,6 +85,53 @@ def test_a_topic_opens_with_its_history_by_keyboard(page: Page, cluster: MiniClu
     page.goto("about:blank")
     page.goto(address)
     expect(page.locator("#topic-name")).to_have_text("keyed")
+
+
+def test_what_is_gone_is_found(page: Page, cluster: MiniCluster) -> None:
+    """A deleted topic is found by a part of its name, and tells its history out of the audit log, its end included."""
+    create(cluster, "bygone-Topic")
+    with Wire(cluster.bootstrap.split(",")[0]) as wire:
+        wire.ask("DeleteTopics", 5, {"topic_names": ["bygone-Topic"], "timeout_ms": 30_000})
+    create(cluster, *(f"orders-{number}" for number in range(250)))  # nobody remembers it now
+    page.fill("#search", "gone-t")
+    expect(page.locator("#no-topics")).to_be_visible()
+    found = page.locator("#deleted-topics button", has_text="bygone-Topic")
+    for _ in range(10):  # what was decided is in the file a moment later
+        page.click("#find-deleted")
+        expect(page.locator("#deleted-source")).to_contain_text("from the audit log")
+        if found.count():
+            break
+    found.click()
+    expect(page.locator("#topic-facts")).to_have_text("There is no such topic now.")
+    expect(page.locator("#topic-history li")).to_have_count(3)
+    expect(page.locator("#topic-history li").first).to_contain_text("cleaned up")
+    expect(page.locator("#history-source")).to_contain_text("From the audit log")
+    page.keyboard.press("Escape")
+    page.fill("#search", "orders-77")
+    page.click("#named")
+    expect(page.locator("#topic-name")).to_have_text("orders-77")
+    expect(page.locator("#topic-history")).to_contain_text("POLICY_VIOLATION")
+
+
+def test_decisions_are_turned_back(page: Page, cluster: MiniCluster) -> None:
+    """Page by page through the last ones, then through the audit log, and forth again; news do not move what is read."""
+    create(cluster, *(f"back-{number:03}" for number in range(210)))
+    expect(page.locator("#decisions li").first).to_contain_text("back-209")
+    expect(page.locator("#newer")).to_be_disabled()
+    page.click("#older")
+    expect(page.locator("#decisions li").first).to_contain_text("back-189")
+    create(cluster, "news")
+    expect(page.locator("#decided")).to_have_text("")
+    expect(page.locator("#decisions li").first).to_contain_text("back-189")
+    for _ in range(8):
+        page.click("#older")
+    expect(page.locator("#decisions li").first).to_contain_text("back-029")
+    page.click("#older")
+    expect(page.locator("#decision-source")).to_have_text("from the audit log")
+    expect(page.locator("#decisions li", has_text="back-000")).to_have_count(1)
+    for _ in range(10):
+        page.click("#newer")
+    expect(page.locator("#decisions li").first).to_contain_text("news")
 
 
 def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:

@@ -1,0 +1,251 @@
+"""What was decided, and what became of topics, as far back as it is known: from the audit log where there is one, else from memory.
+
+Rule: it never says less than it knows of its own limits: where it comes from, whether there is more, and what could not be read. One search at
+a time, off the event loop; who cannot wait with the others is told to come again.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+import trio
+
+from ...policies.audit_event import AuditEvent, Dropped, Effect, Observed, Removal
+from ...policies.audit_event import Decision as Decided
+from ...policies.verdict import Action
+from ...policies.verdict import Decision as Said
+from ...protocol.error_codes import ErrorCode
+from ..audit.search import Cursor, Found, Limits, Question, parse_cursor, search
+from ..decisions import MAX_CHARACTERS, Decision
+from .process import Process
+
+if TYPE_CHECKING:
+    from ..app import RunningNode
+
+ROWS = 50
+"""In one answer."""
+MAX_FINDINGS = 5
+"""Told of one decision."""
+MAX_WAITING = 8
+"""Who wait for their turn; each search may take its seconds."""
+AUDIT, MEMORY = "audit", "memory"
+NO_ERROR = ErrorCode.NONE.name
+LAST_MS = 8_640_000_000_000_000
+"""What a browser takes for a time ends there."""
+
+MAX_DIGITS = 16
+"""Of a number in a question: milliseconds since 1970 have 13."""
+
+T = TypeVar("T")
+
+
+class BusyError(Exception):
+    """As many wait as may."""
+
+
+class Wanted(NamedTuple):
+    """Of the past."""
+
+    name: str = ""
+    """Of a topic; empty for all decisions."""
+    refused: bool = False
+    """What was carried out is left out."""
+    until_ms: float = math.inf
+    """Since 1970: nothing later."""
+
+    def leaves_out(self, outcome: str) -> bool:
+        return self.refused and outcome == NO_ERROR
+
+
+class Happening(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What became of a topic without a decision."""
+
+    event: str
+    """`removal`, `observed` or `dropped`, as in the audit log."""
+    time: float
+    node: int
+    epoch: int
+    name: str = ""
+    reason: str = ""
+
+
+class History(msgspec.Struct, frozen=True):
+    """Newest first."""
+
+    source: str
+    """`audit`, or `memory`: the last decisions of this process."""
+    entries: Sequence[Decision | Happening]
+    older: str = ""
+    """What to ask for to go on into the past; empty if that is all."""
+    problems: Sequence[str] = ()
+    """What could not be read."""
+    unwritten: int = 0
+    """Events that are on their way to the audit log."""
+
+
+class DeletedTopic(msgspec.Struct, frozen=True):
+    name: str
+    time: float
+
+
+class DeletedTopics(msgspec.Struct, frozen=True):
+    """Newest first; of one name only its last end."""
+
+    source: str
+    rows: Sequence[DeletedTopic]
+    older: str = ""
+    problems: Sequence[str] = ()
+
+
+class Histories:
+    """Of the nodes of one process."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._turn = trio.Lock()
+
+    async def history(self, wanted: Wanted, older: str) -> History:
+        """`older` is what the answer before this one said. Raises BusyError."""
+        node = self._recorder()
+        if node is None:
+            return self._remembered(wanted, older)
+        needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
+        question: Question[Decision | Happening] = Question(node.node.cluster_id, needles, partial(_of_history, wanted))
+        said = await self._search(question, older)
+        unwritten = sum(each.node.audit.waiting_events for each in self._process.nodes if each.node.audit is not None)
+        return History(AUDIT, said.rows, _text(said.next), said.problems, unwritten)
+
+    def _remembered(self, wanted: Wanted, older: str) -> History:
+        before = int(older) if older.isascii() and older.isdigit() and len(older) < MAX_DIGITS else math.inf
+        decisions = self._process.decisions
+        known = decisions.of("topic", wanted.name) if wanted.name else list(decisions)
+        found = [each for each in reversed(known) if each.number < before and not wanted.leaves_out(each.outcome)]
+        return History(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
+
+    async def deleted(self, part: str, older: str) -> DeletedTopics:
+        """Topics that are gone, with this part in their names, whatever its case. Raises BusyError."""
+        node = self._recorder()
+        spokesman = self._process.spokesman()
+        there = {} if spokesman is None else spokesman.node.cache.image.topics
+        if node is None:
+            decided = reversed(list(self._process.decisions))
+            gone = [DeletedTopic(each.name, each.time) for each in decided if _deletes(each, part)]
+            return DeletedTopics(MEMORY, [each for each in _once(gone) if each.name not in there])
+        needles = [b'"kind":"removal"', b'"kind":"observed"']
+        said = await self._search(Question(node.node.cluster_id, needles, partial(_of_deleted, part.lower())), older)
+        rows = [each for each in _once(said.rows) if each.name not in there]
+        return DeletedTopics(AUDIT, rows, _text(said.next), said.problems)
+
+    def _recorder(self) -> "RunningNode | None":
+        return next((each for each in self._process.nodes if each.node.audit is not None), None)
+
+    async def _search(self, question: Question[T], older: str) -> Found[T]:
+        if self._turn.statistics().tasks_waiting >= MAX_WAITING:
+            raise BusyError
+        async with self._turn:
+            return await trio.to_thread.run_sync(
+                search, self._folders(), question, Limits(ROWS), parse_cursor(older), trio.from_thread.check_cancelled
+            )
+
+    def _folders(self) -> list[Path]:
+        logs = [each.node.audit for each in self._process.nodes if each.node.audit is not None]
+        return list(dict.fromkeys(each.settings.folder for each in logs))
+
+
+def _text(cursor: Cursor | None) -> str:
+    return "" if cursor is None else str(cursor)
+
+
+def _deletes(decision: Decision, part: str) -> bool:
+    is_deletion = decision.api == "DeleteTopics" and decision.outcome == NO_ERROR
+    return is_deletion and part.lower() in decision.name.lower()
+
+
+def _once(topics: Sequence[DeletedTopic]) -> Sequence[DeletedTopic]:
+    """The first of each name."""
+    named: dict[str, DeletedTopic] = {}
+    for each in topics:
+        named.setdefault(each.name, each)
+    return list(named.values())
+
+
+# ------------------------------------------------------------------ from events to what is shown
+
+
+def _of_history(wanted: Wanted, event: AuditEvent) -> Decision | Happening | None:
+    name = wanted.name
+    match event:
+        case _ if event.time_ms > wanted.until_ms:
+            return None
+        case Decided():
+            is_meant = not name or (event.name == name and event.resource == "topic")
+            return _decision(event) if is_meant and not wanted.leaves_out(event.error) else None
+        case Dropped():
+            count = event.last_sequence - event.first_sequence + 1
+            return _happening(event, "", f"{count} events of all topics are missing here: {event.reason}")
+        case Removal() if event.topic == name:
+            return _happening(event, name, "its clean-up is complete")
+        case Observed() if event.topic == name:
+            return _happening(event, name, _seen(event))
+        case _:
+            return None
+
+
+def _of_deleted(part: str, event: AuditEvent) -> DeletedTopic | None:
+    match event:
+        case Removal(topic=name) | Observed(topic=name, after=None) if part in name.lower():
+            return DeletedTopic(_cut(name), _seconds(event))
+        case _:
+            return None
+
+
+def _seen(event: Observed) -> str:
+    """Which of both is not there tells what others did."""
+    if event.after is None:
+        return "it is gone, without a request"
+    return "it is there, without a request" if event.before is None else "it is otherwise, without a request"
+
+
+def _happening(event: AuditEvent, name: str, reason: str) -> Happening:
+    kind = type(event).__name__.lower()
+    return Happening(kind, _seconds(event), event.decided_node, event.epoch, _cut(name), _cut(reason))
+
+
+def _decision(event: Decided) -> Decision:
+    policy = event.policy
+    findings = () if policy is None else policy.findings
+    noted = [f"{each.rule}: {each.message}" for each in findings if each.action != Action.DENY.value]
+    return Decision(
+        number=0,
+        time=_seconds(event),
+        node=event.decided_node,
+        epoch=event.epoch,
+        api=_cut(event.api),
+        kind=_cut(event.resource),
+        name=_cut(event.name),
+        outcome=_cut(event.error),
+        reason=_cut(event.message or ""),
+        policy="" if policy is None or policy.decision == Said.ALLOWED.value else _cut(policy.policy),
+        rule="" if policy is None else _cut(policy.rule),
+        principal=_cut(event.principal or ""),
+        client=_cut(event.client_id or ""),
+        host=_cut(event.client_host),
+        software=_cut(event.software),
+        validate_only=event.validate_only,
+        sequence=event.sequence,
+        in_doubt=event.effect is Effect.UNKNOWN,
+        noted=tuple(map(_cut, noted[:MAX_FINDINGS])),
+    )
+
+
+def _seconds(event: AuditEvent) -> float:
+    """Since 1970; 0 for what is no time."""
+    return event.time_ms / 1000 if 0 <= event.time_ms <= LAST_MS else 0.0
+
+
+def _cut(text: str) -> str:
+    """A file may say a lot."""
+    return text[:MAX_CHARACTERS]
