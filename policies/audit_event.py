@@ -5,6 +5,7 @@ policy may see of a topic; nothing that is secret is in an event, because it was
 given another meaning: what must change gets a new schema version.
 """
 
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -265,12 +266,25 @@ def encode(event: AuditEvent) -> bytes:
 def decode(line: bytes | str) -> AuditEvent:
     """Raises UnreadableLineError."""
     try:
+        event = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _check_version(line)
+        raise UnreadableLineError(f"not an event: {error}") from None
+    if event.schema_version != SCHEMA_VERSION:
+        raise _unknown(event.schema_version)
+    return event
+
+
+def _check_version(line: bytes | str) -> None:
+    """What is no event of this version may be one of another. Raises UnknownSchemaError."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         version = _version_decoder.decode(line).schema_version
         if version != SCHEMA_VERSION:
-            raise UnknownSchemaError(f"schema version {version} is not known here; version {SCHEMA_VERSION} is")
-        return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableLineError(f"not an event: {error}") from None
+            raise _unknown(version)
+
+
+def _unknown(version: int) -> UnknownSchemaError:
+    return UnknownSchemaError(f"schema version {version} is not known here; version {SCHEMA_VERSION} is")
 
 
 def as_plain(event: AuditEvent) -> dict[str, Any]:
