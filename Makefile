@@ -17,8 +17,9 @@ lint: $(VENV)/.dev build/typing/minicontroller
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 
+# Side by side, and whoever is done takes from the others; `ARGS="... -n 0"` is one process, as is pytest called by hand.
 unit: $(VENV)/.dev
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -12,3 +12,11 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """One ZooKeeper server for all tests: whoever uses it takes a chroot of his own."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Figures that tests recorded about themselves."""
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call" and report.user_properties:
+            figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
+            terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {figures}")

@@ -8,9 +8,12 @@ import pytest
 from tests.admin.installed import Installed
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.kafka import running_kafka
+from tests.support.maven import needs_maven
 
 
-@pytest.fixture(scope="session", params=["minicontroller", pytest.param("kafka", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="session", params=["minicontroller", pytest.param("kafka", marks=[pytest.mark.slow, needs_maven])]
+)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Three nodes."""
     with running_kafka() if request.param == "kafka" else running_cluster() as running:

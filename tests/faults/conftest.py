@@ -15,15 +15,8 @@ Record = Callable[[str, float], None]
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Record:
-    """Times depend on the machine: they are told at the end of the run, and not asserted."""
+    """Times depend on the machine: they are told at the end of the run (`tests/conftest.py`), and not asserted."""
     return lambda name, value: request.node.user_properties.append((name, round(value, 3)))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for report in terminalreporter.getreports("passed"):
-        if report.when == "call" and report.user_properties:
-            figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
-            terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {figures}")
 
 
 @pytest.fixture(scope="session")

@@ -3,19 +3,16 @@
 import hashlib
 import json
 import os
-import shutil
 import struct
 import subprocess
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from tests.protocol.instances import squeezed
+from tests.support.maven import CACHE, kept
 
 PROJECT = Path(__file__).parents[1] / "java" / "codec-oracle"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "minicontroller"
-TOOLS = ("mvn", "javac", "java")  # what the oracle is built and run with
 
 
 class Reading(NamedTuple):
@@ -30,30 +27,11 @@ class RefusedError(Exception):
     """Kafka's class would not read the bytes; the text tells why."""
 
 
-def missing_tools() -> list[str]:
-    return [tool for tool in TOOLS if shutil.which(tool) is None]
-
-
 def built() -> Path:
     """The folder with the oracle's classes and jars."""
     sources = sorted(path for path in PROJECT.rglob("*") if path.is_file() and "target" not in path.parts)
     state = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    folder = CACHE / f"codec-oracle-{state}"
-    if not folder.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
-            command = [
-                "mvn",
-                "-q",
-                "-B",
-                "-f",
-                str(PROJECT / "pom.xml"),
-                f"-Dbuild.folder={temporary}/build",
-                "package",
-            ]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            Path(temporary, "build").rename(folder)
-    return folder
+    return kept(CACHE / f"codec-oracle-{state}", PROJECT / "pom.xml", "-Dbuild.folder={}", "package")
 
 
 class JavaOracle:

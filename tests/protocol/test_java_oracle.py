@@ -13,13 +13,11 @@ from minicontroller.protocol.errors import MalformedMessage
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.schema import WireStruct
 from tests.protocol.instances import cases, few, instances, plain, samples, with_unknown_tags
-from tests.protocol.java_oracle import JavaOracle, Reading, RefusedError, missing_tools
+from tests.protocol.java_oracle import JavaOracle, Reading, RefusedError
 from tests.protocol.mutations import mutated
+from tests.support.maven import needs_maven, time_to_download
 
-pytestmark = pytest.mark.skipif(
-    bool(missing_tools()),
-    reason=f"Kafka's own classes are fetched and run with Maven and a JDK; missing: {missing_tools()}",
-)
+pytestmark = [needs_maven, time_to_download]
 
 MUTATIONS = 20  # of each message and version
 

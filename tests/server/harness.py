@@ -31,6 +31,8 @@ from minicontroller.protocol.schema import WireStruct
 
 R = TypeVar("R", bound=WireStruct)
 
+PATIENCE_SECONDS = 60.0
+
 USERS = {"alice": "alice-secret", "node": "node-secret"}
 PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
 CLIENTS = Listener(name="CLIENTS", host="127.0.0.1")
@@ -80,11 +82,11 @@ TINY_HANDLERS: Mapping[ApiKey, Handler] = {
 
 
 class Client:
-    """One connection that writes and reads frames. Nothing waits for longer than five seconds of whatever clock runs."""
+    """One connection that writes and reads frames. Nothing waits for longer than a minute of whatever clock runs."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
-        self._buffer = b""
+        self._buffer = bytearray()
         self._correlation_id = 0
 
     async def __aenter__(self) -> Self:
@@ -122,9 +124,9 @@ class Client:
 
     async def ended(self) -> bool:
         """The server closes without another byte."""
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_SECONDS):
             try:
-                return self._buffer == b"" and await self.stream.receive_some(4096) == b""
+                return not self._buffer and await self.stream.receive_some(4096) == b""
             except trio.BrokenResourceError:
                 return True
 
@@ -136,13 +138,14 @@ class Client:
         return scope.cancelled_caught
 
     async def _exactly(self, size: int) -> bytes:
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_SECONDS):
             while len(self._buffer) < size:
                 data = await self.stream.receive_some(65536)
                 if not data:
                     raise EOFError
                 self._buffer += data
-        result, self._buffer = self._buffer[:size], self._buffer[size:]
+        result = bytes(self._buffer[:size])
+        del self._buffer[:size]
         return result
 
 

@@ -125,8 +125,7 @@ async def test_a_guesser_delays_nobody_else() -> None:
         await handshake(client)
         await client.send(client.encode(2, plain("alice", "guess")) + client.encode(1, ALL))
         assert await served.alive()
-        with trio.fail_after(5):
-            await client.answer(SaslAuthenticateResponse, 2)
+        await client.answer(SaslAuthenticateResponse, 2)
         assert await client.ended()
         assert [ctx.principal for ctx in served.node.seen] == [None]
 

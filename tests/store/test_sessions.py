@@ -15,7 +15,7 @@ from minicontroller.controller.store.base import (
     StoreUnavailable,
     WatchEvent,
 )
-from tests.store.worlds import Watcher, World, reaches, settle
+from tests.store.worlds import PATIENCE_SECONDS, Watcher, World, reaches, settle
 
 
 async def test_a_store_begins_connected(store: Store) -> None:
@@ -37,7 +37,7 @@ async def test_nothing_is_answered_while_the_session_is_suspended(world: World, 
         store.sync(),
         store.ensure("/b"),
     ):
-        with pytest.raises(StoreUnavailable), trio.fail_after(5):
+        with pytest.raises(StoreUnavailable), trio.fail_after(PATIENCE_SECONDS):
             await call
     await world.resume(store)
     assert await store.children("/") == ["a"]

@@ -4,7 +4,6 @@ Its jars come from Maven Central into a cache outside the repository, once. Node
 for, so that what is recorded from it is the controller's answer.
 """
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tests.support.maven import CACHE, kept
 from tests.support.wire import ConnectionEndedError, Wire
 from tests.support.zookeeper import ZooKeeperServer, free_port
 
 KAFKA_VERSION = "3.9.1"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "minicontroller"
 LIBS = CACHE / f"kafka-{KAFKA_VERSION}" / "libs"
 START_TIMEOUT_SECONDS = 90.0
 PAUSE_SECONDS = 0.1  # between two looks at a process that is starting
@@ -42,13 +41,10 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c %m%n
 
 def kafka_libs() -> Path:
     """The folder of Kafka's jars; fetched by Maven when it is not there."""
-    if not any(LIBS.glob("kafka_2.13-*.jar")):
-        LIBS.mkdir(parents=True, exist_ok=True)
-        pom = LIBS.parent / "pom.xml"
-        pom.write_text(POM)
-        copy = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={LIBS}"]
-        subprocess.run(copy, check=True)
-    return LIBS
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as pom:
+        pom.write(POM)
+        pom.flush()
+        return kept(LIBS, Path(pom.name), "dependency:copy-dependencies", "-DoutputDirectory={}")
 
 
 class KafkaCluster:

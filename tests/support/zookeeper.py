@@ -4,6 +4,7 @@ The servers do not force their log to the disk: the tests kill processes, not ma
 """
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -24,10 +25,19 @@ LOG_CONFIGURATION = """\
 """
 
 
+PORTS = range(15_000, 32_000)
+"""Below those that systems hand out by themselves, so that no other test's connection sits on one until it is used."""
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Of 127.0.0.1; random, because tests run side by side."""
+    while True:
+        port = secrets.choice(PORTS)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def class_path() -> str:
