@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
-NEEDED = ("pyspark",)
+NEEDED = ("pyspark", "pyarrow")
 """The extra `pipeline`."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)

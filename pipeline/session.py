@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
 CONNECT_SECONDS = 5.0
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """
 rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
@@ -56,7 +57,9 @@ def spark_session(
     _check_master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with TemporaryDirectory(prefix="minicontroller-spark-") as folder:
-        chosen = {**SETTINGS, **({} if verbose else _quiet(Path(folder))), **(settings or {})}
+        chosen = {**SETTINGS, **(settings or {})}
+        if not verbose:
+            chosen[JAVA_OPTIONS] = f"{chosen.get(JAVA_OPTIONS, '')} {_quiet(Path(folder))}".strip()
         spark = _start(master, chosen)
         try:
             yield spark
@@ -75,10 +78,11 @@ def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def _quiet(folder: Path) -> dict[str, str]:
+def _quiet(folder: Path) -> str:
+    """An option of Java's."""
     file = folder / "log4j2.properties"
     file.write_text(QUIET, encoding="utf-8")
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={file.as_uri()}"}
+    return f"-Dlog4j2.configurationFile={file.as_uri()}"
 
 
 def _start(master: str, settings: Mapping[str, str]) -> SparkSession:

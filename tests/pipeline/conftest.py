@@ -1,0 +1,31 @@
+"""One Spark for all tests of the pipeline: a session in this process takes seconds to start, and a process can have one at a time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from minicontroller.pipeline.session import spark_session
+
+HERE = Path(__file__).parent
+PATIENCE_SECONDS = 600  # a busy machine starts Spark in minutes
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Tests have little data: what takes time is to start."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.timeout(PATIENCE_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """As the commands start it, on two threads."""
+    with spark_session("local[2]", settings=SMALL) as session:
+        yield session
