@@ -9,7 +9,7 @@ Rule: `answer` is synchronous: what its handler returns at once costs no task. A
 
 import logging
 import struct
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -45,6 +45,10 @@ _NAMES = {int(key): key.name for key in ApiKey}
 _START = struct.Struct(">hhi")  # api key, version, correlation id
 
 
+WhenRefused = Callable[[RequestContext, Any, Refusal], None]
+"""Called with every request that is refused as a whole."""
+
+
 class Counters(msgspec.Struct):
     """What happened on the line since the start."""
 
@@ -62,11 +66,14 @@ class Counters(msgspec.Struct):
 class AnswerLine:
     """Answers the requests of all connections of a node; `node` is what its handlers are given."""
 
-    def __init__(self, node: object, handlers: Mapping[ApiKey, "Handler"]) -> None:
+    def __init__(
+        self, node: object, handlers: Mapping[ApiKey, "Handler"], on_refused: WhenRefused = lambda *_told: None
+    ) -> None:
         self.counters = Counters()
         self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
         self._node = node
+        self._on_refused = on_refused
         self._software_with_leftovers: set[str] = set()
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
@@ -135,9 +142,11 @@ class AnswerLine:
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # a handler's nursery wraps what its task raised
         if isinstance(error, Refusal):
+            self._on_refused(ctx, request, error)
             return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
         self.counters.accidents += 1
         log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request), extra=about(ctx))
+        self._on_refused(ctx, request, Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="A defect: the log tells more."))
         return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:

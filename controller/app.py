@@ -122,7 +122,7 @@ async def run_node(
         )
         node.audit = node.metrics.audit = open_audit(config, node)
         store.on_session(node.metrics.session_changed)
-        server = Server(AnswerLine(node, HANDLERS), connection_limits(config))
+        server = Server(AnswerLine(node, HANDLERS, partial(node.decisions.refused, node)), connection_limits(config))
         await server.open(server_listeners(config))
         broker = Broker(
             broker_id=node.broker_id,

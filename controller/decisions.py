@@ -1,6 +1,7 @@
 """The last decisions of this process, for people who look: who asked for what, what came of it, and why.
 
-Rule: it holds a fixed number of them, however many are made and whoever looks. It is no record: the audit log is.
+Rule: whatever a client was told of a wish to change something is here, also where nobody judged it: it came too late, or was not allowed. A
+fixed number is kept, however many are made and whoever looks. It is no record: the audit log is.
 """
 
 import logging
@@ -8,12 +9,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..policies.verdict import Action
+from ..policies.verdict import Decision as Verdicts
+from ..protocol.error_codes import ErrorCode
+from .error_answers import ENTITIES, error_answer
+from .errors import Refusal
+from .hiding import secrets_of, without
 from .logs import about
-from .policy_runner import PolicyRefusal, rule_of
 
 if TYPE_CHECKING:
     from .context import RequestContext
@@ -23,6 +29,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("minicontroller.decision")
 
 KEPT = 200
+KINDS = {2: "topic", 4: "broker", 8: "logger"}
+"""Kafka's types of resources whose configs can be changed."""
+MAX_NOTED = 5
+"""What rules noted of one decision."""
 MAX_CHARACTERS = 500
 """Of a reason: a policy may say a lot."""
 
@@ -40,7 +50,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     api: str
     """Kafka's name of what the client used."""
     kind: str
-    """`topic` or `broker`."""
+    """`topic`, `broker` or `logger`; `request` for one that names nothing."""
     name: str
     outcome: str
     """The name of the error code, NONE if it was carried out."""
@@ -55,6 +65,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     validate_only: bool = False
     sequence: int = 0
     """Of its event in the audit log of that epoch; 0 if it has none."""
+    is_late: bool = False
+    """It was carried out, and its client was told REQUEST_TIMED_OUT."""
     in_doubt: bool = False
     """Whether it was carried out the controller did not learn."""
     noted: tuple[str, ...] = ()
@@ -89,41 +101,115 @@ class Decisions:
     def record(
         self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool
     ) -> None:
-        """The outcome of a request is known. Of a large batch only the end is kept, but all of it is counted."""
-        for change in changes:
+        """The controller has decided. All of a large batch is counted, but only its end is kept."""
+        once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
+        for change in once:
             node.metrics.decisions[context.api_key, change.code] += 1
-        talks, skipped = log.isEnabledFor(logging.DEBUG), max(0, len(changes) - KEPT)
+        self.add(node, context, once, validate_only=validate_only)
+
+    def add(self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool) -> None:
+        """What was decided without the controller, by the node that was asked."""
+        if not changes:
+            return
+        skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
         self.count += skipped
         for change in changes[skipped:]:
-            self.count += 1
-            decision = self._decision(node, context, change, validate_only=validate_only)
-            self._ring.append(decision)
-            if talks:
-                log.debug(
-                    "%s of %s %s: %s%s", decision.api, decision.kind, decision.name, decision.outcome,
-                    f" ({decision.reason})" if decision.reason else "", extra=about(context),
-                )  # fmt: skip
-        for listener in self._listeners:
-            listener()
+            decision = self._decision(node, context, change.kind, change.topic, change.refusal)
+            self._append(context, _with_judgement(decision, change, validate_only=validate_only))
+        self._tell()
 
-    def _decision(self, node: "Node", context: "RequestContext", change: "Change", *, validate_only: bool) -> Decision:
-        verdict = change.refusal.verdict if isinstance(change.refusal, PolicyRefusal) else None
+    def refused(self, node: "Node", context: "RequestContext", request: Any, refusal: Refusal) -> None:
+        """A request was refused as a whole: not allowed, too late, or by a node that does not rule."""
+        if refusal.code == ErrorCode.NOT_CONTROLLER and context.forwarded:
+            return  # it is on its way to another one
+        validate_only = getattr(request, "validate_only", False)
+        for kind, name in _asked_for(context, request, refusal.code)[-KEPT:]:
+            decision = self._decision(node, context, kind, name, refusal)
+            self._append(context, msgspec.structs.replace(decision, validate_only=validate_only))
+        self._tell()
+
+    def _decision(
+        self, node: "Node", context: "RequestContext", kind: str, name: str, refusal: Refusal | None
+    ) -> Decision:
+        self.count += 1
         return Decision(
             number=self.count,
             time=self._clock(),
             node=node.broker_id,
             epoch=node.cache.image.controller_epoch,
             api=context.policy_api,
-            kind=change.kind,
-            name=change.topic[:MAX_CHARACTERS],
-            outcome=change.code.name,
-            reason=(change.message or "")[:MAX_CHARACTERS],
-            policy="" if verdict is None else verdict.policy,
-            rule="" if verdict is None else rule_of(verdict),
+            kind=kind,
+            name=name[:MAX_CHARACTERS],
+            outcome=(ErrorCode.NONE if refusal is None else refusal.code).name,
+            reason="" if refusal is None else (refusal.message or refusal.reason)[:MAX_CHARACTERS],
             principal=context.principal or "",
             client=(context.client_id or "")[:MAX_CHARACTERS],
             host=context.client_host,
             software=context.software[:MAX_CHARACTERS],
-            validate_only=validate_only,
-            sequence=change.sequence,
         )
+
+    def _append(self, context: "RequestContext", decision: Decision) -> None:
+        self._ring.append(decision)
+        if log.isEnabledFor(logging.DEBUG):
+            reason = f" ({decision.reason})" if decision.reason else ""
+            log.debug(
+                "%s of %s %s: %s%s", decision.api, decision.kind, decision.name, decision.outcome, reason,
+                extra=about(context),
+            )  # fmt: skip
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
+def kind_of(resource_type: int) -> str:
+    """What a resource is called here."""
+    return KINDS.get(resource_type, "resource")
+
+
+def broken(message: str | None) -> str:
+    """Why a policy failed, in a line: what a trace ends with says most."""
+    last = (message or "").rstrip().rpartition("\n")[2].strip()
+    return f"The policy is broken: {last}"
+
+
+def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool) -> Decision:
+    """What the policy said of it, and what of that is no secret."""
+    judgement = change.judgement
+    verdict = None if judgement is None else judgement.verdict
+    reason, policy, noted, secrets = (
+        decision.reason,
+        "",
+        list[str](),
+        secrets_of(judgement.request) if judgement else (),
+    )
+    if verdict is not None and verdict.decision is not Verdicts.ALLOWED:
+        policy = verdict.policy
+        if verdict.decision is Verdicts.BROKEN:
+            reason = broken(verdict.message)
+    if verdict is not None:
+        noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not Action.DENY]
+    return msgspec.structs.replace(
+        decision,
+        reason=without(reason, secrets)[:MAX_CHARACTERS],
+        policy=policy,
+        rule="" if verdict is None else verdict.rule,
+        validate_only=validate_only,
+        sequence=change.sequence,
+        is_late=change.is_late,
+        noted=tuple(without(each, secrets)[:MAX_CHARACTERS] for each in noted[:MAX_NOTED]),
+    )
+
+
+def _asked_for(context: "RequestContext", request: Any, code: ErrorCode) -> list[tuple[str, str]]:
+    """Kind and name of what a request would have changed; of any other only that it was not allowed."""
+    rows = ENTITIES.get(context.api_key)
+    if rows is None:
+        return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []
+    response = error_answer(context.api_key, request, context.api_version, code=code)
+    return [_named(row) for row in getattr(response, rows)]
+
+
+def _named(row: Any) -> tuple[str, str]:
+    resource_type = getattr(row, "resource_type", None)
+    return ("topic", row.name or "") if resource_type is None else (kind_of(resource_type), row.resource_name)

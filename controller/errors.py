@@ -11,11 +11,15 @@ MAX_TEXT = 8_000
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
-    """A request, or one element of it, is refused: what `code` says, and `message` for the human who has to mend it."""
+    """A request, or one element of it, is refused: what `code` says, and `message` for the human who has to mend it.
 
-    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+    `reason` is for whoever operates the node, where Kafka tells the client nothing.
+    """
+
+    def __init__(self, code: ErrorCode, message: str | None = None, *, reason: str = "") -> None:
         super().__init__(code, message)
         self.code = code
+        self.reason = reason
         self.message = None if message is None else fitting(message)
 
 

@@ -59,7 +59,7 @@ def at_the_controller(handler: "Handler") -> "Handler":
         if not ctx.forwarded and node.forwarder is not None:
             return node.forwarder.ask(node, ctx, request, handler)
         if node.controller is None:
-            raise Refusal(ErrorCode.NOT_CONTROLLER)
+            raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
         return handler(node, ctx, request)
 
     return routed
@@ -107,7 +107,9 @@ class Forwarder:
             elif controller.endpoint is not None and controller.broker_id != self._broker_id:
                 if self._credentials is None:
                     # The controller believes the tags of an authenticated node only (K590-6): the client has to go there himself.
-                    raise Refusal(ErrorCode.NOT_CONTROLLER)
+                    raise Refusal(
+                        ErrorCode.NOT_CONTROLLER, reason="Nodes forward only where they authenticate to each other."
+                    )
                 answer = await self._there(controller.endpoint, ctx, request, deadline)
                 self.outcomes["not_reached" if answer is None else "answered"] += 1
             else:

@@ -106,6 +106,7 @@ async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequ
             answer = route.handler(node, asking, request)
             response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
         except Refusal as refusal:
+            node.decisions.refused(node, asking, request, refusal)
             return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
         codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
     return codes

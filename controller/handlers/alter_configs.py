@@ -22,6 +22,7 @@ async def handle(node: "Node", context: RequestContext, request: AlterConfigsReq
     if context.forwarded:
         return await decide(node, context, request)
     refused = judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
+    node.decisions.add(node, context, list(refused.values()), validate_only=request.validate_only)
     rest = [resource for index, resource in enumerate(request.resources) if index not in refused]
     answered = (
         await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}

@@ -6,6 +6,7 @@ for it; with a timeout of 0 or less everything that was valid is carried out and
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,9 +39,13 @@ class Change(msgspec.Struct):
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     kind: str = "topic"
-    """Or `broker`: what `topic` names."""
+    """Or `broker`, or `logger`: what `topic` names."""
     sequence: int = 0
     """Of its event in the audit log; 0 as long as there is none."""
+    judgement: Judgement | None = None
+    """What the policy was asked, and what it said."""
+    is_late: bool = False
+    """It was carried out, and its client was told REQUEST_TIMED_OUT."""
 
     @property
     def code(self) -> ErrorCode:
@@ -54,7 +59,7 @@ class Change(msgspec.Struct):
 def ruling(node: "Node") -> ActiveController:
     """The elected controller, which is this node. Raises NOT_CONTROLLER."""
     if node.controller is None:
-        raise Refusal(ErrorCode.NOT_CONTROLLER)
+        raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
     return node.controller
 
 
@@ -125,7 +130,7 @@ async def carry_out(
     changes: Sequence[Change] | None = None
     completed: set[int] = set()
     with trio.move_on_at(context.arrived + patience_ms / 1000):
-        changes = await _committed(controller, plan)
+        changes = await _committed(controller, partial(_planned, plan))
         if timeout_ms > 0 and not validate_only:
             await _wait_until_complete(node, controller, changes, completed)
     if changes is not None and audited is not None and audited.waits:
@@ -133,12 +138,30 @@ async def carry_out(
         with trio.move_on_at(context.arrived + patience_ms / 1000):
             await audited.wait_durable()
             is_recorded = True
-    if changes is None or not is_recorded:
-        raise Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    if changes is None:
+        raise Refusal(
+            ErrorCode.REQUEST_TIMED_OUT, reason="What came of it was not known in time: it may be done still."
+        )
+    if not is_recorded:
+        raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
+    late = [
+        change
+        for index, change in enumerate(changes)
+        if change.element is not None and change.refusal is None and index not in completed
+    ]
+    for change in late:
+        change.is_late = timeout_ms > 0
     node.decisions.record(node, context, changes, validate_only=validate_only)
-    for index, change in enumerate(changes):
-        if change.element is not None and change.refusal is None and index not in completed:
-            change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    for change in late:
+        change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    return changes
+
+
+async def _planned(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
+    """The same, each with what the policy had to say."""
+    changes = await plan(draft)
+    for change in changes:
+        change.judgement = draft.judgements.get((change.kind, change.topic))
     return changes
 
 
@@ -149,7 +172,7 @@ async def _committed(
     try:
         changes = await controller.write(plan)
     except ControllerMoved:
-        raise Refusal(ErrorCode.NOT_CONTROLLER) from None
+        raise Refusal(ErrorCode.NOT_CONTROLLER, reason="Another node was elected before it was carried out.") from None
     for change in changes:
         if change.element is not None and change.element.refusal is not None:
             change.refusal = change.element.refusal

@@ -19,6 +19,7 @@ from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
 from ..config.values import java_int
 from ..context import RequestContext
+from ..decisions import kind_of
 from ..errors import Refusal
 from ..forwarding import at_the_controller
 from ..store import layout
@@ -68,7 +69,8 @@ def judged_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = Change(topic=resource.resource_name, refusal=refusal)
+            kind = kind_of(resource.resource_type)
+            refused[index] = Change(topic=resource.resource_name, refusal=refusal, kind=kind)
     return refused
 
 
@@ -129,8 +131,7 @@ class Planner:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
-            kind = "topic" if alteration.resource_type == ResourceType.TOPIC else "broker"
-            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind)
+            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind_of(alteration.resource_type))
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -194,6 +195,7 @@ async def at_controller(
     try:
         response = await at_the_controller(decide)(node, context, request)
     except Refusal as refusal:
+        node.decisions.refused(node, context, request, refusal)
         return {
             (resource.resource_type, resource.resource_name): Change(topic=resource.resource_name, refusal=refusal)
             for resource in request.resources

@@ -36,7 +36,7 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
     ]
     if not node.config.boolean("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if context.client_api_version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
-        raise Refusal(code)
+        raise Refusal(code, reason="delete.topic.enable is false.")
     if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in wanted):
         raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
     planner = Planner(node, context, wanted)

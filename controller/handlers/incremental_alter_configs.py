@@ -15,6 +15,7 @@ from ...protocol.messages.incremental_alter_configs import (
 from ..config import log_levels
 from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alter_topic, check_incremental
 from ..context import RequestContext
+from ..decisions import kind_of
 from ..errors import Refusal
 from .changes import Change
 from .config_changes import Alteration, Planner, at_controller, check_own_id, judged_here
@@ -39,6 +40,7 @@ async def handle(
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             decided[index] = _alter_loggers(resource, validate_only=request.validate_only)
+    node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
     rest = [resource for index, resource in enumerate(request.resources) if index not in decided]
     answered = (
         await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
@@ -118,4 +120,4 @@ def _alter_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> Ch
         logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
         deleted = config.config_operation == AlterOperation.DELETE
         logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])
-    return Change(topic=resource.resource_name)
+    return Change(topic=resource.resource_name, kind=kind_of(resource.resource_type))

@@ -19,7 +19,7 @@ from ...policies.verdict import Action
 from ...policies.verdict import Decision as Said
 from ...protocol.error_codes import ErrorCode
 from ..audit.search import Cursor, Found, Limits, Question, parse_cursor, search
-from ..decisions import MAX_CHARACTERS, Decision
+from ..decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
 from .process import Process
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 ROWS = 50
 """In one answer."""
-MAX_FINDINGS = 5
-"""Told of one decision."""
 MAX_WAITING = 8
 """Who wait for their turn; each search may take its seconds."""
 AUDIT, MEMORY = "audit", "memory"
@@ -227,7 +225,11 @@ def _decision(event: Decided) -> Decision:
         kind=_cut(event.resource),
         name=_cut(event.name),
         outcome=_cut(event.error),
-        reason=_cut(event.message or ""),
+        reason=_cut(
+            broken(policy.message)
+            if policy is not None and policy.decision == Said.BROKEN.value
+            else event.message or ""
+        ),
         policy="" if policy is None or policy.decision == Said.ALLOWED.value else _cut(policy.policy),
         rule="" if policy is None else _cut(policy.rule),
         principal=_cut(event.principal or ""),
@@ -237,7 +239,7 @@ def _decision(event: Decided) -> Decision:
         validate_only=event.validate_only,
         sequence=event.sequence,
         in_doubt=event.effect is Effect.UNKNOWN,
-        noted=tuple(map(_cut, noted[:MAX_FINDINGS])),
+        noted=tuple(map(_cut, noted[:MAX_NOTED])),
     )
 
 

@@ -4,6 +4,7 @@ Every answer is encoded in its version and read back, so no test can pass with o
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from minicontroller.controller.answer import AnswerLine
@@ -120,13 +121,14 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        self._caller = Caller(Listener(name=listener), AnswerLine(node, handlers), "10.0.0.9", 50_000)
+        line = AnswerLine(node, handlers, partial(node.decisions.refused, node))
+        self._caller = Caller(Listener(name=listener), line, "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
 
-    async def ask(self, request: Any, version: int) -> Any:
-        """One request, by the line that answers all of them: encoded, answered, decoded."""
-        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+    async def ask(self, request: Any, version: int, **tags: Any) -> Any:
+        """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are those of a forwarded one."""
+        answer = self._caller.line.answer(self._caller, self.frame(request, version, **tags))
         return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
 
     def ask_at_once(self, request: Any, version: int) -> Any:
@@ -141,8 +143,8 @@ class Client:
         assert isinstance(answer, bytes), "it waits"
         return answer
 
-    def frame(self, request: Any, version: int) -> bytes:
-        header = RequestHeader(api_key=_key(request), api_version=version, correlation_id=7, client_id="tests")
+    def frame(self, request: Any, version: int, **tags: Any) -> bytes:
+        header = RequestHeader(_key(request), version, correlation_id=7, client_id="tests", **tags)
         return registry.encode_request(header, request)[4:]
 
     def read(self, answer: bytes, request: Any, version: int) -> Any:

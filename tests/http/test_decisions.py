@@ -1,0 +1,218 @@
+"""What people see of wishes to change something: all that was decided, and all that never came so far, with the reason."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.decisions import KEPT, MAX_CHARACTERS
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
+from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
+from tests.handlers.altering import BROKER, BROKER_LOGGER
+from tests.handlers.asking import Client, broker, image, node_with
+from tests.handlers.ruling import creating, ruling, wanted
+from tests.support.cluster import MiniCluster, other_ids, running_cluster
+from tests.support.http import ask
+from tests.support.wire import Wire
+
+POLICY = """
+import os
+import time
+from minicontroller.policies import PolicyViolation, TopicManagementPolicy
+
+
+class Odd(TopicManagementPolicy):
+    def validate_create_topic(self, request, cluster):
+        while request.topic.startswith("slow") and not os.path.exists({gate!r}):
+            time.sleep(0.01)
+        if request.topic.startswith("broken"):
+            raise ValueError("no such team")
+"""
+RULES = """
+[[partitions]]
+name = "many"
+max = 2
+action = "warn"
+message = "These are many partitions."
+"""
+
+
+@pytest.fixture(name="gate", scope="module")
+def the_policy_waits_for(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gate") / "open"
+
+
+@pytest.fixture(name="odd", scope="module")
+def that_refuses_much(gate: Path) -> Iterator[MiniCluster]:
+    policy, rules = gate.with_name("odd.py"), gate.with_name("rules.toml")
+    policy.write_text(POLICY.format(gate=str(gate)))
+    rules.write_text(RULES)
+    settings = {
+        "topic.management.policy.class.name": f"{policy}:Odd",
+        "policy.rules.files": str(rules),
+        "policy.timeout.ms": "60000",
+        "delete.topic.enable": "false",
+        "controller.forwarding.enable": "false",
+    }
+    with running_cluster(settings=settings, traces=True) as cluster:
+        yield cluster
+
+
+def controller_of(cluster: MiniCluster) -> Wire:
+    (number,) = cluster.addresses.keys() - set(other_ids(cluster))
+    return Wire(cluster.addresses[number])
+
+
+def last(cluster: MiniCluster) -> Mapping[str, Any]:
+    decision: Mapping[str, Any] = ask(cluster, "/api/decisions").json[-1]
+    return decision
+
+
+def shown(decision: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return decision["api"], decision["kind"], decision["name"], decision["outcome"]
+
+
+def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
+    """Kafka tells the client a code alone where `delete.topic.enable` is false; people are told why."""
+    with controller_of(odd) as wire:
+        (row,) = wire.ask("DeleteTopics", 5, {"topic_names": ["mine"], "timeout_ms": 1000})["responses"]
+    assert row["error_message"] is None
+    assert shown(last(odd)) == ("DeleteTopics", "topic", "mine", "TOPIC_DELETION_DISABLED")
+    assert last(odd)["reason"] == "delete.topic.enable is false."
+
+
+def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
+    """Where nothing is forwarded, whoever asks the wrong node is seen, and so is a topic that was not created automatically."""
+    node = other_ids(odd)[0]
+    with Wire(odd.addresses[node]) as wire:
+        wire.ask("CreateTopics", 5, {"topics": [{"name": "astray", "num_partitions": 1, "replication_factor": 1}]})
+        assert shown(last(odd)) == ("CreateTopics", "topic", "astray", "NOT_CONTROLLER")
+        assert (last(odd)["node"], last(odd)["reason"]) == (node, "This node is not the controller.")
+        wire.ask("Metadata", 9, {"topics": [{"name": "unasked"}], "allow_auto_topic_creation": True})
+        assert shown(last(odd)) == ("Metadata", "topic", "unasked", "NOT_CONTROLLER")
+        body = {"resources": [{"resource_type": 2, "resource_name": "astray", "configs": []}]}
+        wire.ask("IncrementalAlterConfigs", 1, body)
+        assert shown(last(odd)) == ("IncrementalAlterConfigs", "topic", "astray", "NOT_CONTROLLER")
+
+
+def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
+    """Whoever speaks as a node, or in the name of others, and is none: his request names nothing, or what he wanted."""
+    with controller_of(odd) as wire:
+        header = RequestHeader(int(ApiKey.STOP_REPLICA), 3, 1, "stranger")
+        wire.exchange(registry.encode_request(header, StopReplicaRequest()))
+        assert shown(last(odd)) == ("StopReplica", "request", "", "CLUSTER_AUTHORIZATION_FAILED")
+        assert last(odd)["client"] == "stranger"
+        creates = CreateTopicsRequest(topics=[wanted("for-another", 1, 1)])
+        header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 1, "stranger", principal_name="User:admin")
+        wire.exchange(registry.encode_request(header, creates))
+    assert shown(last(odd)) == ("CreateTopics", "topic", "for-another", "CLUSTER_AUTHORIZATION_FAILED")
+    assert "principal" not in last(odd)
+
+
+def test_what_a_node_judges_itself_is_told(odd: MiniCluster) -> None:
+    """Levels of its loggers, and configs of a node that it is not, never come to the controller."""
+    with controller_of(odd) as wire:
+        number = wire.ask("Metadata", 1, {"topics": []})["controller_id"]
+        level = [{"name": "minicontroller.peer", "config_operation": 0, "value": "INFO"}]
+        loggers = {"resource_type": BROKER_LOGGER, "resource_name": str(number), "configs": level}
+        wire.ask("IncrementalAlterConfigs", 1, {"resources": [loggers]})
+        assert shown(last(odd)) == ("IncrementalAlterConfigs", "logger", str(number), "NONE")
+        other = {"resource_type": BROKER, "resource_name": "77", "configs": []}
+        wire.ask("AlterConfigs", 1, {"resources": [other]})
+    assert shown(last(odd)) == ("AlterConfigs", "broker", "77", "INVALID_REQUEST")
+    assert "Unexpected broker id" in last(odd)["reason"]
+
+
+def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
+    """A request whose time is over before anything is known of it."""
+    topic = {"name": "slow-one", "num_partitions": 1, "replication_factor": 1}
+    with controller_of(odd) as wire:
+        wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 100})
+    gate.touch()
+    assert shown(last(odd)) == ("CreateTopics", "topic", "slow-one", "REQUEST_TIMED_OUT")
+    assert last(odd)["reason"] == "What came of it was not known in time: it may be done still."
+
+
+def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
+    """Its client learns nothing, people in which way it is broken, in a line; what rules noted of an allowed one is told, too."""
+    with controller_of(odd) as wire:
+        for name, partitions in (("broken", 1), ("wide", 3)):
+            topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+            (row,) = wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 30_000})["topics"]
+            if name == "broken":
+                assert row["error_message"] is None
+                assert last(odd)["reason"] == "The policy is broken: ValueError: no such team"
+                assert last(odd)["policy"].startswith("Odd and ")
+    assert (last(odd)["outcome"], last(odd)["noted"]) == ("NONE", ["many: These are many partitions."])
+    assert "policy" not in last(odd)
+
+
+async def test_what_was_carried_out_too_late_says_both(autojump_clock: trio.testing.MockClock) -> None:
+    """A change that is safe, and not everywhere in time: people see that it was made, and what its client was told."""
+    async with ruling({"metadata.completion": "cluster"}) as world:
+        world.deaf.add(2)
+        answer = await world.ask(creating(wanted("t", 1, 1), timeout_ms=500), 7)
+        assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+        (decision,) = world.node.decisions
+        assert (decision.outcome, decision.is_late) == ("NONE", True)
+
+
+class Talkative(TopicManagementPolicy):
+    """Refuses at length."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
+        raise PolicyViolation(f"{request.topic} of {cluster.cluster_size}".ljust(9_999, "!"))
+
+
+async def test_each_is_kept_within_bounds() -> None:
+    """However many are asked for in one request, and however much a policy says: all are counted, the last ones kept, texts cut."""
+    async with ruling(policy=Talkative()) as world:
+        await world.ask(creating(*(wanted(f"t{number}", 1, 1) for number in range(KEPT + 50))), 7)
+        kept = list(world.node.decisions)
+        assert (len(kept), kept[-1].number, kept[-1].name) == (KEPT, KEPT + 50, f"t{KEPT + 49}")
+        assert len(kept[-1].reason) == MAX_CHARACTERS
+        assert sum(world.node.metrics.decisions.values()) == KEPT + 50
+
+
+async def test_a_defect_of_ours_is_told() -> None:
+    """A handler that fails: people are told that the log knows more."""
+
+    def fail(*_arguments: object) -> Any:
+        raise ZeroDivisionError
+
+    async with ruling() as world:
+        await Client(world.node, handlers={ApiKey.CREATE_TOPICS: fail}).ask(creating(wanted("t")), 7)
+        assert [(each.name, each.outcome, each.reason) for each in world.node.decisions] == [
+            ("t", "UNKNOWN_SERVER_ERROR", "A defect: the log tells more.")
+        ]
+
+
+def test_forwarded_requests_are_told_once(cluster: MiniCluster) -> None:
+    """A request that went by way of another node, and one that its first controller would not take, are one decision."""
+    before = ask(cluster, "/api/decisions").json[-1:]
+    for number in cluster.addresses:
+        with Wire(cluster.addresses[number]) as wire:
+            topic = {"name": f"astray-{number}", "num_partitions": 1, "replication_factor": 1}
+            wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 30_000})
+    count = before[0]["number"] if before else 0
+    news = [each for each in ask(cluster, "/api/decisions").json if each["number"] > count]
+    assert sorted(each["name"] for each in news) == ["astray-1", "astray-2", "astray-3"]
+
+
+async def test_a_request_that_goes_on_to_another_is_none() -> None:
+    """NOT_CONTROLLER of a request that a node forwarded is answered by that node, which asks the next controller."""
+    node = node_with(image([broker(1)], controller_id=2))
+    await Client(node, handlers=HANDLERS, peer=True).ask(creating(wanted("t")), 7, principal_name="User:alice")
+    assert list(node.decisions) == []
+    await Client(node, handlers=HANDLERS).ask(creating(wanted("t")), 7)
+    assert [each.outcome for each in node.decisions] == ["NOT_CONTROLLER"]
