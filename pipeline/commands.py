@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..policies.moments import moment
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
-NEEDED = ("pyspark", "pyarrow")
+NEEDED = ("jinja2", "matplotlib", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -57,6 +60,27 @@ def spark_options(function: Callable[..., None]) -> Callable[..., None]:
     ):
         command = option(command)
     return command
+
+
+def period_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Of which time: the command gets `since` and `until`, in microseconds since 1970, or None."""
+    for option in (
+        click.option("--until", metavar="TIME", callback=_moment, help="Only what was before."),
+        click.option(
+            "--since", metavar="TIME", callback=_moment, help="Nothing before: a time, in UTC, or an age such as 7d."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        return round(moment(value, UTC).timestamp() * 1_000_000)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @contextmanager

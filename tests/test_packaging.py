@@ -56,12 +56,23 @@ def own_modules() -> Iterator[Path]:
         yield from (ROOT / package).rglob("*.py")
 
 
+def shown() -> Iterator[Path]:
+    """What pages are made of."""
+    for package in PACKAGES:
+        for ending in ("html", "css", "js"):
+            yield from (ROOT / package).rglob(f"*.{ending}")
+
+
 def test_a_wheel_holds_the_program_and_nothing_else(wheel: Path) -> None:
-    """Every module of the package and the mark that it is typed; no tests, documents, samples or benchmarks."""
+    """Every module of the package, its pages and the mark that it is typed; no tests, documents, samples or benchmarks."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     wanted = {f"minicontroller/{module.relative_to(ROOT)}" for module in own_modules()}
-    assert names == {*wanted, "minicontroller/py.typed", "minicontroller/controller/http/page.html"}
+    assert names == {
+        *wanted,
+        "minicontroller/py.typed",
+        *(f"minicontroller/{path.relative_to(ROOT)}" for path in shown()),
+    }
 
 
 def test_a_wheel_tells_its_version_and_licence(wheel: Path) -> None:

@@ -1,11 +1,9 @@
 """`minicontroller audit`: the audit log for people. What the files hold, newest last, who did what and why not; and whether it is whole."""
 
-import re
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,31 +13,25 @@ import msgspec
 
 from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
 from ...policies.escaping import escaped
+from ...policies.moments import moment
 from ..audit.reading import Follower, Located, audit_files, read_all
 from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
 
 LOOK_SECONDS = 0.2
 """Between two looks at a log that is followed."""
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 Wanted = Callable[[AuditEvent], bool]
 
 
 def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """`2026-05-01`, `2026-05-01T12:30:00Z`, or `90m`: so long ago. In milliseconds since 1970."""
+    """In milliseconds since 1970."""
     if value is None:
         return None
     try:
-        if ago := re.fullmatch(r"(\d{1,9})([smhd])", value):
-            when = datetime.now(UTC) - timedelta(**{UNITS[ago[2]]: int(ago[1])})
-        else:
-            when = datetime.fromisoformat(value).astimezone()
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{value!r} is neither a time such as 2026-05-01T12:30:00Z nor an age such as 90m."
-        ) from None
-    return int(when.timestamp() * 1000)
+        return int(moment(value).timestamp() * 1000)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.group()

@@ -1,0 +1,214 @@
+"""The kinds of plots that a page has: bars for names, bars and lines over time.
+
+Rule: a plot answers one question, and needs no reading of fine print: names stand above their bars, figures beside them, and lines have
+few marks on their axes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from .drawing import COLOURS, Form, Mark, Plot, axes, plot
+from .sheet import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DAY = 86_400_000_000
+_ROW = 40
+"""Pixels of a bar with its name."""
+_LETTERS = {"wide": 100, "narrow": 40}
+"""That fit above a bar."""
+_TIMES = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
+_FIRST_TIMES = ["%Y", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"]
+"""For ticks of years, months, days, hours, minutes, seconds; and for those that begin something larger."""
+_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Some values with one colour; None where there is nothing to draw."""
+
+    label: str
+    colour: str
+    """A role: see `drawing.COLOURS`."""
+    values: Sequence[float | None]
+    dashed: bool = False
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.colour, self.label, self.dashed)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several plots over the same times."""
+
+    title: str
+    series: Sequence[Series]
+    form: Callable[[float], str]
+    """Of a value on the axis."""
+    logarithmic: bool = False
+
+
+def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str]) -> Plot:
+    """For each label a bar, made of a piece for each series; what is said of it stands at its end."""
+
+    def draw(figure: "Figure", form: Form) -> None:
+        ax = axes(figure, form, left=1, right=1, top=2, bottom=2)
+        ax.set_axis_off()
+        ends = [sum(part.values[row] or 0 for part in series) for row in range(len(labels))]
+        longest = max([*ends, 1e-9])
+        room = 1 - (max(map(len, said)) * 0.62 * form.font + 12) / form.width
+        ax.set_xlim(0, longest / room)
+        ax.set_ylim(len(labels) - 0.02, 0)
+        begins = [0.0] * len(labels)
+        for part in series:
+            widths = [value or 0 for value in part.values]
+            ax.barh(
+                _rows(labels),
+                widths,
+                0.36,
+                begins,
+                color=COLOURS[part.colour],
+                edgecolor=COLOURS["card"],
+                linewidth=0.7,
+            )
+            begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
+        for row, label in enumerate(labels):
+            ax.text(0, row + 0.38, shortened(label, _LETTERS[form.name]), va="baseline", clip_on=False)
+            ax.text(
+                ends[row] + longest * 0.012,
+                row + 0.66,
+                said[row],
+                va="center_baseline",
+                color=COLOURS["soft"],
+                clip_on=False,
+            )
+
+    return plot(name, 4 + _ROW * len(labels), draw, legend=tuple(part.mark for part in series))
+
+
+def bars_over_time(name: str, starts: Sequence[int], series: Sequence[Series], form: Callable[[float], str]) -> Plot:
+    """Stacked; `starts` are those of all steps, in microseconds since 1970, and the end of the last."""
+
+    def draw(figure: "Figure", size: Form) -> None:
+        ax = axes(figure, size, top=12, bottom=24)
+        lefts, widths = _steps(starts)
+        below = [0.0] * len(lefts)
+        for part in series:
+            heights = [value or 0 for value in part.values]
+            ax.bar(
+                lefts,
+                heights,
+                widths,
+                below,
+                align="edge",
+                color=COLOURS[part.colour],
+                edgecolor=COLOURS["card"],
+                linewidth=0.5,
+            )
+            below = [begin + height for begin, height in zip(below, heights, strict=True)]
+        over_time(ax, starts, size)
+        upright(ax, max(below), form)
+
+    return plot(name, 230, draw, legend=tuple(part.mark for part in series))
+
+
+def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
+    """Panels below each other. A value is of a step, or of its end."""
+    height = 190
+
+    def draw(figure: "Figure", form: Form) -> None:
+        for number, panel in enumerate(panels):
+            above = number * height
+            ax = axes(figure, form, top=above + 30, bottom=(len(panels) - number - 1) * height + 24)
+            ax.set_title(panel.title, x=0, pad=10)
+            _draw_lines(ax, starts, panel, at_ends=at_ends)
+            over_time(ax, starts, form)
+
+    marks = tuple(dict.fromkeys(part.mark for panel in panels for part in panel.series))
+    return plot(name, height * len(panels), draw, legend=marks)
+
+
+def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: bool) -> None:
+    lefts, widths = _steps(starts)
+    xs = [left + width * (1 if at_ends else 0.5) for left, width in zip(lefts, widths, strict=True)]
+    for part in panel.series:
+        values = [math.nan if value is None else value for value in part.values]
+        alone = sum(value is not None for value in part.values) <= 2
+        ax.plot(
+            xs,
+            values,
+            color=COLOURS[part.colour],
+            linewidth=1.8,
+            linestyle=(0, (4, 2)) if part.dashed else "solid",
+            marker="o" if alone or len(xs) <= 31 else None,
+            markersize=4 if alone else 2.5,
+            clip_on=False,
+        )
+    known = [value for part in panel.series for value in part.values if value is not None]
+    if panel.logarithmic:
+        decades(ax, known, panel.form)
+    else:
+        upright(ax, max(known, default=0), panel.form)
+
+
+# ------------------------------------------------------------------ axes
+
+
+def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
+    """Few times below the axis, each as exact as the distance to the next."""
+    from matplotlib import dates
+
+    untyped: Any = dates
+    ax.set_xlim(starts[0] / _DAY, starts[-1] / _DAY)
+    locator = untyped.AutoDateLocator(minticks=2, maxticks=form.ticks, tz="UTC")
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(
+        untyped.ConciseDateFormatter(locator, "UTC", _TIMES, None, _FIRST_TIMES, show_offset=False)
+    )
+
+
+def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
+    """From 0, with few lines."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    ax.set_ylim(0, highest * 1.05 or 1)
+    ax.yaxis.set_major_locator(MaxNLocator(4, integer=highest > 1 or highest == 0))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+
+
+def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -> None:
+    """Ten times as much with each line."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    positive = [value for value in values if value > 0] or [1.0]
+    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)) + 1e-9)
+    high = max(high, low + 1)
+    ax.set_yscale("log")
+    ax.set_ylim(10.0**low, 10.0**high)
+    every = max(1, math.ceil((high - low) / 5))
+    ax.yaxis.set_major_locator(FixedLocator([10.0**power for power in range(low, high + 1, every)]))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+
+
+def short_count(value: float) -> str:
+    """`12`, `3.4k`, `5M`."""
+    for size, unit in _UNITS:
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def _steps(starts: Sequence[int]) -> tuple[list[float], list[float]]:
+    days = [start / _DAY for start in starts]
+    return days[:-1], [after - before for before, after in pairwise(days)]
+
+
+def _rows(labels: Sequence[Any]) -> list[float]:
+    return [row + 0.66 for row in range(len(labels))]

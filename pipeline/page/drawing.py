@@ -1,0 +1,194 @@
+"""Plots as SVG within a page: matplotlib draws, and what it drew is made to fit in.
+
+Rule: a plot takes its colours and its font from the page's style sheet, so that it is dark where the page is; its texts are texts, and
+nothing in them means anything; each is drawn twice, for wide and for narrow, so that its letters are as large as those around it; and
+the same input gives the same bytes.
+"""
+
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SERIES = 8
+"""Different colours that there are, the last one for what is rest."""
+REST = SERIES - 1
+
+_ROLES = ("ink", "soft", "line", "card", "good", "bad", "warn", *(f"s{number}" for number in range(SERIES)))
+COLOURS = {role: f"#0000{index:02x}" for index, role in enumerate(_ROLES, start=0x11)}
+"""What the plots are drawn with: marks, in whose place the names of the style sheet's colours are put."""
+
+_NAMES = {mark: role for role, mark in COLOURS.items()}
+_XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+_POINTS = 72
+
+
+@dataclass(frozen=True)
+class Form:
+    """How wide a plot is drawn, in the page's pixels."""
+
+    name: str
+    width: int
+    ticks: int
+    """How many labels of times fit side by side."""
+    font: float = 12.5
+
+
+FORMS = (Form("wide", 800, 8), Form("narrow", 340, 4))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An entry of a legend."""
+
+    colour: str
+    """Its role."""
+    label: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    wide: str
+    """SVG elements, escaped."""
+    narrow: str
+    legend: tuple[Mark, ...]
+
+
+Draw = Callable[["Figure", Form], None]
+
+
+def series_colour(index: int) -> str:
+    """A role: of the first series, the second..."""
+    return f"s{min(index, REST)}"
+
+
+def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ()) -> Plot:
+    """`draw` is called with an empty figure for each form; the height is in the page's pixels. One mark alone is no legend."""
+    wide, narrow = FORMS
+    return Plot(_svg(name, wide, height, draw), _svg(name, narrow, height, draw), legend if len(legend) > 1 else ())
+
+
+def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 4) -> "Axes":
+    """Its edges in the page's pixels, from those of the figure: the same with whatever fonts there are."""
+    width, height = form.width, figure.get_figheight() * _POINTS
+    return figure.add_axes(
+        (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
+    )
+
+
+def _svg(name: str, form: Form, height: float, draw: Draw) -> str:
+    import matplotlib.style
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it speaks of fonts that the browser does not need
+    with matplotlib.style.context(["default", _style(f"{name}-{form.name}", form)]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of glyphs that its own font lacks: the browser has others
+        figure = Figure(figsize=(form.width / _POINTS, height / _POINTS))
+        FigureCanvasSVG(figure)
+        draw(figure, form)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    return _fitted(drawn.getvalue(), f"{name}-{form.name}", form)
+
+
+def _style(salt: str, form: Form) -> dict[str, Any]:
+    small = form.font - 1
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": salt,
+        "text.parse_math": False,
+        "font.size": form.font,
+        "font.family": "DejaVu Sans",
+        "axes.titlesize": form.font,
+        "axes.labelsize": small,
+        "xtick.labelsize": small,
+        "ytick.labelsize": small,
+        "text.color": COLOURS["ink"],
+        "axes.titlelocation": "left",
+        "axes.labelcolor": COLOURS["soft"],
+        "xtick.color": COLOURS["soft"],
+        "ytick.color": COLOURS["soft"],
+        "axes.edgecolor": COLOURS["line"],
+        "grid.color": COLOURS["line"],
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.spines.left": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "xtick.major.size": 3,
+        "xtick.minor.size": 0,
+        "ytick.major.size": 0,
+        "ytick.minor.size": 0,
+        "lines.solid_joinstyle": "round",
+        "axes.unicode_minus": True,
+    }
+
+
+# ------------------------------------------------------------------ from a file of its own to a part of a page
+
+
+def _fitted(document: str, prefix: str, form: Form) -> str:
+    root = ET.fromstring(document)  # noqa: S314 - it was drawn a moment ago, of texts without control characters
+    for parent in list(root.iter()):
+        for child in [each for each in parent if _local(each.tag) in {"metadata", "style", "title"}]:
+            parent.remove(child)
+    used = set(_references(root))
+    for element in root.iter():
+        element.tag = _local(element.tag)
+        _fit(element, prefix, used)
+    view = root.attrib["viewBox"]
+    root.attrib.clear()
+    root.attrib.update({"class": f"plot {form.name}", "viewBox": view, "aria-hidden": "true"})
+    return ET.tostring(root, encoding="unicode")
+
+
+def _fit(element: ET.Element, prefix: str, used: set[str]) -> None:
+    attributes = element.attrib
+    style = dict(_declarations(attributes.pop("style", "")))
+    if element.tag == "text":
+        style = {key: value for key, value in style.items() if key != "font-family"}
+    attributes.update({key: _coloured(value) for key, value in style.items() if value})
+    if (identity := attributes.pop("id", "")) in used:
+        attributes["id"] = f"{prefix}-{identity}"
+    if link := attributes.pop(_XLINK_HREF, ""):
+        attributes["href"] = f"#{prefix}-{link.removeprefix('#')}"
+    if clip := attributes.get("clip-path"):
+        attributes["clip-path"] = clip.replace("url(#", f"url(#{prefix}-")
+
+
+def _references(root: ET.Element) -> Iterator[str]:
+    for element in root.iter():
+        if link := element.attrib.get(_XLINK_HREF):
+            yield link.removeprefix("#")
+        if clip := element.attrib.get("clip-path"):
+            yield clip.removeprefix("url(#").removesuffix(")")
+
+
+def _declarations(style: str) -> Iterator[tuple[str, str]]:
+    for declaration in style.split(";"):
+        key, colon, value = declaration.partition(":")
+        if colon:
+            yield key.strip(), value.strip()
+
+
+def _coloured(value: str) -> str:
+    return f"var(--{_NAMES[value]})" if value in _NAMES else value
+
+
+@cache
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2]

@@ -1,0 +1,155 @@
+"""Results on their way to the disk.
+
+Rule: whether a result can be written is found out before the work, and when it cannot be written after all it goes to a folder for
+temporary files instead: no work is lost. A file is there whole or not at all.
+"""
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .sheet import Column, Kind, Sheet, Value, as_datetime
+
+FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet begins a formula at: also in the wide forms of East Asian typing, and behind what it skips."""
+
+
+class UnwritableError(Exception):
+    """Nothing can be written there: why, in a sentence."""
+
+
+class Files:
+    """The page at `out`, and beside it what goes with it: of `report.html` that is `report.json` and the folder `report-csv`."""
+
+    def __init__(self, out: Path) -> None:
+        """Raises UnwritableError."""
+        self.out = out.absolute()
+        self.written: list[Path] = []
+        """In the order of writing."""
+        self.misplaced: list[str] = []
+        """A sentence for each file that had to go elsewhere."""
+        self._refuge: Path | None = None
+        self._check()
+
+    @property
+    def json(self) -> Path:
+        return self.out.with_suffix(".json")
+
+    @property
+    def csv_folder(self) -> Path:
+        return self.out.with_name(f"{self.out.stem}-csv")
+
+    def save(self, path: Path, content: bytes) -> Path:
+        """Where it is now. Raises UnwritableError if nowhere."""
+        try:
+            path.parent.mkdir(exist_ok=True)
+            _write_whole(path, content)
+        except OSError as error:
+            path = self._saved_elsewhere(path, content, error)
+        self.written.append(path)
+        return path
+
+    def save_sheets(self, sheets: Iterable[Sheet]) -> None:
+        """Each as CSV."""
+        for sheet in sheets:
+            self.save(self.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
+
+    def _saved_elsewhere(self, path: Path, content: bytes, why: OSError) -> Path:
+        try:
+            if self._refuge is None:
+                self._refuge = Path(tempfile.mkdtemp(prefix="minicontroller-"))
+            refuge = self._refuge / path.name
+            refuge.write_bytes(content)
+        except OSError as error:
+            raise UnwritableError(
+                f"{path} could not be written ({_reason(why)}), and no temporary file either ({_reason(error)})."
+            ) from None
+        self.misplaced.append(f"{path} could not be written ({_reason(why)}): it is in {refuge}.")
+        return refuge
+
+    def _check(self) -> None:
+        folder = self.out.parent
+        if self.out.suffix.lower() not in {".html", ".htm"}:
+            raise UnwritableError(f"The page is HTML: its name has to end in .html, not as {self.out.name}.")
+        if not folder.is_dir():
+            raise UnwritableError(f"There is no folder {folder} to write {self.out.name} into.")
+        for path in (self.out, self.json):
+            if path.is_dir():
+                raise UnwritableError(f"{path} is a folder: the result needs another name.")
+        if self.csv_folder.exists() and not self.csv_folder.is_dir():
+            raise UnwritableError(f"{self.csv_folder} is a file, where the folder of the CSV files has to be.")
+        for place in (folder, self.csv_folder):
+            try:
+                if place.exists():
+                    tempfile.TemporaryFile(dir=place).close()
+            except OSError as error:
+                raise UnwritableError(f"Nothing can be written into {place}: {_reason(error)}.") from None
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+# ------------------------------------------------------------------ for programs
+
+
+def as_json(document: Any) -> bytes:
+    """For people, too: indented, and with an end of line."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def plain_sheet(sheet: Sheet) -> dict[str, Any]:
+    """For JSON: texts as they are."""
+    return {
+        "name": sheet.name,
+        "title": sheet.title,
+        "all_rows": sheet.all_rows,
+        "totals": dict(sheet.totals),
+        "rows": [
+            {column.name: _plain(value, column) for column, value in zip(sheet.columns, row, strict=True)}
+            for row in sheet.rows
+        ],
+    }
+
+
+def as_csv(sheet: Sheet) -> bytes:
+    """RFC 4180 in UTF-8. What a spreadsheet would take for a formula has an apostrophe before it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([column.name for column in sheet.columns])
+    for row in sheet.rows:
+        writer.writerow([_cell(_plain(value, column)) for column, value in zip(sheet.columns, row, strict=True)])
+    return text.getvalue().encode()
+
+
+def _plain(value: Value, column: Column) -> Value:
+    if column.kind is Kind.TIME and isinstance(value, int):
+        when = as_datetime(value)
+        return None if when is None else when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _cell(value: Value) -> Value:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return value

@@ -1,0 +1,54 @@
+"""From values to a page: jinja2 with all escaping on, and the page's own style and script, named to the browser by their digests.
+
+Rule: a text becomes part of the page in a template and nowhere else. Only drawings, the style and the script go in as they are, each at one place
+in `base.html` or `macros.html`.
+"""
+
+import hashlib
+from base64 import b64encode
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .sheet import plural, shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parents[1]
+"""A template's name is its path from here: `page/base.html`, `report/report.html`."""
+
+
+def render(template: str, **values: Any) -> bytes:
+    """A page that extends `page/base.html`: the same values give the same bytes."""
+    return (_environment().get_template(template).render(**values) + "\n").encode()
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = (_text(name) for name in ("style.css", "sort.js"))
+    environment.globals |= {
+        "style": style,
+        "script": script,
+        "style_digest": _digest(style),
+        "script_digest": _digest(script),
+    }
+    environment.filters |= {"shown": shown, "plural": plural}
+    return environment
+
+
+def _text(name: str) -> str:
+    return (_TEMPLATES / "page" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,184 @@
+"""A table for people: its columns say what kind of value they hold, and page, JSON and CSV follow from that.
+
+Rule: a sheet holds values as they are. How they look is decided where they are shown: for eyes here, for programs in `files.py`.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from ...policies.escaping import escaped
+
+Value = str | int | float | bool | None
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOTHING = "\N{EN DASH}"
+
+
+class Kind(Enum):
+    """What a column's values are."""
+
+    TEXT = "text"
+    """Words: ours, or a message."""
+    NAME = "name"
+    """Somebody else's name for something."""
+    COUNT = "count"
+    SHARE = "share"
+    """Between 0 and 1."""
+    MICROSECONDS = "microseconds"
+    """How long."""
+    TIME = "time"
+    """Microseconds since 1970."""
+    NUMBER = "number"
+    """That names something: a node, an epoch, a line."""
+
+    @property
+    def is_number(self) -> bool:
+        return self not in {Kind.TEXT, Kind.NAME}
+
+
+@dataclass(frozen=True)
+class Column:
+    """`name` is what programs call it, and stays; `title` is what stands above it."""
+
+    name: str
+    title: str
+    kind: Kind
+    sums: bool = False
+    """The values of several rows may be added."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows have a value for each column. Of a long table they are the first ones, and `all_rows` and `totals` count all."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Value, ...]]
+    all_rows: int = -1
+    totals: Mapping[str, int] = field(default_factory=dict)
+    """By name, of columns that may be added."""
+
+    def __post_init__(self) -> None:
+        if self.all_rows < 0:
+            object.__setattr__(self, "all_rows", len(self.rows))
+            object.__setattr__(self, "totals", self._sums(self.rows))
+
+    def cut(self, rows: int) -> "Sheet":
+        """The first ones; all are still counted."""
+        return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
+
+    @property
+    def others(self) -> int:
+        """How many rows are not here."""
+        return self.all_rows - len(self.rows)
+
+    @property
+    def of_others(self) -> dict[str, int]:
+        """What the rows add up to that are not here."""
+        here = self._sums(self.rows)
+        return {name: total - here[name] for name, total in self.totals.items()}
+
+    def values(self, name: str) -> list[Any]:
+        """One column."""
+        index = [column.name for column in self.columns].index(name)
+        return [row[index] for row in self.rows]
+
+    def _sums(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, int]:
+        return {
+            column.name: sum(int(row[index] or 0) for row in rows)
+            for index, column in enumerate(self.columns)
+            if column.sums
+        }
+
+
+# ------------------------------------------------------------------ for eyes
+
+
+def shown(value: Value, kind: Kind) -> str:
+    """A value as text; what a terminal or a page would obey, bidirectional marks too, is an escape."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return escaped(value)
+    match kind:
+        case Kind.COUNT:
+            return count(int(value))
+        case Kind.SHARE:
+            return share(float(value))
+        case Kind.MICROSECONDS:
+            return duration(value)
+        case Kind.TIME:
+            return moment(int(value))
+        case _:
+            return str(value)
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def share(part: float) -> str:
+    """As a percentage; what is not nothing does not look like it, and what is not all neither."""
+    if 0 < part < 0.001:
+        return "< 0.1 %"
+    if 0.999 < part < 1:
+        return "> 99.9 %"
+    return f"{part * 100:.3g} %"
+
+
+def duration(microseconds: float) -> str:
+    """In two or three digits, in the unit that suits."""
+    sign, left = ("-" if microseconds < 0 else ""), abs(microseconds)
+    for unit, size, limit in (("µs", 1, 1e3), ("ms", 1e3, 1e6), ("s", 1e6, 120e6)):
+        if left < limit * 0.9995:
+            return f"{sign}{left / size:.3g} {unit}"
+    minutes = round(left / 60e6)
+    if minutes < 120:
+        return f"{sign}{minutes} min"
+    return f"{sign}{round(minutes / 60)} h" if minutes < 48 * 60 else f"{sign}{count(round(minutes / 1440))} days"
+
+
+def as_datetime(microseconds: int) -> datetime | None:
+    """None for what no calendar has: a clock can say anything."""
+    try:
+        return EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+
+
+def moment(microseconds: int) -> str:
+    when = as_datetime(microseconds)
+    return "beyond all years" if when is None else f"{when:%Y-%m-%d %H:%M:%S}".zfill(19)
+
+
+def day(microseconds: int) -> str:
+    return moment(microseconds)[:10]
+
+
+def shortened(name: str, width: int) -> str:
+    """At most so many columns wide, as a terminal counts them: the middle gives way, since names often differ at their ends."""
+    text = escaped(name)
+    if _width(text) <= width:
+        return text
+    head, tail = list[str](), list[str]()
+    left, characters = width - 1, list(text)
+    while characters:
+        side, character = (head, characters.pop(0)) if len(head) <= len(tail) * 2 else (tail, characters.pop())
+        left -= _width(character)
+        if left < 0:
+            break
+        side.append(character)
+    return "".join(head) + "…" + "".join(reversed(tail))
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """`1 topic`, `2 topics`."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,133 @@
+"""Time in steps: which steps suit a range of times, and in which step an event is.
+
+Rule: steps begin where calendars begin them, in UTC. Clocks say anything, so a few events far from all others do not stretch the axis: they
+are left of it or right of it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+SECOND = 1_000_000
+"""Times are in microseconds since 1970."""
+DAY = 86_400 * SECOND
+MOST_STEPS = 92
+"""A quarter shows its days."""
+FAR_OFF = 0.001
+"""So few events may be left aside at either end, if that makes the rest readable."""
+READABLE = 3.0
+"""... if all is so much longer than the rest."""
+_MONDAY = 4 * DAY
+"""The first one of 1970 is the 5th of January."""
+_LAST_MONTH = (9999 - 1970) * 12 + 11
+_FIRST_MONTH = (1 - 1970) * 12
+
+
+@dataclass(frozen=True)
+class Step:
+    """So many microseconds, or months."""
+
+    name: str
+    microseconds: int = 0
+    months: int = 0
+    offset: int = 0
+
+    def index(self, time: int) -> int:
+        """Of the step that a time is in."""
+        if self.microseconds:
+            return (time - self.offset) // self.microseconds
+        return _month(time) // self.months
+
+    def start(self, index: int) -> int:
+        if self.microseconds:
+            return index * self.microseconds + self.offset
+        month = min(max(index * self.months, _FIRST_MONTH), _LAST_MONTH)
+        first = datetime(1970 + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+        return (first.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()) * DAY
+
+    def column(self, time: Column) -> Column:
+        """The same as `index`, of a timestamp."""
+        if self.microseconds:
+            return f.floor((f.unix_micros(time) - self.offset) / self.microseconds)
+        return f.floor(((f.year(time) - 1970) * 12 + f.month(time) - 1) / self.months)
+
+
+STEPS = (
+    *(Step(name, size * SECOND) for name, size in (("second", 1), ("5 seconds", 5), ("15 seconds", 15))),
+    *(Step(name, size * 60 * SECOND) for name, size in (("minute", 1), ("5 minutes", 5), ("15 minutes", 15))),
+    *(Step(name, size * 3600 * SECOND) for name, size in (("hour", 1), ("3 hours", 3), ("12 hours", 12))),
+    Step("day", DAY),
+    Step("week", 7 * DAY, offset=_MONDAY),
+    *(Step(name, months=size) for name, size in (("month", 1), ("quarter", 3), ("year", 12), ("10 years", 120))),
+    Step("100 years", months=1200),
+    Step("1000 years", months=12000),
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Steps that follow each other; never none."""
+
+    step: Step
+    first: int
+    steps: int
+
+    @property
+    def starts(self) -> list[int]:
+        """Of each step, and of the one behind the last."""
+        return [self.step.start(self.first + number) for number in range(self.steps + 1)]
+
+    def column(self, time: Column) -> Column:
+        """From 0; null for what is not on the axis."""
+        number = self.step.column(time) - self.first
+        return f.when(number.between(0, self.steps - 1), number.cast("int"))
+
+    def clamped(self, time: Column) -> Column:
+        """From -1, for all that is before, to the number of steps, for all that is after."""
+        return f.greatest(f.lit(-1), f.least(f.lit(self.steps), self.step.column(time) - self.first)).cast("int")
+
+
+def axis(first: int, last: int) -> Axis:
+    """Of the finest steps that are not too many."""
+    for step in STEPS:
+        begin, end = step.index(first), step.index(last)
+        if end - begin < MOST_STEPS:
+            return Axis(step, begin, end - begin + 1)
+    raise AssertionError("a thousand years suit every calendar")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How many of something there were in a stretch of time, such as a day."""
+
+    first: int
+    last: int
+    count: int
+
+
+def worth_showing(spreads: Iterable[Spread]) -> tuple[int, int]:
+    """From when until when nearly all happened. There has to be one."""
+    ordered = sorted(spreads, key=lambda spread: (spread.first, spread.last))
+    every = ordered[0].first, max(spread.last for spread in ordered)
+    aside = sum(spread.count for spread in ordered) * FAR_OFF
+    core = _without_few(_without_few(ordered, aside)[::-1], aside)
+    most = min(spread.first for spread in core), max(spread.last for spread in core)
+    return most if every[1] - every[0] > READABLE * max(most[1] - most[0], DAY) else every
+
+
+def _without_few(spreads: list[Spread], few: float) -> list[Spread]:
+    passed = 0
+    for number, spread in enumerate(spreads):
+        passed += spread.count
+        if passed > few:
+            return spreads[number:]
+    return spreads
+
+
+def _month(time: int) -> int:
+    days = time // DAY + datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+    day = date.fromordinal(min(max(days, 1), date.max.toordinal()))
+    return (day.year - 1970) * 12 + day.month - 1
