@@ -21,7 +21,8 @@ from minicontroller.controller.admin.network import NodeLink
 from minicontroller.controller.app import RunningNode, run_node
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.node import Node
-from minicontroller.controller.peer import PeerConnection, PeerUnavailable, PlainCredentials
+from minicontroller.controller.peer import PeerConnection, PeerUnavailable
+from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.schema import WireStruct

@@ -110,9 +110,9 @@ def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
     """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or 1."""
     import trio
 
-    from .peer import PlainCredentials
     from .ping import NotReady
     from .ping import ping as ask
+    from .security.credentials import PlainCredentials
 
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)  # one that was interrupted must not look like a yes

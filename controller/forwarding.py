@@ -25,7 +25,8 @@ from .cluster.metadata_cache import MetadataCache
 from .context import RequestContext
 from .error_answers import refuses_everything
 from .errors import Refusal
-from .peer import OnBehalfOf, PeerConnection, PeerUnavailable, PlainCredentials
+from .peer import OnBehalfOf, PeerConnection, PeerUnavailable
+from .security.credentials import Credentials
 from .security.principal import principal_text
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Forwarder:
         broker_id: int,
         cache: MetadataCache,
         inter_broker_listener: str,
-        credentials: PlainCredentials | None,
+        credentials: Credentials | None,
         request_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
         self._nursery = nursery

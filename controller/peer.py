@@ -9,6 +9,7 @@ answered by then it has not read. A connection that ends without (the node was k
 
 import logging
 import math
+import ssl
 
 import msgspec
 import trio
@@ -22,7 +23,8 @@ from ..protocol.header import RequestHeader
 from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..protocol.schema import WireStruct
-from .transport import Disconnected, Outbox, SocketTransport
+from .security.credentials import Credentials
+from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
 
 log = logging.getLogger("minicontroller.peer")
 
@@ -49,16 +51,6 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
         self.in_doubt = in_doubt
 
 
-class PlainCredentials(msgspec.Struct, frozen=True):
-    """Who we are at the inter-broker listener."""
-
-    username: str
-    password: str
-
-    def __repr__(self) -> str:
-        return f"PlainCredentials({self.username!r})"
-
-
 class OnBehalfOf(msgspec.Struct, frozen=True):
     """The tags of a forwarded request (KIP-590)."""
 
@@ -82,7 +74,7 @@ class _Waiter:
 class _Link:
     """One connection, from its being made to its end."""
 
-    def __init__(self, transport: SocketTransport) -> None:
+    def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self.outbox = Outbox(transport)
         self.frames = FrameBuffer(MAX_RESPONSE_BYTES)
@@ -124,13 +116,15 @@ class PeerConnection:
         port: int,
         *,
         client_id: str,
-        credentials: PlainCredentials | None = None,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.host = host
         self.port = port
         self._nursery = nursery
         self._client_id = client_id
         self._credentials = credentials
+        self._tls = tls
         self._link: _Link | None = None
         self._connecting = trio.Lock()
         self._not_before = -math.inf
@@ -185,7 +179,7 @@ class PeerConnection:
 
     async def _exchange(self, link: _Link, correlation_id: int, request: bytes) -> bytes:
         if link.ended:
-            raise PeerUnavailable(f"{self} went away: {link.reason}", in_doubt=False)
+            raise PeerUnavailable(f"{self} is gone: {link.reason}", in_doubt=False)
         waiter = link.waiters[correlation_id] = _Waiter()
         try:
             link.outbox.put(request)
@@ -200,7 +194,7 @@ class PeerConnection:
         finally:
             link.waiters.pop(correlation_id, None)
         if waiter.frame is None:
-            text = f"{self} went away before it answered: {link.reason}"
+            text = f"{self} did not answer: {link.reason}"
             raise PeerUnavailable(text, in_doubt=not link.said_farewell)
         return waiter.frame
 
@@ -233,8 +227,7 @@ class PeerConnection:
             return link
 
     async def _open(self) -> _Link:
-        link = _Link(SocketTransport(await trio.open_tcp_stream(self.host, self.port)))
-        link.transport.notice_death(DEAD_AFTER_SECONDS)
+        link = _Link(await self._transport())
         try:
             if self._credentials is not None:
                 await self._authenticate(link, self._credentials)
@@ -242,6 +235,18 @@ class PeerConnection:
             link.end()
             raise
         return link
+
+    async def _transport(self) -> Transport:
+        try:
+            stream = await trio.open_tcp_stream(self.host, self.port)
+        except (ValueError, OverflowError) as error:  # a node may tell anything of where its neighbours are
+            raise Disconnected("this is no address") from error
+        notice_death(stream.socket, DEAD_AFTER_SECONDS)
+        if self._tls is None:
+            return SocketTransport(stream)
+        from .tls import start_tls
+
+        return await start_tls(stream, self._tls, self.host)
 
     async def _read(self, link: _Link) -> None:
         reason = "the connection was closed"
@@ -264,21 +269,32 @@ class PeerConnection:
 
     # ------------------------------------------------------------------ who we are
 
-    async def _authenticate(self, link: _Link, credentials: PlainCredentials) -> None:
+    async def _authenticate(self, link: _Link, credentials: Credentials) -> None:
         """Before the connection is shared: one request after the other."""
-        handshake = await self._ask_alone(
-            link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, SaslHandshakeRequest(mechanism="PLAIN")
-        )
-        assert isinstance(handshake, SaslHandshakeResponse)
-        if handshake.error_code != ErrorCode.NONE:
-            raise ProtocolError(f"it does not take PLAIN, only {', '.join(handshake.mechanisms)}")
-        token = f"\0{credentials.username}\0{credentials.password}".encode()
-        answer = await self._ask_alone(
-            link, ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, SaslAuthenticateRequest(auth_bytes=token)
-        )
-        assert isinstance(answer, SaslAuthenticateResponse)
+        await self._agree(link, credentials.mechanism)
+        exchange = credentials.exchange()
+        token = next(exchange)
+        while True:
+            answer = await self._ask_alone(
+                link, ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, SaslAuthenticateRequest(auth_bytes=token)
+            )
+            assert isinstance(answer, SaslAuthenticateResponse)
+            if answer.error_code != ErrorCode.NONE:
+                raise ProtocolError(f"it does not accept us as {credentials.username!r}: {answer.error_message}")
+            try:
+                token = exchange.send(answer.auth_bytes)
+            except StopIteration:
+                return
+
+    async def _agree(self, link: _Link, mechanism: str) -> None:
+        request = SaslHandshakeRequest(mechanism=mechanism)
+        answer = await self._ask_alone(link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
+        assert isinstance(answer, SaslHandshakeResponse)
+        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            raise ProtocolError("nobody authenticates at this listener: its security protocol is one without SASL")
         if answer.error_code != ErrorCode.NONE:
-            raise ProtocolError(f"it does not accept us as {credentials.username!r}: {answer.error_message}")
+            offered = ", ".join(answer.mechanisms) or "none"
+            raise ProtocolError(f"it does not take the SASL mechanism {mechanism}; it offers {offered}")
 
     async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         link.outbox.put(registry.encode_request(self._header(api_key, version), message))

@@ -13,7 +13,8 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..protocol.schema import WireStruct
-from .peer import PeerConnection, PeerUnavailable, PlainCredentials
+from .peer import PeerConnection, PeerUnavailable
+from .security.credentials import PlainCredentials
 
 CLIENT_ID = "minicontroller-ping"
 OLDEST_API_VERSIONS = 0

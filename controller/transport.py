@@ -2,7 +2,7 @@
 
 Rule: whatever a socket raises is `Disconnected` beyond this module. A transport gives each turn of its reader to the other
 tasks once (trio's checkpoint) and sends without one unless the kernel's buffer is full: that is a third fewer turns of the
-event loop a request than `trio.SocketStream` takes. Another kind of stream (TLS) needs these four methods, nothing else.
+event loop a request than `trio.SocketStream` takes. Another kind of stream (`tls.py`) needs these four methods, nothing else.
 """
 
 import socket
@@ -43,17 +43,6 @@ class SocketTransport:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
-    def notice_death(self, seconds: int) -> None:
-        """Of the machine at the other end, which says no farewell: the connection breaks after so long without a sign of it."""
-        for option, value in (
-            ("TCP_KEEPIDLE", max(1, seconds // 2)),
-            ("TCP_KEEPINTVL", max(1, seconds // 4)),
-            ("TCP_KEEPCNT", 2),
-            ("TCP_USER_TIMEOUT", seconds * 1000),
-        ):
-            if hasattr(socket, option):  # Linux has all of them
-                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-
     async def receive(self) -> bytes:
         await trio.lowlevel.checkpoint()
         while True:
@@ -93,6 +82,19 @@ class SocketTransport:
             await ready(self._socket)
         except trio.ClosedResourceError as error:
             raise Disconnected("closed from this end") from error
+
+
+def notice_death(connection: trio.socket.SocketType, seconds: int) -> None:
+    """Of the machine at the other end, which says no farewell: the connection breaks after so long without a sign of it."""
+    for option, value in (
+        ("TCP_KEEPIDLE", max(1, seconds // 2)),
+        ("TCP_KEEPINTVL", max(1, seconds // 4)),
+        ("TCP_KEEPCNT", 2),
+        ("TCP_USER_TIMEOUT", seconds * 1000),
+    ):
+        if hasattr(socket, option):  # Linux has all of them
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 class Outbox:

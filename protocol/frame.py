@@ -9,6 +9,14 @@ import struct
 from .errors import InvalidFrameSize
 
 _SIZE = struct.Struct(">i")
+_TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
+_HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
+_STRANGERS = {
+    b"\x15\x03": _TLS,  # an alert
+    b"\x16\x03": _TLS,  # a handshake
+    **dict.fromkeys((b"HT", b"GE", b"PO", b"HE", b"PU", b"OP", b"PR"), _HTTP),  # answers, methods
+}
+"""What stands where a size should, by its first bytes: none of these is one that a limit lets pass."""
 
 
 class FrameBuffer:
@@ -50,7 +58,10 @@ class FrameBuffer:
         if left >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._whole, self._offset)
             if not 0 < size <= self._max_bytes:
-                raise InvalidFrameSize(f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed")
+                stranger = _STRANGERS.get(self._whole[self._offset : self._offset + 2])
+                raise InvalidFrameSize(
+                    stranger or f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed"
+                )
             start = self._offset + _SIZE.size
             if left >= _SIZE.size + size:
                 self._offset = start + size

@@ -1,41 +1,27 @@
 """A client's configuration, by Kafka's own keys: a file that Kafka's tools take with `--command-config` serves here too.
 
 Rule: what is wrong is a sentence that names the file, the line and the key, never the value: it may be a secret. A key of Kafka's
-that changes nothing here is taken in silence; a key that nobody knows is a warning, as in Kafka.
+that changes nothing here is taken in silence; one that Kafka would follow and that is not followed here is a warning, and so is a key
+that nobody knows.
 """
 
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterator
 
 import msgspec
 
-from ...policies.properties import PropertiesError, Property, parse_properties
+from ...policies.properties import PropertiesError, parse_properties
 from ..config.jaas import JaasError, parse_jaas
 from ..errors import ConfigurationError
-from ..peer import PlainCredentials
+from ..security.credentials import Credentials, PlainCredentials, ScramCredentials
+from .client_keys import doubt_about
+from .client_properties import ClientProperties
 
 MAX_PORT = 65535
 CLIENT_ID = "minicontroller"
 
-TIMES = ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms")
-WITHOUT_EFFECT = frozenset(
-    {"metadata.max.age.ms", "send.buffer.bytes", "receive.buffer.bytes", "connections.max.idle.ms"}
-)
-WITHOUT_EFFECT |= {
-    "reconnect.backoff.ms",
-    "reconnect.backoff.max.ms",
-    "retries",
-    "client.dns.lookup",
-    "retry.backoff.max.ms",
-}
-WITHOUT_EFFECT |= {
-    "metric.reporters",
-    "enable.metrics.push",
-    "socket.connection.setup.timeout.ms",
-    "metadata.recovery.strategy",
-}
-KNOWN = {"bootstrap.servers", "client.id", "security.protocol", "sasl.mechanism", "sasl.jaas.config", *TIMES}
-FAMILIES = ("ssl.", "sasl.", "metrics.", "auto.", "config.providers")
-"""Of Kafka's keys, too many to list."""
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -51,7 +37,8 @@ class ClientConfig(msgspec.Struct, frozen=True):
 
     bootstrap_servers: tuple[Address, ...]
     client_id: str = CLIENT_ID
-    credentials: PlainCredentials | None = None
+    credentials: Credentials | None = None
+    tls: ssl.SSLContext | None = None
     request_timeout_seconds: float = 30.0  # Kafka: request.timeout.ms
     api_timeout_seconds: float = 60.0  # Kafka: default.api.timeout.ms
     retry_backoff_seconds: float = 0.1  # Kafka: retry.backoff.ms
@@ -84,65 +71,55 @@ def _address(text: str) -> Address:
 def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
     """Of a properties file (`text` is empty if there is none). `bootstrap` goes before the file's. Raises ConfigurationError."""
     try:
-        properties = parse_properties(text, file)
+        parsed = parse_properties(text, file)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
-    reader = _Reader(properties.entries, file)
-    servers = bootstrap or reader.text("bootstrap.servers") or default_bootstrap
-    request_timeout = reader.seconds("request.timeout.ms", 30.0)
+    properties = ClientProperties(parsed.entries, file)
+    servers = bootstrap or properties.text("bootstrap.servers") or default_bootstrap
+    request_timeout = properties.seconds("request.timeout.ms", 30.0)
+    protocol = _protocol(properties)
     return ClientConfig(
         bootstrap_servers=parse_addresses(servers),
-        client_id=reader.text("client.id") or CLIENT_ID,
-        credentials=reader.credentials(),
+        client_id=properties.text("client.id") or CLIENT_ID,
+        credentials=_credentials(properties) if protocol.startswith("SASL") else None,
+        tls=_tls(properties) if protocol.endswith("SSL") else None,
         request_timeout_seconds=request_timeout,
-        api_timeout_seconds=max(reader.seconds("default.api.timeout.ms", 60.0), request_timeout),
-        retry_backoff_seconds=reader.seconds("retry.backoff.ms", 0.1),
-        warnings=(*properties.warnings, *reader.unknown()),
+        api_timeout_seconds=max(properties.seconds("default.api.timeout.ms", 60.0), request_timeout),
+        retry_backoff_seconds=properties.seconds("retry.backoff.ms", 0.1),
+        warnings=(*parsed.warnings, *_warnings(properties)),
     )
 
 
-class _Reader:
-    def __init__(self, entries: Mapping[str, Property], file: str) -> None:
-        self._entries = entries
-        self._file = file
+def _protocol(properties: ClientProperties) -> str:
+    protocol = (properties.text("security.protocol") or "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise properties.fault("security.protocol", f"must be one of {', '.join(PROTOCOLS)}")
+    return protocol
 
-    def text(self, key: str) -> str:
-        entry = self._entries.get(key)
-        return "" if entry is None else entry.value.strip()
 
-    def seconds(self, key: str, default: float) -> float:
-        text = self.text(key)
-        if not text:
-            return default
-        if not (text.isascii() and text.isdigit() and int(text) < 2**31):
-            raise self._fault(key, "is a number of milliseconds")
-        return int(text) / 1000
+def _tls(properties: ClientProperties) -> ssl.SSLContext:
+    from .client_tls import client_context
 
-    def credentials(self) -> PlainCredentials | None:
-        protocol = self.text("security.protocol") or "PLAINTEXT"
-        if protocol.upper() == "PLAINTEXT":
-            return None
-        if protocol.upper() != "SASL_PLAINTEXT":
-            raise self._fault("security.protocol", "must be PLAINTEXT or SASL_PLAINTEXT: TLS is not spoken here yet")
-        if self.text("sasl.mechanism") != "PLAIN":
-            raise self._fault("sasl.mechanism", "must be PLAIN where security.protocol is SASL_PLAINTEXT")
-        try:
-            jaas = parse_jaas(self.text("sasl.jaas.config"))
-        except JaasError as error:
-            raise self._fault("sasl.jaas.config", f"cannot be read: {error}") from None
-        if jaas.username is None or jaas.password is None:
-            raise self._fault("sasl.jaas.config", "lacks a username or a password")
+    return client_context(properties)
+
+
+def _credentials(properties: ClientProperties) -> Credentials:
+    mechanism = properties.text("sasl.mechanism")
+    if mechanism not in MECHANISMS:
+        raise properties.fault("sasl.mechanism", f"must be one of {', '.join(MECHANISMS)}: no other one is spoken here")
+    try:
+        jaas = parse_jaas(properties.text("sasl.jaas.config"))
+    except JaasError as error:
+        raise properties.fault("sasl.jaas.config", f"cannot be read: {error}") from None
+    if jaas.username is None or jaas.password is None:
+        raise properties.fault("sasl.jaas.config", "lacks a username or a password")
+    if mechanism == "PLAIN":
         return PlainCredentials(jaas.username, jaas.password)
+    return ScramCredentials(jaas.username, jaas.password, mechanism)
 
-    def unknown(self) -> tuple[str, ...]:
-        taken = KNOWN | WITHOUT_EFFECT
-        return tuple(
-            f"{self._file}, line {entry.line}: no client knows the key {key}."
-            for key, entry in self._entries.items()
-            if key not in taken and not key.startswith(FAMILIES)
-        )
 
-    def _fault(self, key: str, text: str) -> ConfigurationError:
-        entry = self._entries.get(key)
-        where = self._file if entry is None else f"{self._file}, line {entry.line}"
-        return ConfigurationError(f"{where}: {key} {text}.")
+def _warnings(properties: ClientProperties) -> Iterator[str]:
+    for key in properties.entries:
+        doubt = doubt_about(key)
+        if doubt:
+            yield f"{properties.place(key)}: {doubt}"

@@ -30,6 +30,9 @@ NAMED_SINCE, OLDEST = 3, 0
 CONTROLLER_SINCE = 1
 """The first Metadata that names the controller."""
 
+NO_LOGIN = "; a listener where clients authenticate ends the connections of those who do not (security.protocol, sasl.mechanism)"
+"""Said where a node greets us and then does not answer."""
+
 Versions = dict[int, tuple[int, int]]
 
 
@@ -120,7 +123,7 @@ class Network:
             except PeerUnavailable as error:
                 last = error
                 self._first = None
-        raise Unreachable(_sentence(last))
+        raise Unreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
     async def controller(self) -> NodeLink | None:
         """The node that takes writes; None while there is none."""
@@ -160,6 +163,7 @@ class Network:
                 address.port,
                 client_id=self.config.client_id,
                 credentials=self.config.credentials,
+                tls=self.config.tls,
             )
             known = self._links[address] = NodeLink(peer, address, self.config)
         return known
@@ -201,7 +205,3 @@ class Network:
         if winners:
             return winners[0]
         raise Unreachable("; ".join(reasons[address] for address in addresses) + ".")
-
-
-def _sentence(error: Exception | None) -> str:
-    return f"{error}."

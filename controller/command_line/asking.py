@@ -55,7 +55,7 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
             "--command-config",
             "file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties of a client in Kafka's format: SASL, timeouts, bootstrap.servers.",
+            help="Properties of a client in Kafka's format: TLS, SASL, timeouts, bootstrap.servers.",
         ),
         click.option(
             "--bootstrap-server",

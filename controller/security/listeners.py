@@ -6,8 +6,8 @@ from functools import partial
 from ..config.listeners import Listener as ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
-from ..peer import PlainCredentials
 from .caller import Listener
+from .credentials import PlainCredentials
 from .sasl import Mechanism, PlainExchange
 
 PLAIN = "PLAIN"

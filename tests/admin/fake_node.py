@@ -1,6 +1,8 @@
 """A node that says what a test wants it to say: our own codec behind a socket, a function for each API."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from ssl import SSLContext
 from typing import Any
 
 import trio
@@ -8,6 +10,7 @@ import trio
 from minicontroller.controller.admin.client_config import Address, ClientConfig
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.errors import ProtocolError
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
@@ -25,10 +28,11 @@ Answering = Callable[[Any], Answer]
 class FakeNode:
     """Speaks the APIs that it is given answers for; `bytes` go out as the body of the answer. `asked` is what it heard."""
 
-    def __init__(self, answers: dict[ApiKey, Answering]) -> None:
+    def __init__(self, answers: dict[ApiKey, Answering], tls: SSLContext | None = None) -> None:
         self.answers: dict[ApiKey, Answering] = {ApiKey.API_VERSIONS: self.versions, **answers}
         self.asked: list[WireStruct] = []
         self.port = 0
+        self._tls = tls
 
     @property
     def address(self) -> Address:
@@ -48,12 +52,19 @@ class FakeNode:
     async def start(self, nursery: trio.Nursery) -> None:
         [listener] = await trio.open_tcp_listeners(0, host=HOST)
         self.port = listener.socket.getsockname()[1]
-        nursery.start_soon(trio.serve_listeners, self._serve, [listener])
+        nursery.start_soon(trio.serve_listeners, self._greet, [listener])
 
-    async def _serve(self, stream: trio.SocketStream) -> None:
+    async def _greet(self, stream: trio.SocketStream) -> None:
+        with suppress(trio.BrokenResourceError, ProtocolError):  # it is for the client to say what is wrong
+            if self._tls is None:
+                await self._serve(stream)
+            else:
+                await self._serve(trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True))
+
+    async def _serve(self, stream: trio.abc.Stream) -> None:
         frames = FrameBuffer(MAX_BYTES)
         while data := await stream.receive_some():
-            frames.feed(data)
+            frames.feed(bytes(data))
             while (frame := frames.next_frame()) is not None:
                 header, message, _ = registry.decode_request(frame)
                 self.asked.append(message)

@@ -17,7 +17,7 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponseTopic
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponseBroker, MetadataResponseTopic
 from tests.admin.fake_node import CLOSE, SILENCE, Answer, FakeNode, config, metadata, with_nodes
 from tests.cli.command import Outcome, call, environment
 from tests.support.cluster import COMMAND
@@ -178,6 +178,26 @@ async def test_an_address_that_is_silent_holds_nobody_up() -> None:
         assert len(silent.asked) == 1
 
     await with_nodes([silent, node], test)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("", -1), ("127.0.0.1", 70_000), ("a..b", 9092), ("x" * 300, 9092), ("nul\0", 9092), ("\N{GRINNING FACE}", 1)],
+)
+async def test_an_address_that_is_none_is_an_error_of_those_who_need_it(host: str, port: int) -> None:
+    """Whatever a node tells of where its neighbours are, the client ends with a sentence."""
+    node = alone(lambda _: created(a=0))
+    elsewhere = MetadataResponseBroker(node_id=2, host=host, port=port)
+    answer = metadata(2, {1: node})
+    answer.brokers.append(elsewhere)
+    node.answers[ApiKey.METADATA] = lambda _: answer
+
+    async def test() -> None:
+        with pytest.raises(Unreachable, match="annot reach"):
+            async with connect(config(node, seconds=0.1)) as admin:
+                await admin.create_topics([NewTopic("a")])
+
+    await with_nodes([node], test)
 
 
 async def test_a_name_cannot_steer_the_terminal(tmp_path: Path) -> None:

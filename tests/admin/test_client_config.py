@@ -38,17 +38,34 @@ def test_kafkas_own_keys_are_read() -> None:
 
 
 def test_an_unknown_key_is_a_warning_with_its_line() -> None:
-    """Kafka warns, too: a file may have been written for a newer client."""
-    config = load("\nclient.di=me\n", "client.properties", bootstrap="a:1", default_bootstrap="b:2")
-    assert config.warnings == ("client.properties, line 2: no client knows the key client.di.",)
+    """Kafka warns, too: a file may have been written for a newer client. What was probably meant is named."""
+    text = "\nclient.di=me\nssl.trustore.location=a.pem\nnonsense=1\n"
+    config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
+    assert config.warnings == (
+        "client.properties, line 2: no client knows the key client.di; did you mean client.id?",
+        "client.properties, line 3: no client knows the key ssl.trustore.location; did you mean ssl.truststore.location?",
+        "client.properties, line 4: no client knows the key nonsense.",
+    )
+
+
+def test_what_is_not_followed_is_a_warning() -> None:
+    """A key that would change whom Kafka's client trusts, or what a value means, is not passed over in silence."""
+    text = "ssl.cipher.suites=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
+    config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
+    assert [warning.partition(": ")[2] for warning in config.warnings] == [
+        "ssl.cipher.suites is not followed here.",
+        "config.providers is not followed here.",
+        "config.providers.file.class is not followed here.",
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("request.timeout.ms=soon", "line 1: request.timeout.ms is a number of milliseconds"),
-        ("security.protocol=SSL", "TLS is not spoken here yet"),
-        ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism must be PLAIN"),
+        ("security.protocol=SASL", "security.protocol must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("security.protocol=SASL_SSL", "sasl.mechanism must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI", "line 2: sasl.mechanism must be one of PLAIN"),
         (f"{SASL}sasl.jaas.config={LOGIN} password={PASSWORD}", "line 3: sasl.jaas.config cannot be read"),
         (f"{SASL}sasl.jaas.config={LOGIN} password={PASSWORD};", "line 3: sasl.jaas.config lacks a username"),
         ("bootstrap.servers=,", "bootstrap.servers is empty"),

@@ -13,7 +13,7 @@ from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.forwarding import Forwarder
 from minicontroller.controller.node import Node
-from minicontroller.controller.peer import PlainCredentials
+from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (

@@ -52,9 +52,26 @@ def test_many_frames_in_one_read() -> None:
     assert drained(buffer) == [b"last"]
 
 
-@pytest.mark.parametrize("size", [0, -1, -(2**31), 101, 2**31 - 1, 0x47455420])
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        (b"HTTP/1.1 400 Bad", "HTTP"),
+        (b"GET / HTTP/1.1", "HTTP"),
+        (b"\x15\x03\x01\x00", "TLS"),
+        (b"\x16\x03\x03\x01", "TLS"),
+    ],
+)
+def test_who_speaks_another_protocol_is_recognized(first: bytes, named: str) -> None:
+    """Bytes of HTTP and of TLS are told as what they are, at the limit that a node and a client have."""
+    buffer = FrameBuffer(100 * 1024 * 1024)
+    buffer.feed(first)
+    with pytest.raises(InvalidFrameSize, match=f"^{named} comes"):
+        buffer.next_frame()
+
+
+@pytest.mark.parametrize("size", [0, -1, -(2**31), 101, 2**31 - 1])
 def test_a_bad_size_is_refused_at_once(size: int) -> None:
-    """A size of nothing, less, or too much is refused as soon as its four bytes are there; HTTP's "GET " is such a size."""
+    """A size of nothing, less, or too much is refused as soon as its four bytes are there."""
     buffer = FrameBuffer(100)
     head = struct.pack(">i", size)
     buffer.feed(framed(b"good") + head[:3])

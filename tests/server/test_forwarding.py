@@ -16,7 +16,7 @@ from minicontroller.controller.cluster.metadata_cache import MetadataCache
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS, Forwarder
-from minicontroller.controller.peer import PlainCredentials
+from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (

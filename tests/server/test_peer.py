@@ -14,8 +14,8 @@ from minicontroller.controller.peer import (
     OnBehalfOf,
     PeerConnection,
     PeerUnavailable,
-    PlainCredentials,
 )
+from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import (
