@@ -117,6 +117,7 @@ async def run_node(
             store=store,
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
             policy=policy,
+            rule_files=rules,
             neighbours={} if neighbours is None else neighbours,
             decisions=Decisions() if decisions is None else decisions,
         )

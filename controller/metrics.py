@@ -6,11 +6,12 @@ stranger chooses (client ids, software, topics, principals) is ever a label: wha
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol
 
+from ..policies.verdict import Finding
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from .error_answers import ENTITIES
@@ -128,13 +129,28 @@ def _own_code(response: Any) -> int:
     return code
 
 
+FAILED = "failed"
+"""In the place of an action, for a rule that could not be evaluated."""
+
+
 class VerdictMetrics:
-    """What a node's policy said."""
+    """What a node's policy said. Of rules only those that are in force are remembered: files may name others every day."""
 
     def __init__(self) -> None:
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
         """By policy, rule (empty where the policy has none) and decision."""
+        self.findings: Counter[tuple[str, str]] = Counter()
+        """By rule and action: all that rules had against requests, also where another one decided, or none."""
         self.latencies = Latencies()
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self.findings[finding.rule, finding.action.value if finding.error is None else FAILED] += 1
+
+    def keep(self, rules: Container[str]) -> None:
+        """These are in force now: what was counted of others is forgotten."""
+        self.findings = Counter({key: count for key, count in self.findings.items() if key[0] in rules})
+        self.verdicts = Counter({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
 
 
 class AuditState(Protocol):
@@ -153,6 +169,13 @@ class AuditState(Protocol):
 
     @property
     def dropped_events(self) -> int: ...
+
+    @property
+    def failed_writes(self) -> int: ...
+
+    @property
+    def refused_requests(self) -> int:
+        """Because the log could not be written."""
 
 
 class NodeMetrics:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .config.dynamic import DynamicConfigs
     from .forwarding import Forwarder
     from .policy_runner import PolicyRunner
+    from .rule_files import RuleFiles
 
 
 @dataclass(kw_only=True)
@@ -40,6 +41,7 @@ class Node:
     """Set while this node is the elected controller and has loaded its state."""
     forwarder: "Forwarder | None" = None
     policy: "PolicyRunner | None" = None
+    rule_files: "RuleFiles | None" = None
     audit: "AuditLog | None" = None
     """Where a controller on this node records what it decides."""
     neighbours: "dict[int, Node]" = field(default_factory=dict)

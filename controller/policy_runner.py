@@ -58,6 +58,7 @@ class PolicyRunner:
     def use(self, rules: "RuleSet | None") -> None:
         """These rules judge from the next request on."""
         self._judge = self._judge.with_rules(rules)
+        self.metrics.keep({rule.name for rule in rules.rules} if rules is not None else ())
 
     @property
     def rules(self) -> "RuleSet | None":
@@ -89,7 +90,8 @@ class PolicyRunner:
         if said[0] is Decision.BROKEN and verdict.decision is Decision.VIOLATED:
             _log(request, Verdict(said[0], judge.name, said[1]))
         _warn(request, findings)
-        self.metrics.verdicts[verdict.policy, rule_of(verdict), verdict.decision.value] += 1
+        self.metrics.found(findings)
+        self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
         self.metrics.latencies.observe(verdict.seconds)
         if verdict.decision is Decision.ALLOWED:
             return verdict
@@ -127,11 +129,6 @@ class PolicyRunner:
             return Decision.BROKEN, f"it was not asked, because {self.abandoned} calls of it hang"
         except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
             return Decision.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
-
-
-def rule_of(verdict: Verdict) -> str:
-    """The rule behind a verdict, where the policy has rules."""
-    return getattr(verdict, "rule", None) or ""
 
 
 def _wish(request: Judged) -> str:

@@ -5,6 +5,7 @@ in force stay, and the log tells what to mend. A change is what `stat` shows (an
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,10 +29,12 @@ class RuleFiles:
         self._runner = runner
         self._interval_seconds = interval_ms / 1000
         self._stamps: list[Stamp] = []
-        self.reloads = 0
-        """How often changed files came in force."""
+        self.loads = 0
+        """How often what they said came in force, the start included."""
         self.failures = 0
-        """How often changed files had a mistake."""
+        """How often they had changed and had a mistake."""
+        self.loaded_at = 0.0
+        """When they were last read without one, in seconds since 1970."""
         self.mistake: str | None = None
         """What is wrong with the files as they are; None if they are in force."""
 
@@ -42,6 +45,7 @@ class RuleFiles:
             self._runner.use(read(self._paths))
         except RuleFileError as error:
             raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
+        self.loads, self.loaded_at = 1, time.time()
 
     async def run(self) -> None:
         """Look again and again, for ever."""
@@ -64,9 +68,9 @@ class RuleFiles:
             self.mistake = str(error)
             logger.error("The rules have changed but cannot be used; those in force stay:\n%s", error)  # noqa: TRY400 - its text says all
             return
-        self.mistake = None
+        self.mistake, self.loaded_at = None, time.time()
         if self._runner.rules is None or rules.hash != self._runner.rules.hash:
-            self.reloads += 1
+            self.loads += 1
             self._runner.use(rules)
             logger.info("%d rules of %s are in force (%s)", len(rules.rules), rules.name, rules.hash[:12])
 

@@ -84,12 +84,39 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         "What the policy said: allowed, violated or broken; the rule where the policy has rules.",
         ("node", "policy", "rule", "decision"),
     ),
+    "policy_findings": (
+        CounterMetricFamily,
+        "What rules had against requests: deny, warn, audit, or failed where a rule could not be evaluated.",
+        ("node", "rule", "action"),
+    ),
     "policy_seconds": (HistogramMetricFamily, "How long the policy took for one element.", ("node",)),
     "policy_hanging_calls": (GaugeMetricFamily, "Calls of the policy that were given up and still run.", ("node",)),
+    "rules": (GaugeMetricFamily, "Rules in force.", ("node",)),
+    "rule_loads": (
+        CounterMetricFamily,
+        "Rule files that came in force, the start included, or were refused for a mistake.",
+        ("node", "result"),
+    ),
+    "rule_files_valid": (
+        GaugeMetricFamily,
+        "1 if the rule files are in force as they are; 0 if they have a mistake, and those before them still hold.",
+        ("node",),
+    ),
+    "rule_files_loaded_timestamp_seconds": (
+        GaugeMetricFamily,
+        "When the rule files were last read without a mistake, since 1970.",
+        ("node",),
+    ),
     "audit_events": (CounterMetricFamily, "Events written to the audit log.", ("node",)),
     "audit_dropped_events": (CounterMetricFamily, "Events that the audit log could not take.", ("node",)),
     "audit_waiting_events": (GaugeMetricFamily, "Events decided and not yet in the audit log.", ("node",)),
     "audit_lag_seconds": (GaugeMetricFamily, "The age of the oldest of them.", ("node",)),
+    "audit_failed_writes": (CounterMetricFamily, "Attempts to write the audit log that failed.", ("node",)),
+    "audit_refused_requests": (
+        CounterMetricFamily,
+        "Requests refused because the audit log could not be written.",
+        ("node",),
+    ),
     "http_connections": (GaugeMetricFamily, "Open HTTP connections of this process.", ()),
     "http_event_listeners": (GaugeMetricFamily, "Pages that are open and follow the news.", ()),
     "http_evicted_connections": (CounterMetricFamily, "HTTP connections closed to make room for new ones.", ()),
@@ -256,8 +283,17 @@ def _policy(families: Families, node: str, running: "RunningNode") -> None:
     if policy is not None:
         for labels, count in sorted(policy.metrics.verdicts.items()):
             families.add("policy_verdicts", [node, *labels], count)
+        for found, count in sorted(policy.metrics.findings.items()):
+            families.add("policy_findings", [node, *found], count)
         families.histogram("policy_seconds", [node], policy.metrics.latencies)
         families.add("policy_hanging_calls", [node], policy.abandoned)
+    files = running.node.rule_files
+    if policy is not None and files is not None:
+        families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rules))
+        families.add("rule_loads", [node, "in_force"], files.loads)
+        families.add("rule_loads", [node, "refused"], files.failures)
+        families.add("rule_files_valid", [node], files.mistake is None)
+        families.add("rule_files_loaded_timestamp_seconds", [node], files.loaded_at)
 
 
 def _audit(families: Families, node: str, running: "RunningNode") -> None:
@@ -267,3 +303,5 @@ def _audit(families: Families, node: str, running: "RunningNode") -> None:
         families.add("audit_dropped_events", [node], audit.dropped_events)
         families.add("audit_waiting_events", [node], audit.waiting_events)
         families.add("audit_lag_seconds", [node], audit.lag_seconds)
+        families.add("audit_failed_writes", [node], audit.failed_writes)
+        families.add("audit_refused_requests", [node], audit.refused_requests)

@@ -13,8 +13,11 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
 from minicontroller.controller.http.exposition import FAMILIES, PREFIX
-from tests.support.cluster import MiniCluster
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.http.conftest import POLICY
+from tests.support.cluster import MiniCluster, controller_id, running_cluster
 from tests.support.http import ask
+from tests.support.waiting import until
 from tests.support.wire import Wire
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +26,57 @@ FROM_PROMETHEUS = {"job", "instance"}
 VARIABLES = {"$job": ".*", "$node": ".*", "$__rate_interval": "5m"}
 """Grafana's, as it fills them in."""
 
+RULES = """
+[[partitions]]
+name = "few"
+max = 2
+action = "warn"
+
+[[partitions]]
+name = "one"
+max = 1
+action = "audit"
+
+[[rule]]
+name = "lasting"
+operations = ["create"]
+topics = ["team-lasting*"]
+condition = 'int(after.configs["retention.ms"]) > 1'
+"""
+
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@pytest.fixture(name="folder", scope="module")
+def of_rules_and_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("watched")
+
+
+@pytest.fixture(name="cluster", scope="module")
+def with_everything_that_is_counted(folder: Path) -> Iterator[MiniCluster]:
+    """A policy, rules and an audit log; each node has been asked."""
+    (folder / "teams.py").write_text(POLICY)
+    (folder / "rules.toml").write_text(RULES)
+    settings = {
+        "topic.management.policy.class.name": f"{folder}/teams.py:Teams",
+        "policy.rules.files": f"{folder}/rules.toml",
+        "policy.rules.reload.interval.ms": "50",
+        "audit.dir": f"{folder}/audit",
+        "audit.max.bytes": "1024",
+        "audit.flush": "always",
+    }
+    with running_cluster(settings=settings) as cluster:
+        for number in cluster.addresses:
+            make(cluster, f"team-{number}", partitions=3, node=number)
+        yield cluster
+
+
+def make(cluster: MiniCluster, name: str, *, partitions: int = 1, node: int = 1) -> int:
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+    with Wire(cluster.addresses[node]) as wire:
+        (row,) = wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 30_000})["topics"]
+    code: int = row["error_code"]
+    return code
 
 
 def scraped(cluster: MiniCluster) -> Samples:
@@ -71,7 +124,7 @@ def test_requests_are_counted_by_outcome(cluster: MiniCluster) -> None:
     assert grown("request_seconds_count", node="1", api="CreateTopics") == 1
     assert grown("decisions_total", api="CreateTopics", outcome="NONE") == 1
     assert grown("decisions_total", api="CreateTopics", outcome="POLICY_VIOLATION") == 1
-    assert grown("policy_verdicts_total", policy="Teams", decision="violated") == 1
+    assert grown("policy_verdicts_total", decision="violated") == 1
     assert grown("commits_total") == 1
 
 
@@ -113,6 +166,57 @@ def test_strangers_make_no_series(cluster: MiniCluster) -> None:
     assert "stranger" not in ask(cluster, "/metrics").text
 
 
+def test_rules_are_counted_whatever_they_do(cluster: MiniCluster) -> None:
+    """A warning, a note and a rule that cannot be evaluated: each by its name and what it did, also where nothing was refused."""
+    before = scraped(cluster)
+    assert make(cluster, "team-wide", partitions=3) == 0
+    assert make(cluster, "team-lasting") == ErrorCode.POLICY_VIOLATION
+    after = scraped(cluster)
+    for rule, action in (("few", "warn"), ("one", "audit"), ("lasting", "failed")):
+        labels = {"rule": rule, "action": action}
+        name = "policy_findings_total"
+        assert value(after, name, **labels) - value(before, name, **labels) == 1, rule
+
+
+def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder: Path) -> None:
+    """A mistake shows at once, and so does its end; a rule that is no longer there leaves no series."""
+    first = scraped(cluster)
+    assert {value(first, name, node="1") for name in ("rule_files_valid", "rules")} == {1, 3}
+    file = folder / "rules.toml"
+    file.write_text("[[partitions]]\nmaks = 1\n")
+    until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 0)
+    assert value(scraped(cluster), "rule_loads_total", node="1", result="refused") == 1
+    file.write_text("# none\n")
+    until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 3)
+    until(lambda: value(scraped(cluster), "rules"), right=lambda number: number == 0)
+    last = scraped(cluster)
+    assert value(last, "rule_loads_total", node="1", result="in_force") == 2
+    loaded = "rule_files_loaded_timestamp_seconds"
+    assert value(last, loaded, node="1") > value(first, loaded, node="1")
+    assert not [labels for name, labels in last if name == f"{PREFIX}policy_findings_total"]
+    file.write_text(RULES)
+    until(lambda: value(scraped(cluster), "rules"), right=lambda number: number == 9)
+    make(cluster, "team-again", partitions=3)
+
+
+def test_the_audit_log_is_counted(cluster: MiniCluster, folder: Path) -> None:
+    """What was written, what could not be, and the requests that were refused for it."""
+    node = str(controller_id(cluster))
+    before = scraped(cluster)
+    make(cluster, "team-recorded")
+    name = "audit_events_total"
+    assert value(scraped(cluster), name, node=node) > value(before, name, node=node)
+    audit = folder / "audit"
+    audit.rename(folder / "away")
+    try:
+        until(lambda: make(cluster, "team-unrecorded"), right=lambda code: code == ErrorCode.POLICY_VIOLATION)
+    finally:
+        (folder / "away").rename(audit)
+    after = scraped(cluster)
+    for name in ("audit_failed_writes_total", "audit_refused_requests_total"):
+        assert value(after, name, node=node) > value(before, name, node=node), name
+
+
 def queries() -> Iterator[tuple[str, str]]:
     """Each query of the dashboard and of the alerts, with its place."""
     dashboard: dict[str, Any] = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
@@ -143,16 +247,17 @@ def selectors(node: Any) -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.parametrize(("place", "query"), [*queries()])
 def test_queries_ask_for_what_is_there(cluster: MiniCluster, place: str, query: str) -> None:
-    """Each query parses, and names only metrics and labels that this version exposes; groupings too."""
+    """Each query parses, and finds series with the labels that it asks for in a real scrape; groupings name labels that there are."""
     for variable, text in VARIABLES.items():
         query = query.replace(variable, text)
     found = list(selectors(promql_parser.parse(query)))
     assert found, place
-    ours = exposed()
-    process = {name for name, _ in scraped(cluster) if name.startswith("process_")}
+    ours, samples = exposed(), [(name, {label for label, _ in labels}) for name, labels in scraped(cluster)]
     for name, labels in found:
-        assert name in ours or name in process, f"{place}: {name} is not exposed"
-        assert labels <= ours.get(name, set()) | FROM_PROMETHEUS, f"{place}: {name} has no labels {labels}"
+        assert name in ours or name.startswith("process_"), f"{place}: {name} is not exposed"
+        assert any(name == each and labels - FROM_PROMETHEUS <= has for each, has in samples), (
+            f"{place}: no series {name} with {labels}"
+        )
         for group in re.findall(r"by \(([^)]*)\)", query):
             assert {label.strip() for label in group.split(",")} <= ours.get(name, set()) | FROM_PROMETHEUS, place
 

@@ -52,17 +52,18 @@ async def test_a_changed_file_comes_in_force(tmp_path: Path) -> None:
     path = write(tmp_path / "rules.toml", FIVE)
     files, runner = watching(path)
     assert not await passes(runner)
-    before = runner.policy_hash
+    before, first = runner.policy_hash, files.loaded_at
     write(path, NINE)
     await files.look()
     assert await passes(runner)
-    assert (files.reloads, files.failures, files.mistake) == (1, 0, None)
+    assert (files.loads, files.failures, files.mistake) == (2, 0, None)
     assert runner.policy_hash != before
     os.utime(path, ns=(1, 1))
     await files.look()
     write(path, f"# nine\n{NINE}")
     await files.look()
-    assert files.reloads == 1
+    assert files.loads == 2
+    assert files.loaded_at > first
 
 
 async def test_a_mistake_keeps_the_old_rules(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -74,13 +75,29 @@ async def test_a_mistake_keeps_the_old_rules(tmp_path: Path, caplog: pytest.LogC
     for _ in range(3):
         await files.look()
     assert not await passes(runner)
-    assert (files.reloads, files.failures) == (0, 1)
+    assert (files.loads, files.failures) == (1, 1)
     assert files.mistake is not None and f"{two}:2:1: maks is unknown" in files.mistake
     assert caplog.text.count("maks is unknown") == 1
     write(two, "[[replication]]\nmax = 3\n")
     await files.look()
     assert await passes(runner)
-    assert (files.reloads, files.failures) == (1, 1)
+    assert (files.loads, files.failures) == (2, 1)
+
+
+async def test_rules_are_counted_while_they_are_in_force(tmp_path: Path) -> None:
+    """All that a rule has against requests is counted, whatever comes of it; of a rule that files no longer name nothing is left."""
+    noting = '[[partitions]]\nname = "{}"\nmax = 5\naction = "{}"\n'
+    path = write(tmp_path / "rules.toml", FIVE + noting.format("wide", "warn") + noting.format("broad", "audit"))
+    files, runner = watching(path)
+    for _ in range(3):
+        await passes(runner)
+    assert runner.metrics.findings == {("partitions", "deny"): 3, ("wide", "warn"): 3, ("broad", "audit"): 3}
+    for number in range(50):
+        write(path, noting.format("broad", "audit") + noting.format(f"wide-{number}", "warn"))
+        await files.look()
+        await passes(runner)
+    assert runner.metrics.findings == {("broad", "audit"): 53, ("wide-49", "warn"): 1}
+    assert [rule for _, rule, _ in runner.metrics.verdicts] == [""]
 
 
 async def test_a_file_that_disappears_keeps_its_rules(tmp_path: Path) -> None:
@@ -97,7 +114,7 @@ async def test_a_file_that_disappears_keeps_its_rules(tmp_path: Path) -> None:
 
 
 def reloaded(files: RuleFiles, times: int) -> bool:
-    return files.reloads == times
+    return files.loads == times
 
 
 async def until(done: Callable[[], bool]) -> None:
@@ -114,10 +131,10 @@ async def test_it_looks_again_and_again(tmp_path: Path, autojump_clock: MockCloc
     files, runner = watching(path)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(files.run)
-        for text, count in ((NINE, 1), (FIVE, 2)):
+        for text, count in ((NINE, 2), (FIVE, 3)):
             write(path, text)
             await until(partial(reloaded, files, count))
-            assert files.reloads == count
+            assert files.loads == count
         nursery.cancel_scope.cancel()
     assert runner.rules is not None
     assert runner.rules.name == str(path)

@@ -73,6 +73,9 @@ class MiniCluster:
         if not self.bootstrap:
             self._process.kill()
             self._process.wait()
+            self._reader.join(STOP_TIMEOUT_SECONDS)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
             raise AssertionError(f"`minicontroller {' '.join(self._arguments)}` is not ready; it said:\n{self.output}")
 
     @cached_property
