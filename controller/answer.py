@@ -23,13 +23,13 @@ from ..protocol.header import RequestHeader
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from .context import RequestContext
 from .error_answers import error_answer
-from .errors import Refusal
+from .errors import Refusal, TurnedAway
 from .logs import about
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
 from .route import Route, Routes
 from .security.authorize import authorize
-from .security.caller import Caller
+from .security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from .security.principal import principal_from_text
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ log = logging.getLogger("minicontroller.answer")
 BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 MAX_REMEMBERED_SOFTWARE = 1_000
 """Names of clients whose leftover bytes have been logged: strangers choose them, so there is an end to remembering."""
+
+RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
+"""Called with every request that no handler saw. The answer waits for what it returns."""
 
 _NAMES = {int(key): key.name for key in ApiKey}
 _START = struct.Struct(">hhi")  # api key, version, correlation id
@@ -67,13 +70,18 @@ class AnswerLine:
     """Answers the requests of all connections of a node; `node` is what its handlers are given."""
 
     def __init__(
-        self, node: object, handlers: Mapping[ApiKey, "Handler"], on_refused: WhenRefused = lambda *_told: None
+        self,
+        node: object,
+        handlers: Mapping[ApiKey, "Handler"],
+        on_refused: WhenRefused = lambda *_told: None,
+        record_refusal: RecordRefusal = lambda *_told: None,
     ) -> None:
         self.counters = Counters()
         self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
         self._node = node
         self._on_refused = on_refused
+        self._record_refusal = record_refusal
         self._software_with_leftovers: set[str] = set()
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
@@ -104,6 +112,8 @@ class AnswerLine:
                 self._refuse_forged(caller, header)
             authorize(caller, ctx)
             response = route.handler(self._node, ctx, request)
+        except TurnedAway as refusal:
+            response = self._turn_away(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
             response = self.error_response(ctx, request, error)
         if isinstance(response, msgspec.Struct):
@@ -115,9 +125,17 @@ class AnswerLine:
         try:
             authorize(ctx.caller, ctx)
             response = route.handler(self._node, ctx, request)
+        except TurnedAway as refusal:
+            response = self._turn_away(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - as above
             return self.error_response(ctx, request, error)
         return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
+
+    def _turn_away(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+        """The answer, or an awaitable of it where the refusal is recorded first."""
+        answer = self.error_response(ctx, request, refusal)
+        recorded = self._record_refusal(ctx, request, refusal)
+        return answer if recorded is None else _answer_after(recorded, answer)
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
         return self.encode(ctx, request, await self._wait(ctx, request, pending))
@@ -171,7 +189,12 @@ class AnswerLine:
         log.warning(
             "refused: %s speaks in the name of %r and is no node of this cluster", caller, header.principal_name
         )
-        raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+        raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+
+async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
+    await recorded
+    return answer
 
 
 def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
@@ -215,12 +238,14 @@ def _speak_older(route: Route, correlation_id: int) -> bytes:
 
 def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
     """Who asks; and whether somebody who may not do so claims to ask for another."""
-    tagged = (
+    tagged = bool(
         header.principal_name is not None
         or header.client_host is not None
         or header.client_api_version >= 0
         or header.on_behalf_of_api >= 0
         or header.received_node >= 0
+        or header.software != ""
+        or header.decided
     )
     forwarded = tagged and caller.from_peer
     ctx = RequestContext(
@@ -256,3 +281,5 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
         ctx.client_api_version = header.client_api_version
     ctx.on_behalf_of = header.on_behalf_of_api
     ctx.received_node = header.received_node
+    ctx.software = header.software[:MAX_SOFTWARE_CHARACTERS]
+    ctx.decided = header.decided

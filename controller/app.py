@@ -40,6 +40,7 @@ from .decisions import Decisions
 from .forwarding import Forwarder
 from .handlers import HANDLERS
 from .handlers.alter_partition import alter
+from .handlers.turned_away import turned_away
 from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
@@ -123,7 +124,8 @@ async def run_node(
         )
         node.audit = node.metrics.audit = open_audit(config, node)
         store.on_session(node.metrics.session_changed)
-        server = Server(AnswerLine(node, HANDLERS, partial(node.decisions.refused, node)), connection_limits(config))
+        line = AnswerLine(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
+        server = Server(line, connection_limits(config))
         await server.open(server_listeners(config))
         broker = Broker(
             broker_id=node.broker_id,

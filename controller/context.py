@@ -1,10 +1,12 @@
 """Who asks, from where, in which version, and until when."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
 from ..protocol import registry
+from ..protocol.header import DecidedElement
 from .security.caller import Caller
 
 
@@ -36,6 +38,9 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     created automatically. -1 for what he asked himself."""
     received_node: int = -1
     """The node that holds the connection of the caller, where the request was forwarded and it said so."""
+    decided: Sequence[DecidedElement] = ()
+    """What the node that received the request has decided of it already: the controller writes it into the audit log, and answers it
+    as it stands, in the rows before all others."""
     caller: Caller
     """The connection on which the request came: for the APIs that are about the connection itself (SASL, ApiVersions, Envelope)."""
 

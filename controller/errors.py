@@ -23,6 +23,10 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
         self.message = None if message is None else fitting(message)
 
 
+class TurnedAway(Refusal):
+    """Refused before a handler saw it."""
+
+
 def fitting(text: str) -> str:
     """The text, without its middle if no string of the protocol holds it: its end often says what is wrong."""
     if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:

@@ -175,6 +175,8 @@ class Forwarder:
                         ctx.client_api_version,
                         ctx.on_behalf_of,
                         self._broker_id,
+                        ctx.software,
+                        ctx.decided,
                     ),
                 )
             except PeerUnavailable as error:

@@ -24,9 +24,9 @@ def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 
-def secrets_of(request: Judged) -> Collection[str]:
-    """Values of a request to a policy that may be secrets: the policy may put into its message what it was asked about."""
-    operations: Mapping[str, str | None] = getattr(request, "config_operations", None) or {}
+def secrets_of(request: Judged | None, operations: Mapping[str, str | None] | None = None) -> Collection[str]:
+    """Values of what a policy was asked, or of what was named, that may be secrets: a message may quote them."""
+    operations = operations or getattr(request, "config_operations", None) or {}
     wanted = getattr(request, "requested_state", None)
     configs: Mapping[str, str] = wanted.configs if wanted is not None else {}
     if not configs and not operations:

@@ -10,6 +10,7 @@ answered by then it has not read. A connection that ends without (the node was k
 import logging
 import math
 import ssl
+from collections.abc import Sequence
 
 import msgspec
 import trio
@@ -19,7 +20,7 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
-from ..protocol.header import RequestHeader
+from ..protocol.header import DecidedElement, RequestHeader
 from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..protocol.schema import WireStruct
@@ -61,6 +62,10 @@ class OnBehalfOf(msgspec.Struct, frozen=True):
     """The API that the client used, if it is another one: see `RequestContext.on_behalf_of`."""
     node: int = -1
     """The one that holds the client's connection."""
+    software: str = ""
+    """KIP-511, `name/version`."""
+    decided: Sequence[DecidedElement] = ()
+    """See `RequestContext.decided`."""
 
 
 class _Waiter:
@@ -157,6 +162,8 @@ class PeerConnection:
             header.client_api_version = on_behalf_of.client_api_version
             header.on_behalf_of_api = on_behalf_of.api
             header.received_node = on_behalf_of.node
+            header.software = on_behalf_of.software
+            header.decided = list(on_behalf_of.decided)
         frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
         try:
             _, response = registry.decode_response(api_key, version, frame)

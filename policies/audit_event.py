@@ -134,7 +134,7 @@ class Decision(Event, frozen=True, kw_only=True, tag="decision"):
     client_host: str
     """The client's address."""
     software: str
-    """The client's name and version, `name/version`, as it told them (KIP-511); empty if it did not, or was forwarded."""
+    """The client's name and version, `name/version`, as it told them (KIP-511); empty if it did not."""
     listener: str
     """On which the request reached the node that decided."""
     received_node: int
@@ -146,9 +146,9 @@ class Decision(Event, frozen=True, kw_only=True, tag="decision"):
     operation: str
     """`create_topic`, `delete_topic`, `create_partitions`, `alter_configs` or `incremental_alter_configs`."""
     resource: str
-    """`topic` or `broker`."""
+    """`topic`, `broker`, `logger` (the levels of a node's loggers), or `resource` for what has no configs that can be changed."""
     name: str
-    """Of the resource; empty for the default of all brokers, and for a topic that was named by an id that nobody has."""
+    """Of the resource; empty for the default of all brokers, and for a topic that was named by an id that nobody has or looked up."""
     requested: Requested | None
     """Null for a deletion, for brokers, and for what was refused before it was known what it would come to."""
     config_operations: dict[str, str | None] | None
@@ -170,7 +170,7 @@ class Decision(Event, frozen=True, kw_only=True, tag="decision"):
     policy: PolicyDecision | None
     """Null where no policy was asked: there is none, or the request was wrong in itself."""
     effect: Effect
-    """`applied`: it is in the store, and `after` tells the state. `none`: refused, or only validated. `unknown`: see Replay."""
+    """`applied`: it is in the store, and `after` tells the state; or the level of a logger is set. `none`: refused, or only validated. `unknown`: see Replay."""
     error_code: int
     """Kafka's code of what was decided, 0 for no error. A client that did not wait long enough was told REQUEST_TIMED_OUT instead."""
     error: str

@@ -1,11 +1,29 @@
 """The headers before each request and response. Which version of them stands there follows from the API and its version (`registry.Api`).
 
-Tags 0 to 4 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590).
+Tags 0 to 6 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590), and tells
+the controller what it has decided of it already.
 """
 
 from typing import Annotated
 
-from .schema import Int16, Int32, WireStruct, classic, ignorable, message, since, tagged
+from .schema import Int8, Int16, Int32, WireStruct, classic, ignorable, message, since, tagged
+
+
+class DecidedConfig(WireStruct):
+    """A key that the request named, and its operand; null to delete it."""
+
+    name: str = ""
+    value: str | None = None
+
+
+class DecidedElement(WireStruct):
+    """One element of a request that the node which received it has decided itself."""
+
+    resource_type: Int8 = 0
+    resource_name: str = ""
+    error_code: Int16 = 0
+    error_message: str | None = None
+    configs: list[DecidedConfig] = []
 
 
 @message(-1, "header", versions=(0, 2), flexible=2)
@@ -23,6 +41,8 @@ class RequestHeader(WireStruct):
     client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version
     on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for him
     received_node: Annotated[Int32, since(2), tagged(4)] = -1  # at which node
+    software: Annotated[str, since(2), tagged(5)] = ""  # with which client (KIP-511)
+    decided: Annotated[list[DecidedElement], since(2), tagged(6)] = []  # what that node decided, for the audit log
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

@@ -15,13 +15,16 @@ from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Image, Topic
 from ..cluster.jobs import Draft, Element
 from ..errors import Refusal
+from ..store.base import SessionExpired, StoreUnavailable
 from . import records
 from .log import AuditLog
-from .records import NOTHING, Asked, Dated, Judgement, Moment, Origin, Ruling
+from .records import NOTHING, Asked, Dated, Moment, Origin, Ruling
 
 if TYPE_CHECKING:
     from ..context import RequestContext
     from ..handlers.changes import Change
+
+Plan = Callable[[Draft], Awaitable[Sequence["Change"]]]
 
 TOPICS_IN_A_CHUNK = 200
 
@@ -44,11 +47,18 @@ class AuditedRequest:
         self._placed = trio.Event() if self.waits else None
         self._ledger = ledger
 
-    def planned(self, plan: Callable[[Draft], Awaitable[Sequence["Change"]]]) -> Callable[[Draft], Awaitable[Any]]:
-        """The same plan, which leaves a record of each element where the writer finds it."""
+    def planned(self, plan: Plan, refused: Callable[[Refusal], Sequence["Change"]]) -> Plan:
+        """The same plan, which leaves a record of each element where the writer finds it; all `refused` where it fails as a whole."""
 
         async def plan_and_record(draft: Draft) -> Sequence["Change"]:
-            changes = await plan(draft)
+            try:
+                changes = await plan(draft)
+            except (StoreUnavailable, SessionExpired):
+                raise  # it will be planned again, or was never this controller's to decide
+            except Exception as error:
+                refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+                self._record(draft, refused(refusal))
+                raise
             self._record(draft, changes)
             return changes
 
@@ -101,7 +111,7 @@ class Record:
         change: "Change",
         draft: Draft,
     ) -> None:
-        judgement: Judgement | None = draft.judgements.get((change.kind, change.topic))
+        judgement = change.judgement
         self.request = request
         self.asked = asked
         self.index = index
@@ -237,8 +247,9 @@ class Ledger:
             change.kind,
             change.topic,
             record.judgement,
+            change.operations,
             len(record.image.brokers),
-            effect if change.element is not None else Effect.NONE,
+            effect if change.element is not None else Effect.APPLIED if change.is_done else Effect.NONE,
             ErrorCode.NONE if refusal is None else refusal.code,
             None if refusal is None else refusal.message,
             int((trio.current_time() - request.context.arrived) * 1e6),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...policies.audit_event import (
-    HIDDEN,
     SCHEMA_VERSION,
     Decision,
     Dropped,
@@ -34,8 +33,7 @@ from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
-from ..config.keys import KEYS
-from ..config.topic_configs import TOPIC_KEYS
+from ..hiding import hidden, secrets_of, without
 from ..store.layout import uuid_text
 
 if TYPE_CHECKING:
@@ -49,8 +47,7 @@ OPERATIONS: Mapping[int, str] = {
     ApiKey.ALTER_CONFIGS: "alter_configs",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
 }
-PLAIN_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
-"""Their values are no secrets; all others may be, those of plugins and of listeners for instance."""
+CONFIG_OPERATIONS = frozenset({"alter_configs", "incremental_alter_configs"})
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -110,6 +107,7 @@ class Ruling(msgspec.Struct, frozen=True, gc=False):
     resource: str
     name: str
     judgement: Judgement | None
+    operations: Mapping[str, str | None] | None
     cluster_size: int
     effect: Effect
     code: ErrorCode
@@ -134,8 +132,9 @@ NOTHING = Dated(None)
 def decision(moment: Moment, ruling: Ruling, before: Dated, after: Dated) -> Decision:
     asked, judgement = ruling.asked, ruling.judgement
     context, request = asked.context, None if judgement is None else judgement.request
-    operations = None if request is None else getattr(request, "config_operations", None)
-    secrets = () if request is None else _secrets(request)
+    operation = _operation(context)
+    operations = ruling.operations if request is None else getattr(request, "config_operations", None)
+    secrets = secrets_of(request, operations)
     return Decision(
         **moment.stamp(),
         request=asked.number,
@@ -149,11 +148,11 @@ def decision(moment: Moment, ruling: Ruling, before: Dated, after: Dated) -> Dec
         received_node=context.received_node if context.forwarded else moment.origin.node,
         api=context.policy_api,
         api_version=context.client_api_version,
-        operation=OPERATIONS.get(context.api_key, ""),
+        operation=operation,
         resource=ruling.resource,
         name=ruling.name,
         requested=requested(getattr(request, "requested_state", None)),
-        config_operations=None if operations is None else hidden(operations),
+        config_operations=hidden(operations) if operations is not None and operation in CONFIG_OPERATIONS else None,
         validate_only=asked.validate_only,
         asked_ms=request.time_ms if isinstance(request, PolicyRequest) else None,
         asked_created_ms=request.created_ms if isinstance(request, DeleteTopicRequest) else None,
@@ -165,9 +164,14 @@ def decision(moment: Moment, ruling: Ruling, before: Dated, after: Dated) -> Dec
         effect=ruling.effect,
         error_code=int(ruling.code),
         error=ruling.code.name,
-        message=_quoted(ruling.message, secrets),
+        message=None if ruling.message is None else without(ruling.message, secrets),
         latency_us=ruling.latency_us,
     )
+
+
+def _operation(context: "RequestContext") -> str:
+    """Of the API that the client used, unless that one only led to another: an automatic creation is a creation."""
+    return OPERATIONS.get(context.on_behalf_of) or OPERATIONS.get(context.api_key, "")
 
 
 def removal(moment: Moment, name: str, before: Dated) -> Removal:
@@ -256,36 +260,11 @@ def _policy(judgement: Judgement | None, secrets: Collection[str]) -> PolicyDeci
             RuleFinding(
                 rule=finding.rule,
                 action=finding.action.value,
-                message=_quoted(finding.message, secrets) or "",
-                error=_quoted(finding.error, secrets),
+                message=without(finding.message, secrets),
+                error=None if finding.error is None else without(finding.error, secrets),
             )
             for finding in verdict.findings
         ),
-        message=_quoted(verdict.message, secrets),
+        message=None if verdict.message is None else without(verdict.message, secrets),
         microseconds=int(verdict.seconds * 1e6),
     )
-
-
-# ------------------------------------------------------------------ secrets
-
-
-def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """The configs, and what may be a secret among them not."""
-    if not configs:
-        return {}
-    return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
-
-
-def _secrets(request: Judged) -> list[str]:
-    """Values of the request that must not be quoted either: a policy may put into its message what it was asked about."""
-    operations: Mapping[str, str | None] = getattr(request, "config_operations", None) or {}
-    wanted: RequestedTopicState | None = getattr(request, "requested_state", None)
-    configs = wanted.configs if wanted is not None else {}
-    return [value for each in (operations, configs) for name, value in each.items() if name not in PLAIN_KEYS and value]
-
-
-def _quoted(text: str | None, secrets: Collection[str]) -> str | None:
-    if text is not None:
-        for secret in secrets:
-            text = text.replace(secret, HIDDEN)
-    return text

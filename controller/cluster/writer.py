@@ -241,8 +241,7 @@ class Writer:
             job.elements = draft.elements
         if not job.elements:
             del self._begun[job]
-            if job.error is None:
-                self._note(draft.notes)
+            self._note(draft.notes)
             job.done.set()
             return
         job.open_elements = len(job.elements)

@@ -1,9 +1,9 @@
 """AlterConfigs (33): the whole set of a resource's configs at once; what is not named goes back to its default."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from ...protocol.header import DecidedElement
 from ...protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -12,7 +12,8 @@ from ...protocol.messages.alter_configs import (
 )
 from ..config.alterations import check_replacement, replace_broker, replace_topic
 from ..context import RequestContext
-from .config_changes import Alteration, Planner, at_controller, judged_here
+from .changes import Change
+from .config_changes import Alteration, Planner, judged_here, settled
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -22,32 +23,20 @@ async def handle(node: "Node", context: RequestContext, request: AlterConfigsReq
     if context.forwarded:
         return await decide(node, context, request)
     refused = judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
-    node.decisions.add(node, context, list(refused.values()), validate_only=request.validate_only)
-    rest = [resource for index, resource in enumerate(request.resources) if index not in refused]
-    answered = (
-        await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
-    )
-    rows = [
-        (resource, refused.get(index) or answered[resource.resource_type, resource.resource_name])
-        for index, resource in enumerate(request.resources)
-    ]
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=change.code,
-                error_message=change.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, change in rows
-        ]
-    )
+    changes = await settled(node, context, request, refused, decide)
+    return _response(request.resources, changes)
 
 
 async def decide(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """At the controller."""
     alterations = [_alteration(node, resource) for resource in request.resources]
-    changes = await Planner(node, context, alterations, validate_only=request.validate_only).carry_out()
+    changes = await Planner(node, context, request, alterations).carry_out()
+    return _response([*context.decided, *request.resources], changes)
+
+
+def _response(
+    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[Change]
+) -> AlterConfigsResponse:
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -56,7 +45,7 @@ async def decide(node: "Node", context: RequestContext, request: AlterConfigsReq
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-            for resource, change in zip(request.resources, changes, strict=True)
+            for resource, change in zip(resources, changes, strict=True)
         ]
     )
 

@@ -11,11 +11,10 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ..context import RequestContext
 from ..route import Routes
+from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Of KIP-511, for the name and for the version."""
-MAX_SOFTWARE_CHARACTERS = 255
-"""Kept with the connection and shown in logs; a longer one is answered like any other and not kept."""
 
 
 def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -23,7 +22,7 @@ def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> A
         name, version = request.client_software_name, request.client_software_version
         if not (SOFTWARE.fullmatch(name) and SOFTWARE.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:
+        if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # a longer one is answered like any other and not kept
             ctx.caller.software = f"{name}/{version}"
     return advertised(ctx.caller.routes)
 

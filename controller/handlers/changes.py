@@ -5,7 +5,7 @@ for it; with a timeout of 0 or less everything that was valid is carried out and
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..policy_runner import PolicyRefusal
 from ..store import layout
+from .wishes import wishes
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -40,6 +41,10 @@ class Change(msgspec.Struct):
     """Whether a node's image shows the change complete."""
     kind: str = "topic"
     """Or `broker`, or `logger`: what `topic` names."""
+    operations: Mapping[str, str | None] | None = None
+    """Of configs: the keys that the request named, with their operands, None to delete one."""
+    is_done: bool = False
+    """The node that received the request has done it: there is nothing to write."""
     sequence: int = 0
     """Of its event in the audit log; 0 as long as there is none."""
     judgement: Judgement | None = None
@@ -111,6 +116,7 @@ def check_storable(node: "Node", partitions: int, replication_factor: int) -> No
 async def carry_out(
     node: "Node",
     context: RequestContext,
+    request: Any,
     plan: Callable[[Draft], Awaitable[Sequence[Change]]],
     *,
     timeout_ms: int,
@@ -122,15 +128,16 @@ async def carry_out(
     """
     controller = ruling(node)
     audited = None
+    plan = partial(_planned, plan)
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
-        plan = audited.planned(plan)
+        plan = audited.planned(plan, lambda refusal: refused_whole(context, request, refusal))
     is_recorded = True
     patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
     changes: Sequence[Change] | None = None
     completed: set[int] = set()
     with trio.move_on_at(context.arrived + patience_ms / 1000):
-        changes = await _committed(controller, partial(_planned, plan))
+        changes = await committed(controller, plan)
         if timeout_ms > 0 and not validate_only:
             await _wait_until_complete(node, controller, changes, completed)
     if changes is not None and audited is not None and audited.waits:
@@ -161,11 +168,20 @@ async def _planned(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: 
     """The same, each with what the policy had to say."""
     changes = await plan(draft)
     for change in changes:
-        change.judgement = draft.judgements.get((change.kind, change.topic))
+        if change.judgement is None:  # of two elements about one topic the first was judged
+            change.judgement = draft.judgements.pop((change.kind, change.topic), None)
     return changes
 
 
-async def _committed(
+def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
+    """Its elements, each refused."""
+    return [
+        Change(topic=wish.name, kind=wish.kind, operations=wish.operations, refusal=refusal)
+        for wish in wishes(context.api_key, request)
+    ]
+
+
+async def committed(
     controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]]
 ) -> Sequence[Change]:
     """The elements once their commits are safe, or refused by the store."""

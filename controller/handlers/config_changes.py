@@ -26,6 +26,8 @@ from ..store import layout
 from ..store.base import Create, Operation, SetData
 from .changes import Change, asked_by, carry_out, judge
 from .describe_configs import ResourceType
+from .telling import heard, told
+from .wishes import operands
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -69,8 +71,12 @@ def judged_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            kind = kind_of(resource.resource_type)
-            refused[index] = Change(topic=resource.resource_name, refusal=refusal, kind=kind)
+            refused[index] = Change(
+                topic=resource.resource_name,
+                refusal=refusal,
+                kind=kind_of(resource.resource_type),
+                operations=operands(resource),
+            )
     return refused
 
 
@@ -105,25 +111,34 @@ def broker_id_of(name: str) -> int:
 class Planner:
     """Judges and stages the alterations of one request at the controller."""
 
-    def __init__(
-        self, node: "Node", context: RequestContext, alterations: Sequence[Alteration], *, validate_only: bool
-    ) -> None:
+    def __init__(self, node: "Node", context: RequestContext, request: Any, alterations: Sequence[Alteration]) -> None:
         self._node = node
         self._context = context
+        self._request = request
         self._alterations = alterations
-        self._validate_only = validate_only
+        self._validate_only: bool = request.validate_only
 
     async def carry_out(self) -> Sequence[Change]:
-        return await carry_out(
-            self._node,
-            self._context,
-            self.plan,
-            timeout_ms=self._node.request_timeout_ms,
-            validate_only=self._validate_only,
-        )
+        """What was decided before it came here, then the alterations."""
+        try:
+            return await carry_out(
+                self._node,
+                self._context,
+                self._request,
+                self.plan,
+                timeout_ms=self._node.request_timeout_ms,
+                validate_only=self._validate_only,
+            )
+        except Refusal as refusal:
+            if not self._context.decided:
+                raise
+            # An error form would not tell the node that forwarded it that nothing is recorded.
+            self._node.decisions.refused(self._node, self._context, self._request, refusal)
+            return [Change(refusal=refusal)] * (len(self._context.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft) -> Sequence[Change]:
-        return [await self._plan_one(draft, alteration) for alteration in self._alterations]
+        decided = heard(self._context, validate_only=self._validate_only)
+        return decided + [await self._plan_one(draft, alteration) for alteration in self._alterations]
 
     async def _plan_one(self, draft: Draft, alteration: Alteration) -> Change:
         try:
@@ -131,7 +146,8 @@ class Planner:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
-            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind_of(alteration.resource_type))
+            kind = kind_of(alteration.resource_type)
+            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind, operations=alteration.operations)
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -188,22 +204,36 @@ def notification(entity_path: str) -> Create:
     return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
 
 
-async def at_controller(
-    node: "Node", context: RequestContext, request: Any, decide: Callable[["Node", RequestContext, Any], Awaitable[Any]]
-) -> dict[tuple[int, str], Change]:
-    """The rows of the controller's answer, wherever it is, by resource."""
+async def settled(
+    node: "Node",
+    context: RequestContext,
+    request: Any,
+    decided: Mapping[int, Change],
+    decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
+) -> list[Change]:
+    """What becomes of each resource of the request: of `decided`, by their place in it, what this node said; of the others what the
+    controller says, wherever it is. Where there is an audit log the controller is told of all, and what it cannot record is not decided.
+    """
+    here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
+    is_told = bool(here) and node.audit is not None
+    if not is_told:
+        node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
+        if not rest:
+            return [decided[index] for index in here]
+    asked = msgspec.structs.replace(context, decided=[told(decided[index]) for index in here]) if is_told else context
+    smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
-        response = await at_the_controller(decide)(node, context, request)
+        response = await at_the_controller(decide)(node, asked, smaller)
     except Refusal as refusal:
-        node.decisions.refused(node, context, request, refusal)
-        return {
-            (resource.resource_type, resource.resource_name): Change(topic=resource.resource_name, refusal=refusal)
-            for resource in request.resources
-        }
-    return {
-        (row.resource_type, row.resource_name): Change(
-            topic=row.resource_name,
-            refusal=Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None,
-        )
-        for row in response.responses
-    }
+        node.decisions.refused(node, context, request if is_told else smaller, refusal)
+        nothing = Change(refusal=refusal)
+        return [nothing if is_told else decided.get(index, nothing) for index in range(len(request.resources))]
+    rows = [_answered(row) for row in response.responses]
+    recorded = dict(zip(here, rows, strict=False)) if len(rows) > len(rest) else {}
+    answered = dict(zip(rest, rows[len(rows) - len(rest) :], strict=True))
+    return [{**decided, **recorded, **answered}[index] for index in range(len(request.resources))]
+
+
+def _answered(row: Any) -> Change:
+    refusal = Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None
+    return Change(topic=row.resource_name, refusal=refusal)

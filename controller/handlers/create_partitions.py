@@ -38,7 +38,7 @@ Assignment = tuple[tuple[int, ...], ...]
 async def handle(node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     planner = Planner(node, context, request)
     changes = await carry_out(
-        node, context, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+        node, context, request, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
     )
     return CreatePartitionsResponse(
         results=[

@@ -49,7 +49,7 @@ Assignment = tuple[tuple[int, ...], ...]
 async def handle(node: "Node", context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     planner = Planner(node, context, request)
     changes = await carry_out(
-        node, context, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+        node, context, request, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
     )
     return CreateTopicsResponse(topics=[planner.result(change) for change in changes])
 

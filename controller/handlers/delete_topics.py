@@ -34,13 +34,8 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
     wanted = [Wanted(name) for name in request.topic_names] or [
         Wanted(topic.name, topic.topic_id) for topic in request.topics
     ]
-    if not node.config.boolean("delete.topic.enable"):
-        code = ErrorCode.INVALID_REQUEST if context.client_api_version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
-        raise Refusal(code, reason="delete.topic.enable is false.")
-    if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in wanted):
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
     planner = Planner(node, context, wanted)
-    changes = await carry_out(node, context, planner.plan, timeout_ms=request.timeout_ms)
+    changes = await carry_out(node, context, request, planner.plan, timeout_ms=request.timeout_ms)
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(
@@ -66,11 +61,21 @@ class Planner:
         self.ids: dict[Wanted, bytes] = {}
 
     async def plan(self, draft: Draft) -> Sequence[Change]:
+        self._check_request()
         changes: dict[Wanted, Change] = {}
         for topic in self._wanted:
             if topic not in changes:
                 changes[topic] = await self._plan_topic(draft, topic)
         return [changes[topic] for topic in self._wanted]
+
+    def _check_request(self) -> None:
+        """Raises Refusal of all of it."""
+        if not self._node.config.boolean("delete.topic.enable"):
+            is_old = self._context.client_api_version < 3
+            code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
+            raise Refusal(code, reason="delete.topic.enable is false.")
+        if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self._wanted):
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
     async def _plan_topic(self, draft: Draft, wanted: Wanted) -> Change:
         try:

@@ -1,11 +1,11 @@
 """IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or subtracted from."""
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ...protocol.error_codes import ErrorCode
+from ...protocol.header import DecidedElement
 from ...protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -18,8 +18,9 @@ from ..context import RequestContext
 from ..decisions import kind_of
 from ..errors import Refusal
 from .changes import Change
-from .config_changes import Alteration, Planner, at_controller, check_own_id, judged_here
+from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
 from .describe_configs import ResourceType
+from .wishes import operands
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -39,17 +40,14 @@ async def handle(
     )
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
-            decided[index] = _alter_loggers(resource, validate_only=request.validate_only)
-    node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
-    rest = [resource for index, resource in enumerate(request.resources) if index not in decided]
-    answered = (
-        await at_controller(node, context, msgspec.structs.replace(request, resources=rest), decide) if rest else {}
-    )
-    rows = [
-        (resource, decided.get(index) or answered[resource.resource_type, resource.resource_name])
-        for index, resource in enumerate(request.resources)
-    ]
-    return IncrementalAlterConfigsResponse(responses=[_row(resource, change) for resource, change in rows])
+            decided[index] = Change(
+                topic=resource.resource_name, kind=kind_of(resource.resource_type), operations=operands(resource)
+            )
+    changes = await settled(node, context, request, decided, decide)
+    for resource, change in zip(request.resources, changes, strict=True):
+        if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
+            _alter_loggers(resource, validate_only=request.validate_only)
+    return _response(request.resources, changes)
 
 
 async def decide(
@@ -57,18 +55,23 @@ async def decide(
 ) -> IncrementalAlterConfigsResponse:
     """At the controller."""
     alterations = [_alteration(node, resource) for resource in request.resources]
-    changes = await Planner(node, context, alterations, validate_only=request.validate_only).carry_out()
+    changes = await Planner(node, context, request, alterations).carry_out()
+    return _response([*context.decided, *request.resources], changes)
+
+
+def _response(
+    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[Change]
+) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
-        responses=[_row(resource, change) for resource, change in zip(request.resources, changes, strict=True)]
-    )
-
-
-def _row(resource: AlterConfigsResource, change: Change) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=change.code,
-        error_message=change.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=change.code,
+                error_message=change.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, change in zip(resources, changes, strict=True)
+        ]
     )
 
 
@@ -80,7 +83,7 @@ def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
         resource_name=resource.resource_name,
         topic_configs=lambda topic: alter_topic(topic.name, topic.configs, steps, config),
         broker_configs=lambda before: alter_broker(before, steps, config, per_broker=per_broker),
-        operations={step.name: None if step.operation == AlterOperation.DELETE else step.value for step in steps},
+        operations=operands(resource),
     )
 
 
@@ -115,9 +118,8 @@ def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {', '.join(log_levels.LEVELS)}")
 
 
-def _alter_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> Change:
+def _alter_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> None:
     for config in () if validate_only else resource.configs:
         logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
         deleted = config.config_operation == AlterOperation.DELETE
         logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])
-    return Change(topic=resource.resource_name, kind=kind_of(resource.resource_type))

@@ -6,7 +6,7 @@ Rule: this is decided before a handler sees the request, on what the connection 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..context import RequestContext
-from ..errors import Refusal
+from ..errors import TurnedAway
 from .caller import Caller
 
 CLUSTER_ACTION_APIS = frozenset(
@@ -24,6 +24,6 @@ for itself: its checks come in Kafka's order.)"""
 
 
 def authorize(caller: Caller, ctx: RequestContext) -> None:
-    """Raises Refusal."""
+    """Raises TurnedAway."""
     if ctx.api_key in CLUSTER_ACTION_APIS and not caller.may_act_as_node:
-        raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

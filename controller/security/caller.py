@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..answer import AnswerLine
     from ..route import Routes
 
+MAX_SOFTWARE_CHARACTERS = 255
+"""Kept with the connection and shown in logs."""
 NO_MECHANISMS: Mapping[str, Mechanism] = {}
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from minicontroller.controller.audit.records import NOTHING, Asked, Judgement, Moment, Origin, Ruling, decision, hidden
+from minicontroller.controller.audit.records import NOTHING, Asked, Judgement, Moment, Origin, Ruling, decision
 from minicontroller.controller.cluster.image import Image
 from minicontroller.controller.context import RequestContext
+from minicontroller.controller.hiding import hidden
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.audit_event import HIDDEN, Effect, encode
 from minicontroller.policies.interface import PolicyViolation
@@ -111,6 +112,7 @@ def test_quoted_secrets() -> None:
         resource="broker",
         name="1",
         judgement=Judgement(asked, Image(), verdict),
+        operations=None,
         cluster_size=1,
         effect=Effect.NONE,
         code=ErrorCode.POLICY_VIOLATION,

@@ -16,9 +16,12 @@ from minicontroller.controller.cluster.metadata_cache import MetadataCache
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS, Forwarder
+from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import DecidedElement
+from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -129,18 +132,31 @@ def codes(answer: CreateTopicsResponse) -> list[int]:
 
 
 async def test_the_controller_learns_who_asked() -> None:
-    """K590-3, K590-5: the newest version, with principal, address, client id and version of him who asked; the answer in his."""
+    """K590-3, K590-5: the newest version, with principal, address, client id, software and version of him who asked; the answer in his."""
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         token = SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret")
         await client.ask(2, token, SaslAuthenticateResponse)
+        said = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.6.0")
+        await client.ask(3, said, ApiVersionsResponse)
         answer = await client.ask(2, CREATE, CreateTopicsResponse, client_id="admin-7")
         ((ctx, _),) = nodes.recorder.calls
         assert (ctx.principal, ctx.client_host, ctx.client_id) == ("User:alice", "127.0.0.1", "admin-7")
         assert (ctx.api_version, ctx.client_api_version) == (7, 2)
+        assert (ctx.software, ctx.received_node) == ("librdkafka/2.6.0", 1)
         assert ctx.forwarded
         assert ctx.from_peer
         assert [(topic.name, topic.error_code) for topic in answer.topics] == [("t", 0), ("u", 0)]
+
+
+async def test_what_a_newer_node_tells_besides() -> None:
+    """Tags of a forwarded request that are not known here do no harm, and no name of a client is kept beyond the limit."""
+    async with pair() as nodes, await nodes.far.connect(NODES) as node:
+        await login(node, "node")
+        header = {"principal_name": "User:al", "software": "x" * 10_000, "unknown_tags": {9: b"new", 200: b""}}
+        assert codes(await node.ask(7, CREATE, CreateTopicsResponse, **header)) == [0, 0]
+        ((ctx, _),) = nodes.recorder.calls
+        assert (ctx.principal, ctx.software) == ("User:al", "x" * MAX_SOFTWARE_CHARACTERS)
 
 
 async def test_an_anonymous_caller_stays_anonymous() -> None:
@@ -450,8 +466,10 @@ async def login(client: Client, username: str) -> None:
         {"client_api_version": 3},
         {"on_behalf_of_api": 3},
         {"received_node": 3},
+        {"software": "librdkafka/2.6.0"},
+        {"decided": [DecidedElement(resource_name="t")]},
     ],
-    ids=["principal", "address", "version", "api", "node"],
+    ids=["principal", "address", "version", "api", "node", "software", "decisions"],
 )
 async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and wherever he is; counted, logged."""

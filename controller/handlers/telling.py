@@ -1,0 +1,38 @@
+"""What the node that received a request has decided of it already: told to the controller, whose audit log is the only one.
+
+Rule: while the audit log is on, no node decides anything alone. What the node that received a request refuses, or does itself, travels to the
+controller in the header of the same request, is recorded there in the same sequence as everything else, and is answered once it is.
+"""
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.header import DecidedConfig, DecidedElement
+from ..context import RequestContext
+from ..decisions import kind_of
+from ..errors import Refusal
+from .changes import Change
+from .wishes import resource_type_of
+
+
+def told(change: Change) -> DecidedElement:
+    """As the node that decided it tells it."""
+    return DecidedElement(
+        resource_type=resource_type_of(change.kind),
+        resource_name=change.topic,
+        error_code=change.code,
+        error_message=change.message,
+        configs=[DecidedConfig(name=name, value=value) for name, value in (change.operations or {}).items()],
+    )
+
+
+def heard(context: RequestContext, *, validate_only: bool) -> list[Change]:
+    """As the controller records it."""
+    return [
+        Change(
+            topic=element.resource_name,
+            kind=kind_of(element.resource_type),
+            refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
+            operations={config.name: config.value for config in element.configs},
+            is_done=not element.error_code and not validate_only,
+        )
+        for element in context.decided
+    ]

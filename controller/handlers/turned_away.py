@@ -1,0 +1,80 @@
+"""Requests for changes that are refused before any handler sees them: not authorized, or forged.
+
+Rule: the controller records them like everything else that is refused; a node that is not the controller tells it. A refusal that nobody can take
+note of is a refusal all the same, and the log of the node says that it is missing.
+"""
+
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from ..cluster.jobs import Draft
+from ..context import RequestContext
+from ..errors import Refusal
+from ..forwarding import at_the_controller
+from ..logs import about
+from . import incremental_alter_configs
+from .changes import Change, committed, refused_whole, ruling
+from .telling import told
+from .wishes import WISHES
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+log = logging.getLogger("minicontroller.audit")
+
+PATIENCE_SECONDS = 5.0
+"""For a controller that takes note."""
+
+
+def turned_away(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
+    """A request was refused before any handler saw it: record it. None where there is nothing to record, or nobody who would."""
+    if context.api_key not in WISHES or node.audit is None:
+        return None
+    return _record(node, context, request, refusal)
+
+
+async def _record(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> None:
+    changes = refused_whole(context, request, refusal)
+    validate_only = getattr(request, "validate_only", False)
+    with trio.move_on_after(PATIENCE_SECONDS) as scope:
+        try:
+            if node.controller is not None:
+                await _note(node, context, changes, validate_only=validate_only)
+            else:
+                await _tell(node, context, changes, validate_only=validate_only)
+        except Refusal as reason:
+            log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
+    if scope.cancelled_caught:
+        log.warning("a refusal is not in the audit log: no controller took note", extra=about(context))
+
+
+async def _note(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+    """In a job that writes nothing: it has its place among the others."""
+
+    async def plan(_draft: Draft) -> Sequence[Change]:
+        return changes
+
+    controller = ruling(node)
+    if controller.ledger is not None:
+        audited = controller.ledger.request(context, validate_only=validate_only)
+        await committed(controller, audited.planned(plan, lambda _refusal: changes))
+        await audited.wait_durable()
+
+
+async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+    """In a request that asks for nothing, in the name of the API that the client used."""
+    asking = msgspec.structs.replace(
+        context,
+        api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        on_behalf_of=context.api_key,
+        decided=[told(change) for change in changes],
+    )
+    await at_the_controller(incremental_alter_configs.decide)(
+        node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only)
+    )

@@ -1,0 +1,69 @@
+"""What the request for a change asks for, element by element: what the audit log tells of one that is refused before it is judged.
+
+Rule: a table by API, as the error forms are one. Nothing is judged here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ...protocol.api_keys import ApiKey
+from ..config.alterations import AlterOperation
+from ..decisions import KINDS, kind_of
+
+UNKNOWN_TYPE = 0
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """One element."""
+
+    name: str
+    """Empty for a topic that is named by its id."""
+    kind: str = "topic"
+    operations: Mapping[str, str | None] | None = None
+    """Of configs: the keys that are named, with their operands, None to delete one."""
+
+
+def resource_type_of(kind: str) -> int:
+    """Of those that have a name here."""
+    return next((number for number, name in KINDS.items() if name == kind), UNKNOWN_TYPE)
+
+
+def operands(resource: Any) -> dict[str, str | None]:
+    """Of a resource of AlterConfigs or of IncrementalAlterConfigs."""
+    return {
+        config.name: None if getattr(config, "config_operation", None) == AlterOperation.DELETE else config.value
+        for config in resource.configs
+    }
+
+
+def _named(request: Any) -> Iterator[Wish]:
+    for topic in request.topics:
+        yield Wish(topic.name or "")
+
+
+def _deleted(request: Any) -> Iterator[Wish]:
+    for name in request.topic_names:
+        yield Wish(name)
+    yield from _named(request)
+
+
+def _configured(request: Any) -> Iterator[Wish]:
+    for resource in request.resources:
+        yield Wish(resource.resource_name, kind_of(resource.resource_type), operands(resource))
+
+
+WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {
+    ApiKey.CREATE_TOPICS: _named,
+    ApiKey.DELETE_TOPICS: _deleted,
+    ApiKey.CREATE_PARTITIONS: _named,
+    ApiKey.ALTER_CONFIGS: _configured,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _configured,
+}
+"""The APIs whose elements are decisions."""
+
+
+def wishes(api_key: int, request: Any) -> list[Wish]:
+    """What is named twice is there once, in its first place."""
+    return list({(wish.kind, wish.name): wish for wish in WISHES[api_key](request)}.values())

@@ -1,0 +1,296 @@
+"""P-1: what is refused before it is judged is in the log as well, whichever node refused it, in the one sequence of the controller."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicontroller.controller.app import open_audit
+from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.store.base import Create, SetData
+from minicontroller.policies.audit_event import HIDDEN, Decision, Effect
+from minicontroller.protocol import registry
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.audit.logs import decisions_in, found
+from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
+from tests.handlers.asking import Client, broker, image, node_with
+from tests.handlers.ruling import ruling, wanted
+from tests.support.cluster import MiniCluster, controller_id, other_ids, running_cluster
+from tests.support.wire import Wire
+
+SECRET = "correct-horse-battery"
+LOGGER = "minicontroller.tests.refusals"
+
+
+def altering(*resources: tuple[int, str, Mapping[str, str | None]]) -> AlterConfigsRequest:
+    return AlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[AlterableConfig(name=key, value=value) for key, value in configs.items()],
+            )
+            for kind, name, configs in resources
+        ]
+    )
+
+
+def told(decision: Decision) -> tuple[Any, ...]:
+    return decision.operation, decision.resource, decision.name, decision.error, decision.effect
+
+
+def assert_unjudged(decisions: list[Decision]) -> None:
+    """No policy was asked, and nothing changed."""
+    assert all(each.policy is None and each.asked_ms is None and each.before == each.after for each in decisions)
+
+
+# ------------------------------------------------------------------ at the controller
+
+
+async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
+    """With `delete.topic.enable=false` each topic that somebody wanted to delete is a decision, with the topic's state."""
+    async with ruling({"audit.dir": str(tmp_path), "delete.topic.enable": "false"}) as world:
+        await world.make(wanted("t", 1, 1))
+        await world.ask(DeleteTopicsRequest(topic_names=["t", "nobody"], timeout_ms=1000), 5)
+        await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 1)
+    decisions = decisions_in(tmp_path)[1:]
+    assert [(*told(each), each.element, each.elements) for each in decisions] == [
+        ("delete_topic", "topic", "t", "TOPIC_DELETION_DISABLED", Effect.NONE, 0, 2),
+        ("delete_topic", "topic", "nobody", "TOPIC_DELETION_DISABLED", Effect.NONE, 1, 2),
+        ("delete_topic", "topic", "t", "INVALID_REQUEST", Effect.NONE, 0, 1),
+    ]
+    assert_unjudged(decisions)
+    assert [each.before is not None for each in decisions] == [True, False, True]
+    assert found(tmp_path) == []
+
+
+async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
+    """A deletion by name and id at once is refused with all that stands beside it, and told so."""
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        both = DeleteTopicState(name="t", topic_id=b"i" * 16)
+        await world.ask(DeleteTopicsRequest(topics=[both, DeleteTopicState(name="u")], timeout_ms=1000), 6)
+    decisions = decisions_in(tmp_path)
+    assert [(each.name, each.error) for each in decisions] == [("t", "INVALID_REQUEST"), ("u", "INVALID_REQUEST")]
+    assert_unjudged(decisions)
+
+
+async def test_an_accident(tmp_path: Path) -> None:
+    """What nobody foresaw while the elements were judged refuses all of them, those that were judged before it too, and is told."""
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        await world.make(wanted("t", 1, 1))
+        await world.store.commit([Create("/config/brokers/1", b"this is no JSON")])
+        request = altering((TOPIC, "t", {"retention.ms": "1"}), (BROKER, "1", {"my.plugin.token": SECRET}))
+        answer = await world.ask(request, 2)
+        assert [row.error_code for row in answer.responses] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+        await world.store.commit([SetData("/config/brokers/1", b"")])
+        await world.ask(request, 2)
+    first, second, *later = decisions_in(tmp_path)[1:]
+    assert [told(first), told(second)] == [
+        ("alter_configs", "topic", "t", "UNKNOWN_SERVER_ERROR", Effect.NONE),
+        ("alter_configs", "broker", "1", "UNKNOWN_SERVER_ERROR", Effect.NONE),
+    ]
+    assert (first.config_operations, second.config_operations) == ({"retention.ms": "1"}, {"my.plugin.token": HIDDEN})
+    assert_unjudged([first, second])
+    assert [each.error for each in later] == ["NONE", "NONE"]
+    assert found(tmp_path) == []
+
+
+async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> None:
+    """By name and by its id: the policy had its turn once, and only the first of the two decisions says so."""
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        await world.make(wanted("t", 1, 1))
+        topics = [DeleteTopicState(name="t"), DeleteTopicState(name=None, topic_id=world.topic("t").topic_id)]
+        await world.ask(DeleteTopicsRequest(topics=topics, timeout_ms=1000), 6)
+    first, second = decisions_in(tmp_path)[1:]
+    assert (first.name, second.name) == ("t", "t")
+    assert first.asked_ms is not None and second.asked_ms is None
+
+
+async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
+    """What was asked is told also where it was refused at once, and values that may be secret are hidden in it."""
+    async with ruling({"audit.dir": str(tmp_path)}) as world:
+        await world.ask(altering((BROKER, "2", {"ssl.key.password": SECRET})), 2)
+        await world.ask(altering((TOPIC, "nobody", {"my.plugin.token": SECRET, "retention.ms": "5"})), 2)
+    decisions = decisions_in(tmp_path)
+    assert [each.config_operations for each in decisions] == [
+        {"ssl.key.password": HIDDEN},
+        {"my.plugin.token": HIDDEN, "retention.ms": "5"},
+    ]
+    assert SECRET not in "".join(map(str, decisions))
+
+
+async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
+    """With an audit log a node that knows no controller, and no way to one, decides nothing: the client asks the controller himself."""
+    node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
+    node.audit = open_audit(node.config, node)
+    request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
+    answer = await Client(node, handlers=HANDLERS).ask(request, 2)
+    assert [row.error_code for row in answer.responses] == [ErrorCode.NOT_CONTROLLER] * 2
+
+
+# ------------------------------------------------------------------ at any node of a cluster
+
+
+@pytest.fixture(scope="module", name="folder")
+def folder_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit")
+
+
+@pytest.fixture(scope="module", name="cluster")
+def cluster_fixture(folder: Path) -> Iterator[MiniCluster]:
+    """Three nodes; what is answered is in the files. Afterwards nothing may be wrong with them."""
+    with running_cluster(settings={"audit.dir": str(folder), "audit.flush": "always"}) as cluster:
+        yield cluster
+    assert found(folder) == []
+
+
+def nodes_of(cluster: MiniCluster) -> list[int]:
+    """The controller, and one that is not."""
+    return [controller_id(cluster), other_ids(cluster)[0]]
+
+
+class Since:
+    """What is decided from now on."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known = len(decisions_in(folder))
+
+    def decisions(self) -> list[Decision]:
+        return decisions_in(self._folder)[self._known :]
+
+
+def resource(kind: int, name: str, *configs: tuple[str, int, str | None]) -> dict[str, Any]:
+    return {
+        "resource_type": kind,
+        "resource_name": name,
+        "configs": [{"name": key, "config_operation": how, "value": value} for key, how, value in configs],
+    }
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
+def test_what_the_receiving_node_refuses(cluster: MiniCluster, folder: Path, where: int) -> None:
+    """One request, one number: what the node that received it refused comes first, then what the controller judged."""
+    node = nodes_of(cluster)[where]
+    name = f"mixed-{where}"
+    since = Since(folder)
+    wishes = [
+        resource(BROKER, "77", ("my.plugin.token", 0, SECRET)),
+        resource(TOPIC, name, ("retention.ms", 0, "1")),
+        resource(TOPIC, "x", ("retention.ms", 0, None)),
+        resource(CLIENT_METRICS, "m"),
+        resource(99, "who"),
+        resource(BROKER, str(node), ("my.plugin.token", 0, SECRET)),
+    ]
+    with Wire(cluster.addresses[node]) as wire:
+        assert (
+            wire.ask("CreateTopics", 7, {"topics": [creatable(name)], "timeout_ms": 5000})["topics"][0]["error_code"]
+            == 0
+        )
+        rows = wire.ask("IncrementalAlterConfigs", 1, {"resources": wishes})["responses"]
+    assert [row["error_code"] for row in rows] == [42, 0, 42, 42, 42, 0]
+    assert [row["resource_name"] for row in rows] == [wish["resource_name"] for wish in wishes]
+    _, *decisions = since.decisions()
+    assert [(each.resource, each.name, each.error) for each in decisions] == [
+        ("broker", "77", "INVALID_REQUEST"),
+        ("topic", "x", "INVALID_REQUEST"),
+        ("resource", "m", "INVALID_REQUEST"),
+        ("resource", "who", "INVALID_REQUEST"),
+        ("topic", name, "NONE"),
+        ("broker", str(node), "NONE"),
+    ]
+    assert_unjudged(decisions[:4])
+    assert {(each.operation, each.received_node, each.api) for each in decisions} == {
+        ("incremental_alter_configs", node, "IncrementalAlterConfigs")
+    }
+    assert len({each.request for each in decisions}) == 1
+    assert [each.element for each in decisions] == list(range(6))
+    assert decisions[0].config_operations == {"my.plugin.token": HIDDEN}
+    assert "expected" in (decisions[0].message or "")
+
+
+def creatable(name: str) -> dict[str, Any]:
+    return {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
+@pytest.mark.parametrize("api", ["AlterConfigs", "IncrementalAlterConfigs"])
+def test_nothing_is_left_for_the_controller(cluster: MiniCluster, folder: Path, where: int, api: str) -> None:
+    """A request of which the node that received it refuses everything is a decision all the same."""
+    node = nodes_of(cluster)[where]
+    since = Since(folder)
+    wish = resource(BROKER, "77")
+    if api == "AlterConfigs":
+        wish["configs"] = [{"name": "my.plugin.token", "value": "x"}]
+    with Wire(cluster.addresses[node]) as wire:
+        (row,) = wire.ask(api, 1, {"resources": [wish], "validate_only": True})["responses"]
+    assert (row["error_code"], row["resource_name"]) == (42, "77")
+    (decision,) = since.decisions()
+    assert (decision.api, decision.received_node, decision.validate_only) == (api, node, True)
+    assert decision.effect is Effect.NONE
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
+def test_log_levels(cluster: MiniCluster, folder: Path, where: int) -> None:
+    """The level of a node's logger is set by that node, and the controller's log says so; only validated, it has no effect."""
+    node = nodes_of(cluster)[where]
+    since = Since(folder)
+    with Wire(cluster.addresses[node]) as wire:
+        for validate_only, name in ((False, "root"), (True, "root"), (False, "no.such.logger")):
+            body = {
+                "resources": [resource(BROKER_LOGGER, str(node), (name, 0, "INFO"))],
+                "validate_only": validate_only,
+            }
+            wire.ask("IncrementalAlterConfigs", 1, body)
+    decisions = since.decisions()
+    assert [(each.resource, each.name, each.error, each.effect) for each in decisions] == [
+        ("logger", str(node), "NONE", Effect.APPLIED),
+        ("logger", str(node), "NONE", Effect.NONE),
+        ("logger", str(node), "INVALID_CONFIG", Effect.NONE),
+    ]
+    assert_unjudged(decisions)
+
+
+FORGED = [
+    (CreateTopicsRequest(topics=[CreatableTopic(name="forged")]), 7, ("create_topic", "topic", "forged")),
+    (DeleteTopicsRequest(topics=[DeleteTopicState(name="forged")]), 6, ("delete_topic", "topic", "forged")),
+    (altering((BROKER, "1", {"ssl.key.password": SECRET})), 2, ("alter_configs", "broker", "1")),
+]
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
+@pytest.mark.parametrize("forged", FORGED, ids=["create", "delete", "alter"])
+def test_a_forged_request(
+    cluster: MiniCluster, folder: Path, where: int, forged: tuple[Any, int, tuple[str, ...]]
+) -> None:
+    """K590-6: whoever speaks in another's name is refused, at any node, and the log tells what he wanted, under his own name."""
+    request, version, expected = forged
+    node = nodes_of(cluster)[where]
+    since = Since(folder)
+    key = next(api.key for api in registry.APIS.values() if api.request is type(request))
+    header = RequestHeader(api_key=key, api_version=version, client_id="mallory", principal_name="User:root")
+    with Wire(cluster.addresses[node]) as wire:
+        answer = wire.exchange(registry.encode_request(header, request))
+    assert struct.pack(">h", ErrorCode.CLUSTER_AUTHORIZATION_FAILED) in answer
+    (decision,) = since.decisions()
+    assert told(decision) == (*expected, "CLUSTER_AUTHORIZATION_FAILED", Effect.NONE)
+    assert (decision.principal, decision.client_id, decision.received_node) == (None, "mallory", node)
+    assert decision.api == ApiKey(key).name.replace("_", " ").title().replace(" ", "")
+    assert_unjudged([decision])
+
+
+def test_the_clients_software(cluster: MiniCluster, folder: Path) -> None:
+    """What a client said of itself (KIP-511) is told wherever it is connected."""
+    for where, node in enumerate(nodes_of(cluster)):
+        since = Since(folder)
+        with Wire(cluster.addresses[node]) as wire:
+            wire.ask("ApiVersions", 3, {"client_software_name": "wire", "client_software_version": f"1.{where}"})
+            wire.ask("CreateTopics", 7, {"topics": [creatable(f"software-{where}")], "timeout_ms": 5000})
+        assert [each.software for each in since.decisions()] == [f"wire/1.{where}"]
