@@ -19,7 +19,7 @@ from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a log that is followed."""
+"""Between two looks at a log that is followed: nothing that every system has tells of a file that grows."""
 
 Wanted = Callable[[AuditEvent], bool]
 

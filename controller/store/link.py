@@ -171,7 +171,7 @@ class LinkHandler:
         self._on_end = on_end
         self._doorbell = Doorbell()
         self._link: Link | None = None
-        self.closing = False
+        self.closing = threading.Event()
         self.pause_seconds = 0.0
         """Before the next thread begins its work."""
 
@@ -206,7 +206,7 @@ class LinkHandler:
             poll = select.poll()
             poll.register(connection, select.POLLOUT)
             while not poll.poll(CONNECT_POLL_SECONDS * 1000):
-                if self.closing or time.monotonic() > deadline:
+                if self.closing.is_set() or time.monotonic() > deadline:
                     raise LinkTimeout("no connection in time") from None
             number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if number:
@@ -252,7 +252,7 @@ class LinkHandler:
 
     def _run(self, function: Callable[[], object]) -> None:
         """The life of kazoo's thread; whatever ends it is told, never printed."""
-        time.sleep(self.pause_seconds)
+        self.closing.wait(self.pause_seconds)
         failure: Exception | None = None
         try:
             function()

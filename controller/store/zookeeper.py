@@ -207,7 +207,8 @@ class ZooKeeperStore:
     async def close(self) -> None:
         if self._closed:
             return
-        self._closed = self._handler.closing = True
+        self._closed = True
+        self._handler.closing.set()
         self._session = Session.EXPIRED
         self._watches.clear()
         self._client.hang_up()

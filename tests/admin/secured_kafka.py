@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 
 from tests.support.certificates import Authority
 from tests.support.kafka import KafkaCluster
-from tests.support.zookeeper import free_port
+from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
 LISTENERS = {

@@ -8,8 +8,9 @@ import pytest
 
 from tests.cli.command import call, complaint, end, environment, running
 from tests.support.cluster import COMMAND, READY
+from tests.support.ports import free_port
 from tests.support.waiting import until
-from tests.support.zookeeper import ZooKeeperServer, free_port
+from tests.support.zookeeper import ZooKeeperServer
 
 IMPATIENT = """
 import os, sys

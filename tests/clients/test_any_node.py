@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.cluster import ON_KAFKA, Cluster, controller_id, until_everywhere
+from tests.support.cluster import Cluster, controller_id, unlike_kafka, until_everywhere
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
-pytestmark = pytest.mark.skipif(ON_KAFKA, reason="a Kafka broker in ZooKeeper mode forwards nothing")
+pytestmark = unlike_kafka("a Kafka broker in ZooKeeper mode forwards nothing")
 
 TOPIC, BROKER, SET = 2, 4, 0
 WAIT_MS = 10_000

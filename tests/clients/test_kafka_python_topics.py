@@ -8,7 +8,7 @@ import pytest
 from kafka import errors
 from kafka.admin import KafkaAdminClient
 
-from tests.support.cluster import ON_KAFKA
+from tests.support.cluster import unlike_kafka
 from tests.support.waiting import until
 
 
@@ -140,7 +140,7 @@ def test_grows(python_admin: KafkaAdminClient, everywhere: Callable[..., None], 
         python_admin.create_partitions({f"{topic}-no": 4})
 
 
-@pytest.mark.skipif(ON_KAFKA, reason="a Kafka broker in ZooKeeper mode does not offer DescribeTopicPartitions")
+@unlike_kafka("a Kafka broker in ZooKeeper mode does not offer DescribeTopicPartitions")
 def test_describes_partitions_in_pages(
     python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str
 ) -> None:

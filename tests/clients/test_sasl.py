@@ -13,13 +13,13 @@ from kafka.admin import NewTopic as PythonNewTopic
 from kafka.errors import KafkaTimeoutError, PolicyViolationError
 
 from tests.faults.tree import Tree
-from tests.support.cluster import ON_KAFKA, running_cluster
+from tests.support.cluster import running_cluster, unlike_kafka
 from tests.support.maven import java_tests_hold, needs_maven, time_to_download
 from tests.support.nodes import JAAS, running_nodes
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
 
-pytestmark = pytest.mark.skipif(ON_KAFKA, reason="the real Kafka of these tests authenticates nobody")
+pytestmark = unlike_kafka("the real Kafka of these tests authenticates nobody")
 
 CHROOT = "/sasl"
 USERS = f'{JAAS} user_alice="alice-secret" user_bob="bob-secret";'

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
-from tests.support.cluster import ON_KAFKA, Cluster, controller_id
+from tests.support.cluster import Cluster, controller_id, unlike_kafka
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire, request_frame
 
@@ -57,7 +57,7 @@ def test_trap_2_the_controller_is_a_listed_broker(cluster: Cluster, version: int
         assert answer["controller_id"] in listed
 
 
-@pytest.mark.skipif(ON_KAFKA, reason="a Kafka broker in ZooKeeper mode forwards nothing")
+@unlike_kafka("a Kafka broker in ZooKeeper mode forwards nothing")
 def test_trap_3_no_node_answers_not_controller(cluster: Cluster, topic: str) -> None:
     """Trap 3: NOT_CONTROLLER is badly handled by clients, so no node ever answers it to a write."""
     for number, address in cluster.addresses.items():

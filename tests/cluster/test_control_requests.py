@@ -60,6 +60,22 @@ IMAGE = (
 )
 
 
+def told(leader: int, leader_epoch: int, zk_version: int) -> list[UpdateMetadataPartitionState]:
+    """What UpdateMetadata says of a topic: of LED, and nothing of NEVER_LED."""
+    return [
+        UpdateMetadataPartitionState(
+            partition_index=0,
+            controller_epoch=5,
+            leader=leader,
+            leader_epoch=leader_epoch,
+            isr=[2, 1],
+            zk_version=zk_version,
+            replicas=[1, 2, 9],
+            offline_replicas=[9],
+        )
+    ]
+
+
 def test_the_versions_are_those_of_a_controller_of_kafka_3_9() -> None:
     """Fixed, as a real controller fixes them by its inter.broker.protocol.version."""
     assert {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4} == VERSIONS
@@ -116,34 +132,12 @@ def test_update_metadata() -> None:
             UpdateMetadataTopicState(
                 topic_name="d",
                 topic_id=b"d" * 16,
-                partition_states=[
-                    UpdateMetadataPartitionState(
-                        partition_index=0,
-                        controller_epoch=5,
-                        leader=-2,
-                        leader_epoch=0,
-                        isr=[2, 1],
-                        zk_version=0,
-                        replicas=[1, 2, 9],
-                        offline_replicas=[9],
-                    )
-                ],
+                partition_states=told(leader=-2, leader_epoch=0, zk_version=0),
             ),
             UpdateMetadataTopicState(
                 topic_name="t",
                 topic_id=b"t" * 16,
-                partition_states=[
-                    UpdateMetadataPartitionState(
-                        partition_index=0,
-                        controller_epoch=5,
-                        leader=2,
-                        leader_epoch=4,
-                        isr=[2, 1],
-                        zk_version=11,
-                        replicas=[1, 2, 9],
-                        offline_replicas=[9],
-                    )
-                ],
+                partition_states=told(leader=2, leader_epoch=4, zk_version=11),
             ),
         ],
         live_brokers=[

@@ -16,7 +16,8 @@ from tests.support.kafka import KAFKA_VERSION, KafkaCluster, running_kafka
 from tests.support.wire import response_frame
 
 MARK = "documented"
-SETTLING_SECONDS = 1.0  # a change of configs takes Kafka less to reach its own node
+SETTLING_SECONDS = 1.0
+"""A change of configs takes Kafka less to reach its own node; what to wait for is not known before it is recorded."""
 
 
 def record(cluster: KafkaCluster, names: list[str]) -> None:

@@ -3,7 +3,6 @@
 The same code asks the real Kafka when a recording is made and the program under test when it is compared.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from tests.conformance.cases import (
     groups,
     metadata,
 )
+from tests.support.waiting import at_last
 from tests.support.wire import Body, ConnectionEndedError, Wire, read_answer, request_frame
 
 SCENARIOS: dict[str, list[Case]] = {
@@ -35,7 +35,6 @@ SCENARIOS: dict[str, list[Case]] = {
 
 SILENCE_SECONDS = 5.0  # nothing takes Kafka so long here: what is not answered by then is never answered
 SETTLE_SECONDS = 10.0
-PAUSE_SECONDS = 0.05  # between two looks at something that settles
 STILL_COMING = {14, 15, 16}  # a coordinator that is on its way
 
 READS = {"Metadata", "DescribeConfigs"}
@@ -63,6 +62,10 @@ Judge = Callable[[Outcome], bool]
 def settled(outcome: Outcome) -> bool:
     """Whether an answer says that nothing is on its way any more."""
     return not STILL_COMING & set(error_codes(outcome.answer))
+
+
+def all_led(answer: Body) -> bool:
+    return not any(error_codes(answer)) and all(topic["partitions"] for topic in answer["topics"])
 
 
 def error_codes(part: Any) -> Iterator[int]:
@@ -97,13 +100,8 @@ class Performer:
     def perform(self, case: Case, right: Judge = settled) -> Outcome:
         """Ask once; or, if the case settles, until the answer is right or the time is over."""
         self._wait_until_led(case.once_led)
-        outcome = self._ask(case)
-        deadline = time.monotonic() + SETTLE_SECONDS
         settles = case.settles or case.api in self._settling_apis
-        while settles and not right(outcome) and time.monotonic() < deadline:
-            time.sleep(PAUSE_SECONDS)
-            outcome = self._ask(case)
-        return outcome
+        return at_last(lambda: self._ask(case), right=right, within=SETTLE_SECONDS if settles else 0)
 
     def _ask(self, case: Case) -> Outcome:
         self._correlation_id += 1
@@ -130,14 +128,8 @@ class Performer:
         if not topics:
             return
         body = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
-        deadline = time.monotonic() + SETTLE_SECONDS
         with Wire(self.address) as wire:
-            while time.monotonic() < deadline:
-                answer = wire.ask("Metadata", 12, body)
-                self._learn(answer)
-                if not any(error_codes(answer)) and all(topic["partitions"] for topic in answer["topics"]):
-                    return
-                time.sleep(PAUSE_SECONDS)
+            self._learn(at_last(lambda: wire.ask("Metadata", 12, body), right=all_led, within=SETTLE_SECONDS))
 
     def _learn(self, answer: Body | None) -> None:
         for topic in (answer or {}).get("topics") or []:

@@ -97,6 +97,16 @@ def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_
     return node
 
 
+BROKER_EPOCH = 40
+
+
+def told_node(*topics: Topic) -> Node:
+    """Node 1, which heard of node 2, the controller of epoch 5, and was registered with BROKER_EPOCH."""
+    node = node_with(image([broker(1), broker(2)], topics, controller_id=2, controller_epoch=5))
+    node.registered(BROKER_EPOCH)
+    return node
+
+
 def see(node: Node, seen: Image) -> None:
     """Tell a node what the cluster looks like now, as the controller does."""
     before = node.cache.image

@@ -28,11 +28,13 @@ from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 from tests.handlers.asking import CLUSTER_ID, Client, broker
 
+NO_ID = bytes(16)
 POLICY_LIMIT_MS = 60_000  # never reached
 PATIENT_MS = 30_000
 
@@ -179,3 +181,12 @@ def wanted(
 
 def creating(*topics: CreatableTopic, timeout_ms: int = PATIENT_MS, validate_only: bool = False) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=validate_only)
+
+
+def codes(answer: CreateTopicsResponse) -> list[int]:
+    return [row.error_code for row in answer.topics]
+
+
+def is_blank(row: CreatableTopicResult) -> bool:
+    """Nothing is told but the refusal."""
+    return (row.num_partitions, row.replication_factor, row.configs, row.topic_id) == (-1, -1, [], NO_ID)

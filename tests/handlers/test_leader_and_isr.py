@@ -13,19 +13,15 @@ from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicState,
 )
-from tests.handlers.asking import Client, broker, image, node_with
+from tests.handlers.asking import BROKER_EPOCH, Client, told_node
 
 VERSIONS = range(8)
 ID = b"\5" * 16
-EPOCH = 40
 
 
 @pytest.fixture(name="node")
 def node_fixture() -> Node:
-    """Node 1, which heard of the controller of epoch 5, and was registered with epoch 40."""
-    node = node_with(image([broker(1), broker(2)], controller_id=2, controller_epoch=5))
-    node.registered(EPOCH)
-    return node
+    return told_node()
 
 
 def telling(version: int, **how: Any) -> LeaderAndIsrRequest:
@@ -71,7 +67,12 @@ async def test_a_controller_of_the_past(node: Node, version: int) -> None:
 @pytest.mark.parametrize("version", range(2, 8))
 async def test_another_life_of_the_node(node: Node, version: int) -> None:
     """What was meant for an earlier registration is refused; -1 is not checked, a larger one is of a registration just made."""
-    for epoch, code in [(EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH), (EPOCH, 0), (EPOCH + 1, 0), (-1, 0)]:
+    for epoch, code in [
+        (BROKER_EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH),
+        (BROKER_EPOCH, 0),
+        (BROKER_EPOCH + 1, 0),
+        (-1, 0),
+    ]:
         assert (await ask(node, version, controller_epoch=5, broker_epoch=epoch)).error_code == code
 
 

@@ -16,21 +16,16 @@ from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from tests.handlers.asking import Client, broker, image, led, node_with, topic, topic_id
+from tests.handlers.asking import BROKER_EPOCH, Client, led, told_node, topic, topic_id
 
 VERSIONS = range(1, 9)
 """From v1 on brokers have endpoints; v0 is asked by itself."""
 LAST = 8
-EPOCH = 40
 
 
 @pytest.fixture(name="node")
 def node_fixture() -> Node:
-    """Node 1, which heard of the controller of epoch 5, and was registered with epoch 40."""
-    seen = image([broker(1), broker(2)], [topic("old", led(1), led(2))], controller_id=2, controller_epoch=5)
-    node = node_with(seen)
-    node.registered(EPOCH)
-    return node
+    return told_node(topic("old", led(1), led(2)))
 
 
 def state(index: int, leader: int, **how: Any) -> UpdateMetadataPartitionState:
@@ -143,9 +138,9 @@ async def test_the_past(node: Node, version: int) -> None:
     stale = telling(version, brokers=[9], controller_epoch=4)
     assert await code_of(node, stale, version) == ErrorCode.STALE_CONTROLLER_EPOCH
     if version >= 5:
-        earlier = telling(version, brokers=[9], broker_epoch=EPOCH - 1)
+        earlier = telling(version, brokers=[9], broker_epoch=BROKER_EPOCH - 1)
         assert await code_of(node, earlier, version) == ErrorCode.STALE_BROKER_EPOCH
-        for epoch in (EPOCH, EPOCH + 1, -1):
+        for epoch in (BROKER_EPOCH, BROKER_EPOCH + 1, -1):
             assert await code_of(node, telling(version, broker_epoch=epoch), version) == 0
     else:
         assert node.cache.image is before

@@ -119,7 +119,7 @@ def test_a_file_hides_no_module_of_its_name(write: Write) -> None:
 
 def test_a_file_is_run_as_it_stands(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed file is a changed policy at once, and nothing is written beside it."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as Python is by itself
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # whatever pytest was called with: bytecode may be written
     for number in "12":  # the same size, within the same second
         write("policy.py", REFUSING.replace("not {", f"{number} not {{"))
         policy = build_policy({POLICY_KEY: "policy.py:Refusing"})

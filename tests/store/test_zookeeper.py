@@ -22,9 +22,10 @@ from minicontroller.controller.store.base import (
 from minicontroller.controller.store.watchdog import run_watchdog
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, reaches
+from tests.support.ports import free_port
 from tests.support.proxy import Proxy
 from tests.support.waiting import until
-from tests.support.zookeeper import ZooKeeperServer, free_port
+from tests.support.zookeeper import ZooKeeperServer
 
 SHORT_SESSION_MS = 400
 

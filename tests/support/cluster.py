@@ -14,6 +14,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 from tests.support.kafka import KafkaCluster, running_kafka
 from tests.support.waiting import until
 from tests.support.wire import Wire
@@ -28,6 +30,11 @@ SAME_AS_KAFKA = {"offsets.topic.replication.factor": "1", "offsets.topic.num.par
 
 ON_KAFKA = os.environ.get("MINICONTROLLER_TESTS_ON") == "kafka"
 """Whether the tests of clients run on a real Kafka 3.9.1 instead: so that what they expect is proved first."""
+
+
+def unlike_kafka(reason: str) -> pytest.MarkDecorator:
+    """For what is ours alone: left out on a real Kafka, and nowhere else."""
+    return pytest.mark.skipif(ON_KAFKA, reason=reason)
 
 
 class Cluster(Protocol):

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.maven import CACHE, kept
+from tests.support.ports import free_port
 from tests.support.wire import ConnectionEndedError, Wire
-from tests.support.zookeeper import ZooKeeperServer, free_port
+from tests.support.zookeeper import ZooKeeperServer
 
 KAFKA_VERSION = "3.9.1"
 LIBS = CACHE / f"kafka-{KAFKA_VERSION}" / "libs"

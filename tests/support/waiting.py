@@ -12,9 +12,14 @@ PATIENCE_SECONDS = 40.0  # of a machine that has much else to do
 
 def until(look: Callable[[], Seen], *, right: Callable[[Seen], bool] = bool, within: float = PATIENCE_SECONDS) -> Seen:
     """What `look` returns as soon as it is right; at the deadline an error that shows what it was instead."""
+    seen = at_last(look, right=right, within=within)
+    assert right(seen), f"after {within} s it is still {seen!r}"
+    return seen
+
+
+def at_last(look: Callable[[], Seen], *, right: Callable[[Seen], bool], within: float) -> Seen:
+    """The same without an error: at the deadline what it is then."""
     deadline = time.monotonic() + within
-    while not right(seen := look()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {within} s it is still {seen!r}")
+    while not right(seen := look()) and time.monotonic() < deadline:
         time.sleep(PAUSE_SECONDS)
     return seen

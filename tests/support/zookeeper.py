@@ -4,7 +4,6 @@ The servers do not force their log to the disk: the tests kill processes, not ma
 """
 
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -15,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.ports import free_port
+
 JARS = ("zookeeper-", "slf4j-api-", "log4j-", "metrics-core-", "snappy-java-", "netty-", "commons-io-")
 TICK_MS = 100
 """ZooKeeper grants sessions of 2 ticks and more, and expires them at the end of a tick."""
@@ -23,21 +24,6 @@ LOG_CONFIGURATION = """\
 <Configuration status="OFF"><Appenders><Console name="out"><PatternLayout pattern="%d %p %c{1}: %m%n"/></Console></Appenders>
 <Loggers><Root level="WARN"><AppenderRef ref="out"/></Root></Loggers></Configuration>
 """
-
-
-PORTS = range(15_000, 32_000)
-"""Below those that systems hand out by themselves, so that no other test's connection sits on one until it is used."""
-
-
-def free_port() -> int:
-    """Of 127.0.0.1; random, because tests run side by side."""
-    while True:
-        port = secrets.choice(PORTS)
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            continue
 
 
 def class_path() -> str:

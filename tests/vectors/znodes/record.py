@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 from tests.support.kafka import KAFKA_VERSION, KafkaCluster, kafka_libs
-from tests.support.zookeeper import free_port
+from tests.support.ports import free_port
 
 HERE = Path(__file__).parent
 WAIT_SECONDS = 60.0
