@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERRUPTED = 130
-NEEDED = ("jinja2", "matplotlib", "pyarrow", "pyspark")
+NEEDED = ("jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -99,3 +99,20 @@ def _spark(master: str, settings: tuple[str, ...], *, verbose: bool) -> Iterator
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)
+
+
+@pipeline.command()
+@click.option(
+    "--audit",
+    "folders",
+    multiple=True,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with audit files; repeatable.",
+)
+@spark_options
+def ingest(*, spark: "SparkSession", tables: Path, folders: tuple[Path, ...]) -> None:
+    """Take what is new in the audit's files into the tables, each event once."""
+    from .ingest.command import run_command
+
+    run_command(spark, tables, folders)

@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("controller", "pipeline", "policies", "protocol")
 NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "vectors", "recordings")
 
-READ = {"tzdata"}
-"""Data, which the standard library finds."""
+READ = {"tzdata", "pandas"}
+"""Data, which the standard library finds; what PySpark imports."""
 
 IMPORTED_AS = {"common_expression_language": "cel", "google_re2": "re2"}
 """Dependencies whose package has another name."""

@@ -1,0 +1,56 @@
+"""What the tables can hold of an event: beyond it a line is no event for us, and why is told.
+
+Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of the tables could not read.
+"""
+
+from ...policies.audit_event import AuditEvent, UnreadableLineError, decode
+
+MAX_CLUSTER_ID = 60
+"""The name of a folder has 255 bytes at most, and a character may need four."""
+MIN_MS = -62_135_596_800_000
+"""The beginning of year 1."""
+MAX_MS = 253_402_300_799_999
+"""The end of year 9999."""
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+
+class UnfitEventError(UnreadableLineError):
+    """It is an event, and does not fit into the tables."""
+
+
+def checked(line: bytes) -> AuditEvent:
+    """Raises UnreadableLineError."""
+    event = decode(line)
+    if not 0 <= event.epoch <= INT_MAX:
+        raise UnfitEventError(f"epoch {event.epoch} is not in 0 to {INT_MAX}")
+    if not 1 <= event.sequence <= LONG_MAX:
+        raise UnfitEventError(f"sequence {event.sequence} is not in 1 to {LONG_MAX}")
+    if not 0 < len(event.cluster_id) <= MAX_CLUSTER_ID:
+        raise UnfitEventError(
+            f"a cluster_id has 1 to {MAX_CLUSTER_ID} characters, this one has {len(event.cluster_id)}"
+        )
+    if not MIN_MS <= event.time_ms <= MAX_MS:
+        raise UnfitEventError(f"time_ms {event.time_ms} is in no year that a calendar has")
+    return event
+
+
+def microseconds(ms: int) -> int:
+    """Raises ValueError."""
+    if not MIN_MS <= ms <= MAX_MS:
+        raise ValueError(f"the time {ms} ms is in no year that a calendar has")
+    return ms * 1000
+
+
+def folder_name(column: str, value: str) -> str:
+    """Of a partition, Hive's way: as Spark escapes it, and Arrow and DuckDB read it."""
+    return f"{column}={''.join(map(_escaped, value))}"
+
+
+def _escaped(character: str) -> str:
+    if character in "\"#%'*/:=?\\{}[]^\x7f" or character < " ":
+        return f"%{ord(character):02X}"
+    return character
+
+
+__all__ = ["UnfitEventError", "checked", "folder_name", "microseconds"]

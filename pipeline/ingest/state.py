@@ -1,0 +1,164 @@
+"""What the pipeline remembers between runs, and how it changes: all at once, or not at all.
+
+Rule: a change is one file, `_state/journal.json`: which files move where, which go, and the state after it. Once the journal is there the
+change is done, because whoever comes next does it again from its beginning, which does no harm; until then nothing happened. Everything
+else in `_state` but the checkpoint can be thrown away.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..tables import STATE
+from .files import Progress
+from .places import Run
+from .report import Mark
+
+STATE_FILE = f"{STATE}/state.json"
+JOURNAL_FILE = f"{STATE}/journal.json"
+LOCK_FILE = f"{STATE}/lock"
+STAGING = f"{STATE}/staging"
+CHECKPOINT = f"{STATE}/checkpoint"
+FORMAT = 1
+
+
+class EpochState(msgspec.Struct):
+    """What is in the tables of one reign."""
+
+    node: int
+    runs: list[Run] = []
+    decisions: int = 0
+    begins_with_snapshot: bool = False
+    duplicates: int = 0
+    repeated: list[Run] = []
+    """Where there were duplicates."""
+    conflicts: list[Run] = []
+
+
+class ClusterState(msgspec.Struct):
+    """What is in the tables of one cluster."""
+
+    epochs: dict[int, EpochState] = {}
+    marks: list[Mark] = []
+    stale: bool = False
+    """Its derived tables do not have everything yet."""
+
+
+class State(msgspec.Struct):
+    """After the last change."""
+
+    format: int = FORMAT
+    batch: int = -1
+    """The last one of the stream that is in the tables."""
+    changes: int = 0
+    """How many there were: makes the names of files unique."""
+    files: dict[str, Progress] = {}
+    clusters: dict[str, ClusterState] = {}
+    quarantined: int = 0
+
+
+class Journal(msgspec.Struct):
+    """One change; paths are relative to the folder of the tables."""
+
+    moves: list[tuple[str, str]]
+    removes: list[str]
+    state: State
+
+
+class StateError(Exception):
+    """The folder of the tables cannot be used: why, in a sentence."""
+
+
+class Ledger:
+    """The state of one folder of tables, and its changes. Only under `locked`."""
+
+    def __init__(self, tables: Path) -> None:
+        self.tables = tables
+        self.state = State()
+
+    def open(self) -> None:
+        """Finish what was interrupted, and clear what was left. Raises OSError, StateError."""
+        self.state = load(self.tables)
+        journal = self.tables / JOURNAL_FILE
+        if journal.exists():
+            self._carry_out(_decoded(journal, Journal))
+        shutil.rmtree(self.tables / STAGING, ignore_errors=True)
+
+    def change(self, state: State, *, moves: Iterable[tuple[str, str]] = (), removes: Iterable[str] = ()) -> None:
+        """Once this was begun to be carried out it will be. Raises OSError."""
+        state.changes = self.state.changes + 1
+        journal = Journal(list(moves), list(removes), state)
+        write_whole(self.tables / JOURNAL_FILE, msgspec.json.encode(journal))
+        self._carry_out(journal)
+
+    def _carry_out(self, journal: Journal) -> None:
+        folders = set()
+        for source, target in journal.moves:
+            folders.add((self.tables / target).parent)
+            (self.tables / target).parent.mkdir(parents=True, exist_ok=True)
+            if (self.tables / source).exists():
+                (self.tables / source).replace(self.tables / target)
+        for path in journal.removes:
+            (self.tables / path).unlink(missing_ok=True)
+        for folder in folders:
+            sync(folder)
+        write_whole(self.tables / STATE_FILE, msgspec.json.encode(journal.state))
+        (self.tables / JOURNAL_FILE).unlink()
+        self.state = journal.state
+
+
+def load(tables: Path) -> State:
+    """Raises OSError, StateError."""
+    file = tables / STATE_FILE
+    return _decoded(file, State) if file.exists() else State()
+
+
+def copied(state: State) -> State:
+    """To be changed."""
+    return msgspec.json.decode(msgspec.json.encode(state), type=State)
+
+
+def _decoded(file: Path, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=type_)
+    except msgspec.DecodeError as error:
+        raise StateError(
+            f"{file} is broken ({error}): remove {file.parent.parent} and ingest everything again."
+        ) from None
+
+
+@contextmanager
+def locked(tables: Path) -> Iterator[None]:
+    """For one run at a time. Raises StateError, OSError."""
+    (tables / STATE).mkdir(parents=True, exist_ok=True)
+    with (tables / LOCK_FILE).open("a+b") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateError(f"Another run is ingesting into {tables}: wait until it is done.") from None
+        yield
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """It is there with all of this, or it is as it was."""
+    new = file.with_name(file.name + ".new")
+    with new.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.replace(file)
+    sync(file.parent)
+
+
+def sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
