@@ -4,17 +4,16 @@ Rule: whatever a file holds is told and nothing is skipped in silence; a line is
 still get one.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from ...policies.audit_event import AuditEvent, UnknownSchemaError, UnreadableLineError, decode
+from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name
 from .files import NAME, SUFFIX
 
-COMPRESSED = SUFFIX + ".gz"
+AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
 
 
 class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
@@ -41,33 +40,32 @@ def audit_files(paths: Iterable[Path]) -> list[Path]:
     found: set[Path] = set()
     for path in paths:
         if path.is_dir():
-            found.update(each for each in path.iterdir() if each.name.endswith((SUFFIX, COMPRESSED)) and each.is_file())
+            found.update(each for each in path.iterdir() if each.name.endswith(AUDIT_FILES) and each.is_file())
         else:
             found.add(path)
     return sorted(found, key=lambda each: (*_order(each), each))
 
 
 def _order(path: Path) -> tuple[str, int, int, int]:
-    match = NAME.fullmatch(path.name.removesuffix(".gz"))
+    match = NAME.fullmatch(plain_name(path))
     if match is None:
         return (path.name, 0, 0, 0)
     return (match["cluster"], int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0))
 
 
 def read(file: Path) -> Iterator[Located]:
-    """Raises OSError if it cannot be read."""
+    """What cannot be read any more is told with the line where it begins."""
     number = 0
     try:
         with opened(file) as lines:
             for number, line in enumerate(lines, start=1):
                 yield located(Place(file, number), line)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        yield Located(Place(file, number + 1), None, Torn(f"the file is cut, or broken: {error}"))
-
-
-def opened(file: Path) -> IO[bytes]:
-    """For its text, compressed or not. Raises OSError."""
-    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
+    except CUT as error:
+        yield Located(Place(file, number + 1), None, Torn(f"the file is cut: {error}"))
+    except BROKEN as error:
+        yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file is broken from here on: {error}"))
+    except OSError as error:
+        yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file cannot be read: {error.strerror}"))
 
 
 def located(place: Place, line: bytes) -> Located:
@@ -94,7 +92,7 @@ class Follower:
 
     def look(self) -> Iterator[Located]:
         for file in audit_files(self._paths):
-            if file.name.endswith(".gz"):
+            if is_compressed(file):
                 continue  # it was read before it was compressed
             offset, number = self._offsets.get(file, (0, 0))
             with file.open("rb") as stream:
@@ -119,7 +117,6 @@ __all__ = [
     "UnreadableLineError",
     "audit_files",
     "located",
-    "opened",
     "read",
     "read_all",
 ]

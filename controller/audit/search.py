@@ -4,9 +4,7 @@ Rule: one search reads so much, for so long, and holds so much, whatever lies in
 as bytes, and only those that hold a needle are decoded. What cannot be read is told and never raised. For a thread: it waits for files.
 """
 
-import gzip
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +13,9 @@ from typing import IO, Generic, NamedTuple, TypeVar
 import msgspec
 
 from ...policies.audit_event import AuditEvent
+from .compression import BROKEN, is_compressed, opened, plain_name
 from .files import NAME
-from .reading import COMPRESSED, Place, audit_files, located, opened
+from .reading import Place, audit_files, located
 
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 8 << 20
@@ -111,7 +110,7 @@ class _Search(Generic[T]):
 
     def run(self, folders: Iterable[Path], start: Cursor | None) -> Found[T]:
         for path, end in self._files(folders, start):
-            went_on = Cursor(_plain_name(path), end)
+            went_on = Cursor(plain_name(path), end)
             is_first = self._bytes_left == self._limits.max_bytes
             try:
                 for offset, row in self._matches(path, went_on.offset):
@@ -154,10 +153,10 @@ class _Search(Generic[T]):
                 self._complain(f"{folder} cannot be read: {error.strerror}")
                 continue
             for path in paths:
-                match = NAME.fullmatch(_plain_name(path))
+                match = NAME.fullmatch(plain_name(path))
                 if match is not None and match["cluster"] == self._question.cluster_id:
                     known = names.get(match[0])
-                    if known is None or known.name.endswith(COMPRESSED):  # both lie there while it is being compressed
+                    if known is None or is_compressed(known):  # both lie there while it is being compressed
                         names[match[0]] = path
         ordered = sorted(names, key=_order, reverse=True)
         if start is None:
@@ -170,7 +169,7 @@ class _Search(Generic[T]):
 
     def _matches(self, path: Path, end: int) -> Iterator[tuple[int, T]]:
         """Newest first. Raises _Exhausted with where to go on in this file, None for nowhere: it has to be read from its beginning."""
-        if not path.name.endswith(COMPRESSED):
+        if not is_compressed(path):
             with opened(path) as stream:
                 yield from self._events(path, self._backwards(path, stream, min(end, path.stat().st_size)))
             return
@@ -178,7 +177,7 @@ class _Search(Generic[T]):
         try:
             with opened(path) as stream:
                 last.extend(self._events(path, self._forwards(path, stream, end)))
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except BROKEN as error:
             self._complain(f"{path.name} is cut, or broken: {error}")
         yield from reversed(last)
 
@@ -256,10 +255,6 @@ class _Search(Generic[T]):
         if self._bytes_left < count or time.monotonic() > self._deadline:
             raise _Exhausted(at)
         self._bytes_left -= count
-
-
-def _plain_name(path: Path) -> str:
-    return path.name.removesuffix(".gz")
 
 
 def _order(name: str) -> tuple[int, int, int, str]:

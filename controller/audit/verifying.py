@@ -10,6 +10,7 @@ import msgspec
 
 from ...policies.audit_event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
 from ...policies.audit_replay import Replay
+from .compression import plain_name
 from .files import NAME
 from .reading import Located, Place, Torn, read_all
 
@@ -94,7 +95,7 @@ class Verification:
             yield kind, text
 
     def _check_place(self, place: Place, event: AuditEvent) -> Iterator[tuple[str, str]]:
-        match = NAME.fullmatch(place.file.name.removesuffix(".gz"))
+        match = NAME.fullmatch(plain_name(place.file))
         if match is not None and (match["cluster"], int(match["epoch"]), int(match["node"])) != (
             event.cluster_id,
             event.epoch,

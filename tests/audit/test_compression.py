@@ -1,0 +1,142 @@
+"""Files that were compressed are read like the others, by gzip or Zstandard; what is cut or broken in them is told, and never a trace."""
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicontroller.controller.audit.files import file_name
+from minicontroller.controller.audit.reading import read
+from minicontroller.controller.commands import commands
+from minicontroller.policies.audit_event import AuditEvent, encode
+from tests.audit.logs import CLUSTER, a_log, found
+from tests.audit.test_verify import ANY_TIME
+
+NAME = file_name(CLUSTER, 1, 1, 1)
+EVENTS = a_log(20)
+TEXT = b"".join(map(encode, EVENTS))
+
+Compress = Callable[[bytes], bytes]
+SKIPPABLE = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
+"""A frame without content, as RFC 8878 allows it anywhere."""
+
+
+def zstd(text: bytes) -> bytes:
+    return zstandard.ZstdCompressor(write_checksum=True).compress(text)
+
+
+def zstd_in_frames(text: bytes) -> bytes:
+    """As several programs leave it, or one that writes from time to time."""
+    return zstd(text[:1000]) + SKIPPABLE + zstd(b"") + zstd(text[1000:])
+
+
+def zstd_without_size(text: bytes) -> bytes:
+    return zstandard.ZstdCompressor(write_content_size=False, write_checksum=True).compress(text)
+
+
+KINDS = {
+    "gzip": (".gz", gzip.compress),
+    "zstd": (".zst", zstd),
+    "zstd in frames": (".zst", zstd_in_frames),
+    "zstd without its size": (".zst", zstd_without_size),
+}
+kinds = pytest.mark.parametrize(("ending", "compress"), KINDS.values(), ids=KINDS)
+
+
+def put(folder: Path, ending: str, data: bytes) -> Path:
+    file = folder / (NAME + ending)
+    file.write_bytes(data)
+    return file
+
+
+def events(file: Path) -> list[AuditEvent]:
+    return [each.event for each in read(file) if each.event is not None]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(commands, ["audit", *map(str, arguments)], catch_exceptions=False)
+
+
+@kinds
+def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compress) -> None:
+    """`verify` finds nothing, and `show` and `tail` tell what they tell of the file before it was compressed."""
+    plain = put(tmp_path, "", TEXT)
+    expected = [call(*how, tmp_path).output for how in (["show"], ["tail", "-n", "5"])]
+    plain.unlink()
+    put(tmp_path, ending, compress(TEXT))
+    assert found(tmp_path) == []
+    assert [call(*how, tmp_path).output for how in (["show"], ["tail", "-n", "5"])] == expected
+    assert call("verify", tmp_path).exit_code == 0
+
+
+@kinds
+@ANY_TIME
+@given(cut=st.integers(min_value=0))
+def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> None:
+    """What is left are the first of the events, and it is said that it is cut, also between two frames: there a line is."""
+    data = compress(TEXT)
+    cut %= len(data)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        file = put(folder, ending, data[:cut])
+        left = events(file)
+        assert left == EVENTS[: len(left)]
+        assert found(folder) == ["torn"]
+
+
+@kinds
+@ANY_TIME
+@given(position=st.integers(min_value=0), byte=st.integers(0, 255))
+def test_any_byte_may_be_wrong(ending: str, compress: Compress, position: int, byte: int) -> None:
+    """It is read as far as it goes, and either all is there or something is found."""
+    data = bytearray(compress(TEXT))
+    data[position % len(data)] = byte
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        file = put(folder, ending, bytes(data))
+        assert events(file) == EVENTS or found(folder) != []
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize(
+    ("data", "kind", "said"),
+    [(b"", "torn", "cut"), (b"{}\n" * 9, "unreadable", "broken"), (bytes(99), "unreadable", "broken")],
+    ids=["empty", "not compressed", "zeros"],
+)
+def test_what_is_no_such_file(tmp_path: Path, ending: str, data: bytes, kind: str, said: str) -> None:
+    """The commands say so in a sentence, with the file's name, and `verify` exits with 1."""
+    file = put(tmp_path, ending, data)
+    assert found(tmp_path) == [kind]
+    result = call("verify", tmp_path)
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+    assert f"{file}:1: {kind}: the file is {said}" in result.stdout
+    assert f"{file}:1: the file is {said}" in call("show", file).stderr
+
+
+def test_a_frame_that_wants_too_much_memory(tmp_path: Path) -> None:
+    """A window of 2 GiB is not given room for: the file is said to be broken."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    put(tmp_path, ".zst", compressor.compress(TEXT) + compressor.flush())
+    assert found(tmp_path) == ["unreadable"]
+
+
+def test_a_file_that_went_away(tmp_path: Path) -> None:
+    """Whoever compresses files may be faster than whoever reads them: that is told, and no accident."""
+    for ending in ("", ".gz", ".zst"):
+        (problem,) = [each.problem for each in read(tmp_path / (NAME + ending))]
+        assert "No such file" in str(problem)
+
+
+def test_nobody_else_pays_for_it() -> None:
+    """The library for Zstandard is loaded with the first file that needs it, not with the command."""
+    code = "import sys, minicontroller.controller.command_line.audit; sys.exit('zstandard' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
