@@ -55,6 +55,7 @@ class ActiveController:
             image=lambda: self.image,
             link=link,
             on_replicas_deleted=self.deletions.replicas_deleted,
+            on_replicas_lost=self._replicas_lost,
             on_stale_epoch=self.resign,
         )
         self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
@@ -115,6 +116,7 @@ class ActiveController:
         self.resign()
 
     async def _rule(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
         await nursery.start(self._propagation.run)
         nursery.start_soon(self.deletions.run)
         while True:
@@ -231,6 +233,20 @@ class ActiveController:
         """The broker has lost a directory: asked with LeaderAndIsr, it says which of its replicas are gone with it."""
         log.warning("broker %d has lost a log directory", broker_id)
         self._propagation.tell_replicas(broker_id, self.image)
+
+    def _replicas_lost(self, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> None:
+        """It has said so: they are offline as if it were dead (Kafka: KafkaController.processLeaderAndIsrResponseReceived)."""
+
+        async def plan(draft: Draft) -> list[Element]:
+            topics = elections.lose(draft, broker, lost)
+            store, unclean = self.node.store, self.unclean_leader_election
+            return await elections.settle_topics(draft, store, self.epoch, unclean, topics)
+
+        async def elect() -> None:
+            with contextlib.suppress(ControllerMoved):  # the next one is told, too
+                await self._elect(plan)
+
+        self._nursery.start_soon(elect)
 
     def entity_changed(self, kind: str, name: str) -> None:
         """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""

@@ -12,7 +12,7 @@ import msgspec
 from ..store import layout
 from ..store.base import Create, Operation, SetData, Store
 from . import leadership
-from .image import Image, Partition, Topic
+from .image import Broker, Image, Partition, Topic
 from .jobs import Draft, Element
 from .loading import load_topics
 
@@ -30,8 +30,11 @@ async def settle(
 ) -> list[Element]:
     """Give every partition with a replica on one of these brokers (None: every partition) the leader and the ISR it should have.
 
-    Bounced brokers, which came back under the same id, are taken for dead first: they lost what only their memory held.
+    Bounced brokers, which came back under the same id, are taken for dead first: they lost what only their memory held. What a broker
+    had lost in an earlier registration it may have again.
     """
+    if brokers is not None:
+        _forget_losses(draft, brokers)
     for topic in list(draft.image.topics.values()):
         if not topic.marked_for_deletion and (brokers is None or _has_replica_on(topic, brokers)):
             if bounced:
@@ -52,6 +55,49 @@ async def settle_topics(
     return draft.elements
 
 
+def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
+    """Mark the replicas of these partitions, by topic id, which a registration of a broker has lost. The topics that are to be settled."""
+    now = draft.image.brokers.get(broker.broker_id)
+    if now is None or now.epoch != broker.epoch:
+        return []
+    names = []
+    for topic_id, indexes in lost.items():
+        topic = draft.image.topic_by_id(topic_id)
+        if topic is not None and _with_losses(topic_id, indexes, broker.broker_id, topic) is not topic:
+            draft.stage(topic.name, (), evolve=partial(_with_losses, topic_id, indexes, broker.broker_id))
+            names.append(topic.name)
+    return names
+
+
+def _with_losses(topic_id: bytes, indexes: Collection[int], broker_id: int, topic: Topic | None) -> Topic | None:
+    if topic is None or topic.topic_id != topic_id:
+        return topic
+    news = {
+        index: msgspec.structs.replace(partition, lost_replicas=(*partition.lost_replicas, broker_id))
+        for index, partition in enumerate(topic.partitions)
+        if index in indexes and broker_id in partition.replicas and broker_id not in partition.lost_replicas
+    }
+    return topic.with_partitions(news) if news else topic
+
+
+def _forget_losses(draft: Draft, brokers: Collection[int]) -> None:
+    for topic in list(draft.image.topics.values()):
+        if any(replica in brokers for partition in topic.partitions for replica in partition.lost_replicas):
+            draft.stage(topic.name, (), evolve=partial(_without_losses, brokers))
+
+
+def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | None:
+    return topic and topic.with_partitions(
+        {
+            index: msgspec.structs.replace(
+                partition, lost_replicas=tuple(each for each in partition.lost_replicas if each not in brokers)
+            )
+            for index, partition in enumerate(topic.partitions)
+            if any(each in brokers for each in partition.lost_replicas)
+        }
+    )
+
+
 async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
     """The states of these topics as others have written them. A topic of which something of ours is on its way is left alone."""
     quiet = [
@@ -67,13 +113,12 @@ async def read_anew(draft: Draft, store: Store, committed: Image, names: Collect
 def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic | None) -> Topic | None:
     if topic is None or topic.topic_id != topic_id:
         return topic
-    news = {
-        index: state
-        for index, state in states.items()
-        if index < len(topic.partitions)
-        and topic.partitions[index] != state
-        and topic.partitions[index].replicas == state.replicas
-    }
+    news = {}
+    for index, state in states.items():
+        if index < len(topic.partitions) and (known := topic.partitions[index]).replicas == state.replicas:
+            told = msgspec.structs.replace(state, lost_replicas=known.lost_replicas)
+            if told != known:
+                news[index] = told
     return topic.with_partitions(news) if news else topic
 
 

@@ -56,7 +56,8 @@ class Followers:
         """Replicas that could be in the ISR and are not."""
         if partition.leader != self._node.broker_id or len(partition.isr) == len(partition.replicas):
             return []
-        return [r for r in partition.replicas if r not in partition.isr and r in image.brokers]
+        absent = {*partition.isr, *partition.offline_replicas}
+        return [r for r in partition.replicas if r not in absent and r in image.brokers]
 
     async def run(self) -> None:
         while True:

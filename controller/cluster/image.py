@@ -5,7 +5,7 @@ everything else with the old one (`immutables.Map`, a hash array mapped trie), s
 and in a large one. The controller's image is what ZooKeeper holds; a node's image is what the controller told it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 from immutables import Map
@@ -40,14 +40,24 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     removing_replicas: tuple[int, ...] = ()
     offline_replicas: tuple[int, ...] = ()
     """Known to a node's image only, from UpdateMetadata."""
+    lost_replicas: tuple[int, ...] = ()
+    """On brokers that live and have lost the directory. Known to the controller's image only, from LeaderAndIsr."""
 
     @property
     def has_state(self) -> bool:
         return self.partition_epoch >= 0
 
+    def is_online(self, replica: int, live: Container[int]) -> bool:
+        """Its broker is among these, and has it."""
+        return replica in live and replica not in self.lost_replicas
+
+    def is_whole(self, live: frozenset[int]) -> bool:
+        """Every replica is online."""
+        return not self.lost_replicas and live.issuperset(self.replicas)
+
     def offline(self, live: frozenset[int]) -> tuple[int, ...]:
-        """The replicas whose brokers are not among these."""
-        return () if live.issuperset(self.replicas) else tuple(r for r in self.replicas if r not in live)
+        """The replicas that are not online where these brokers live."""
+        return () if self.is_whole(live) else tuple(r for r in self.replicas if not self.is_online(r, live))
 
 
 UNKNOWN_PARTITION = Partition(replicas=())
@@ -90,11 +100,13 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     def as_told(self, live: frozenset[int]) -> "Topic":
         """As nodes know it: without the partitions that were never led, and with the replicas that are offline. Mostly itself."""
-        if all(each.has_state and live.issuperset(each.replicas) for each in self.partitions):
+        if all(each.has_state and each.is_whole(live) for each in self.partitions):
             return self
         last = max((index for index, each in enumerate(self.partitions) if each.has_state), default=-1)
         told = [
-            msgspec.structs.replace(each, offline_replicas=each.offline(live)) if each.has_state else UNKNOWN_PARTITION
+            msgspec.structs.replace(each, offline_replicas=each.offline(live), lost_replicas=())
+            if each.has_state
+            else UNKNOWN_PARTITION
             for each in self.partitions[: last + 1]
         ]
         return msgspec.structs.replace(self, partitions=tuple(told))

@@ -19,17 +19,18 @@ RECOVERED, RECOVERING = 0, 1
 def settle(partition: Partition, live: Container[int], *, unclean: bool = False) -> Partition | None:
     """What a change of the live brokers means for a partition, in whichever state it is (PartitionLeaderElectionAlgorithms).
 
-    Without a state: the first live replica leads and all live ones are in sync; it stays stateless while none is live.
+    A replica is live with its broker, unless the broker has lost it. Without a state: the first live replica leads and all live ones
+    are in sync; it stays stateless while none is live.
     Led by a live broker: the in-sync replicas that died leave. Led by nobody: the first live in-sync replica in the order of the
     assignment leads; failing that, if `unclean`, the first live replica, alone in sync; failing that nobody leads, and the last
     in-sync replica stays in the list, because an empty one would lose who has the data.
     """
-    online = tuple(replica for replica in partition.replicas if replica in live)
+    online = tuple(replica for replica in partition.replicas if partition.is_online(replica, live))
     if not partition.has_state:
         if not online:
             return None
         return msgspec.structs.replace(partition, leader=online[0], isr=online, leader_epoch=0, partition_epoch=0)
-    in_sync = tuple(replica for replica in partition.isr if replica in live)
+    in_sync = tuple(replica for replica in partition.isr if partition.is_online(replica, live))
     if partition.leader in in_sync:
         return _written(partition, partition.leader, in_sync)
     electable = [replica for replica in online if replica in in_sync]
@@ -47,7 +48,7 @@ def release(partition: Partition, broker_id: int, electable: Container[int]) -> 
     """
     if len(partition.replicas) < 2 or broker_id not in partition.isr or not partition.has_state:
         return None
-    in_sync = tuple(replica for replica in partition.isr if replica != broker_id and replica in electable)
+    in_sync = tuple(r for r in partition.isr if r != broker_id and partition.is_online(r, electable))
     if partition.leader != broker_id:
         return _written(partition, partition.leader, in_sync) if partition.leader in in_sync else None
     successors = [replica for replica in partition.replicas if replica in in_sync]

@@ -9,7 +9,8 @@ registered gets UpdateMetadata first: a follower whose leader it has not heard o
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 import trio
@@ -207,6 +208,7 @@ class Propagation:
         image: Callable[[], Image],
         link: LinkFactory,
         on_replicas_deleted: Callable[[int, list[Topic]], None],
+        on_replicas_lost: Callable[[Broker, Mapping[bytes, Collection[int]]], None],
         on_stale_epoch: Callable[[], None],
     ) -> None:
         self.image = image
@@ -214,6 +216,8 @@ class Propagation:
         self._is_here = is_here
         self._link = link
         self._on_replicas_deleted = on_replicas_deleted
+        self._on_replicas_lost = on_replicas_lost
+        """Called with the partitions, by topic id, whose replica the broker has lost with a directory."""
         self._on_stale_epoch = on_stale_epoch
         self._channels: dict[int, Channel] = {}
         self._sequence = 0
@@ -364,9 +368,20 @@ class Propagation:
 
     def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None:
         """A partition's 11 is normal on a take-over (the broker has this leader epoch already); the others are news."""
-        codes = [error.error_code for topic in answer.topics for error in topic.partition_errors]
-        for code in set(codes) - {ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH}:
-            log.warning("broker %d refuses %d partitions with error %d", broker.broker_id, codes.count(code), code)
+        rows = [
+            (topic.topic_id, row.partition_index, row.error_code)
+            for topic in answer.topics
+            for row in topic.partition_errors
+        ]
+        for code, count in Counter(code for _, _, code in rows).items():
+            if code not in (ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH):
+                log.warning("broker %d refuses %d partitions with error %d", broker.broker_id, count, code)
+        lost: dict[bytes, set[int]] = {}
+        for topic_id, index, code in rows:
+            if code == ErrorCode.KAFKA_STORAGE_ERROR:
+                lost.setdefault(topic_id, set()).add(index)
+        if lost:
+            self._on_replicas_lost(broker, lost)
 
     def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
         self._on_replicas_deleted(broker.broker_id, topics)

@@ -33,12 +33,14 @@ from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.base import Store
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from tests.store.worlds import World
 
 TIMEOUT_MS = 5_000
@@ -63,9 +65,19 @@ class WireLink:
         _, read, leftover = registry.decode_request(frame)
         assert not leftover
         response: Any = HANDLERS[key](member.node, context_for(member.node, key, version), read)
+        if isinstance(message, LeaderAndIsrRequest):
+            self._lose(message, response)
         answer = registry.encode_response(key, version, 7, response)
         await trio.lowlevel.checkpoint()
         return registry.decode_response(key, version, answer[4:])[1]
+
+    def _lose(self, message: LeaderAndIsrRequest, response: LeaderAndIsrResponse) -> None:
+        """As Kafka's ReplicaManager answers for a partition that is offline."""
+        names = {topic.topic_id: topic.topic_name for topic in message.topic_states}
+        for topic in response.topics:
+            if (self._broker.broker_id, names[topic.topic_id]) in self._cluster.lost:
+                for row in topic.partition_errors:
+                    row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -104,6 +116,8 @@ class SmallCluster:
         self.members: dict[int, Member] = {}
         self.unreachable: set[int] = set()
         """Nodes that live and register, and that nobody can connect to."""
+        self.lost: set[tuple[int, str]] = set()
+        """Nodes and topics: as brokers of Kafka they have lost the directory of their replicas of these."""
         self._nursery = nursery
         self._neighbours: dict[int, Node] | None = {} if neighbours else None
         self._settings = settings or {}

@@ -62,6 +62,18 @@ def test_an_unclean_election_only_where_it_is_allowed() -> None:
     assert (settled.leader, settled.isr, settled.leader_recovery_state) == (3, (3,), RECOVERING)
 
 
+def test_a_lost_replica_is_as_good_as_dead() -> None:
+    """On a broker that lives: it neither leads nor is in sync, unclean or not, and a broker that shuts down does not hand over to it."""
+    lost = msgspec.structs.replace(LED, lost_replicas=(1, 2))
+    settled = settle(lost, {1, 2, 3})
+    assert settled is not None
+    assert (settled.leader, settled.isr, settled.offline(frozenset({1, 2, 3}))) == (3, (3,), (1, 2))
+    assert release(lost, 3, {1, 2}) is None
+    only = settle(msgspec.structs.replace(lost, isr=(1,)), {1, 2}, unclean=True)
+    assert only is not None
+    assert (only.leader, only.isr) == (NO_LEADER, (1,))
+
+
 @given(partitions(), st.sets(st.integers(1, 6)), st.booleans())
 def test_settling_holds_its_invariants(partition: Partition, live: set[int], unclean: bool) -> None:
     """A leader is live and in sync, the ISR is never empty and never grows, and settling twice is settling once."""

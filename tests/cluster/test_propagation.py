@@ -110,6 +110,7 @@ class World:
             inter_broker_listener="NODES",
             image=lambda: self.image,
             link=lambda broker: self.brokers[broker.broker_id],
+            on_replicas_lost=lambda _broker, _lost: None,
             on_replicas_deleted=lambda broker_id, topics: self.deleted.append((broker_id, [t.name for t in topics])),
             on_stale_epoch=self._resign,
         )
