@@ -8,7 +8,6 @@ Rule: `answer` is synchronous: what its handler returns at once costs no task. A
 """
 
 import logging
-import struct
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from .context import RequestContext
 from .error_answers import error_answer
 from .errors import Refusal, TurnedAway
-from .logs import about
+from .logs import START, about, client_id
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
 from .route import Route, Routes
@@ -45,7 +44,6 @@ RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
 """Called with every request that no handler saw. The answer waits for what it returns."""
 
 _NAMES = {int(key): key.name for key in ApiKey}
-_START = struct.Struct(">hhi")  # api key, version, correlation id
 
 
 WhenRefused = Callable[[RequestContext, Any, Refusal], None]
@@ -86,9 +84,9 @@ class AnswerLine:
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
         """The answer, with its size in front. Raises ProtocolError where the connection has to end without one."""
-        if len(frame) < _START.size:
+        if len(frame) < START.size:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
-        api_key, version, correlation_id = _START.unpack_from(frame)
+        api_key, version, correlation_id = START.unpack_from(frame)
         route = self.routes.get(api_key)
         if route is None or not route.api.min_version <= version <= route.api.max_version:
             if route is not None and api_key == ApiKey.API_VERSIONS:
@@ -102,14 +100,14 @@ class AnswerLine:
             header, request, leftover = registry.decode_request(frame)
         except ProtocolError as error:
             raise MalformedMessage(
-                f"client {_client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
+                f"client {client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
         ctx, forged = _context(caller, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
         try:
             if forged:
-                self._refuse_forged(caller, header)
+                self._refuse_forged(ctx, header)
             authorize(caller, ctx)
             response = route.handler(self._node, ctx, request)
         except TurnedAway as refusal:
@@ -184,10 +182,13 @@ class AnswerLine:
                 extra=about(ctx),
             )
 
-    def _refuse_forged(self, caller: Caller, header: RequestHeader) -> None:
+    def _refuse_forged(self, ctx: RequestContext, header: RequestHeader) -> None:
         self.counters.forged_forwarding += 1
         log.warning(
-            "refused: %s speaks in the name of %r and is no node of this cluster", caller, header.principal_name
+            "refused: %s speaks in the name of %r and is no node of this cluster",
+            ctx.caller,
+            header.principal_name,
+            extra=about(ctx),
         )
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
@@ -199,20 +200,13 @@ async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
 
 def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
     return ProtocolError(
-        f"client {_client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+        f"client {client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
     )
 
 
 def _name(api_key: int) -> str:
     name = _NAMES.get(api_key)
     return f"API {api_key}" if name is None else f"API {api_key} ({name})"
-
-
-def _client_id(frame: bytes) -> str | None:
-    """For the log: it stands at the same place in every header that has one."""
-    start = _START.size + 2
-    size = int.from_bytes(frame[_START.size : start], signed=True)
-    return frame[start : start + size].decode("utf-8", "replace") if 0 <= size <= len(frame) - start else None
 
 
 def _admit(caller: Caller, route: Route, now: float) -> None:
@@ -246,6 +240,7 @@ def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[Request
         or header.received_node >= 0
         or header.software != ""
         or header.decided
+        or header.client_correlation_id != 0
     )
     forwarded = tagged and caller.from_peer
     ctx = RequestContext(
@@ -253,6 +248,7 @@ def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[Request
         api_version=header.api_version,
         client_api_version=header.api_version,
         correlation_id=header.correlation_id,
+        client_correlation_id=header.correlation_id,
         client_id=header.client_id,
         client_host=caller.host,
         principal=caller.principal,
@@ -283,3 +279,4 @@ def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
     ctx.received_node = header.received_node
     ctx.software = header.software[:MAX_SOFTWARE_CHARACTERS]
     ctx.decided = header.decided
+    ctx.client_correlation_id = header.client_correlation_id

@@ -16,7 +16,7 @@ from .. import __version__
 from .cli import SIGNALS
 from .command_line.lazy import LazyGroup
 from .errors import ConfigurationError
-from .logs import HUMAN, use_format
+from .logs import HUMAN, log_accidents, use_format
 
 MAX_PORT = 65535
 
@@ -170,15 +170,18 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     _tune_garbage_collection()
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
     use_format(HUMAN)
+    log_accidents()
     try:
         trio.run(function, *arguments)
     except BaseExceptionGroup as group:
         mendable, rest = group.split(expected)
         if rest is not None:
-            raise rest from None
+            _end_with_defect(rest)
         _explain(_first(mendable))
     except expected as error:
         _explain(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is logged as everything is
+        _end_with_defect(error)
 
 
 def _tune_garbage_collection() -> None:
@@ -192,6 +195,11 @@ def _first(error: BaseException | None) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _end_with_defect(error: BaseException) -> NoReturn:
+    logging.getLogger("minicontroller").critical("the process ends by a defect", exc_info=error)
+    sys.exit(1)
 
 
 def _explain(error: BaseException) -> NoReturn:

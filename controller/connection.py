@@ -11,12 +11,14 @@ this end stops, those that forward requests are told that nothing more was read 
 
 import logging
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from typing import Any
 
 import trio
 
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
+from .logs import about_caller, about_frame
 from .peer import FAREWELL
 from .security.caller import Caller
 from .security.sasl import Challenge, Proved, Rejected
@@ -34,6 +36,10 @@ FRAMES_A_TURN = 64
 FAREWELL_SECONDS = 1.0
 """For the other end to close first: a close with unread bytes would be a reset, which may overtake the farewell."""
 MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
+
+
+class UnreadableRequestError(Exception):
+    """The connection ends without an answer; the log has been told."""
 
 
 class Slot:
@@ -124,9 +130,14 @@ class Connection:
         except Disconnected:
             pass
         except ProtocolError as error:
-            self.caller.line.counters.protocol_errors += 1
-            log.warning("closing %s (%s): %s", self.caller, self.caller.software or "software unknown", error)
+            self._complain(error, about_caller(self.caller))
             await self._flush()
+        except UnreadableRequestError:
+            await self._flush()
+
+    def _complain(self, error: ProtocolError, extra: Mapping[str, Any]) -> None:
+        self.caller.line.counters.protocol_errors += 1
+        log.warning("closing %s: %s", self.caller, error, extra=extra)
 
     async def _receive(self) -> bytes:
         self._receiving = True
@@ -153,7 +164,11 @@ class Connection:
         if sasl is not None and sasl.raw_tokens:
             self._put(self._raw_token(frame))
             return
-        answer = self.caller.line.answer(self.caller, frame)
+        try:
+            answer = self.caller.line.answer(self.caller, frame)
+        except ProtocolError as error:
+            self._complain(error, about_frame(self.caller, frame))
+            raise UnreadableRequestError from error
         if isinstance(answer, bytes):
             self._put(answer)
         else:
@@ -232,7 +247,7 @@ class Connection:
         """One more request at a listener with SASL has been answered: let it change what the connection may do."""
         if self.caller.must_leave:
             self.caller.line.counters.failed_authentications += 1
-            log.warning("authentication of %s failed", self.caller)
+            log.warning("authentication of %s failed", self.caller, extra=about_caller(self.caller))
             # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else does.
             await trio.sleep(self._failed_authentication_delay)
             await self._flush()

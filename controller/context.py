@@ -19,6 +19,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     client_api_version: int
     """The version that the client spoke: differs from `api_version` in a forwarded request."""
     correlation_id: int
+    """On the connection on which the answer goes back."""
     client_id: str | None
     client_host: str
     principal: str | None
@@ -36,6 +37,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     on_behalf_of: int = -1
     """The API that the client used, where this request is made for him by a node: Metadata or FindCoordinator of a topic that is
     created automatically. -1 for what he asked himself."""
+    client_correlation_id: int = 0
+    """As the client numbered it: differs from `correlation_id` in a forwarded request."""
     received_node: int = -1
     """The node that holds the connection of the caller, where the request was forwarded and it said so."""
     decided: Sequence[DecidedElement] = ()

@@ -177,6 +177,7 @@ class Forwarder:
                         self._broker_id,
                         ctx.software,
                         ctx.decided,
+                        ctx.client_correlation_id,
                     ),
                 )
             except PeerUnavailable as error:

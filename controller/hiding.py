@@ -6,7 +6,7 @@ know (those of plugins and of listeners, for instance); and the same values wher
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..policies.audit_event import HIDDEN
@@ -15,7 +15,11 @@ from .config.keys import KEYS
 from .config.topic_configs import TOPIC_KEYS
 
 PLAIN_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
-PARTS = re.compile(r'"((?:[^"\\]|\\.){3,})"')
+LEAST = 4
+"""Characters: what is shorter is found in any text, and is no secret."""
+CUT = 200
+"""Characters: shorter texts are whole."""
+PARTS = re.compile(r'"((?:[^"\\]|\\.){4,})"')
 """Of a value that holds others, as a JAAS configuration holds a password."""
 
 
@@ -38,13 +42,26 @@ def without(text: str, secrets: Collection[str]) -> str:
     """The text, and nothing of the secrets."""
     if not secrets:
         return text
-    forms = {form for secret in secrets for form in _forms(secret)}
-    for form in sorted(forms, key=len, reverse=True):
+    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+    for form in forms:
         text = text.replace(form, HIDDEN)
-    return text
+    return _without_beginning(text, forms) if len(text) >= CUT else text
 
 
-def _forms(secret: str) -> list[str]:
-    """As it is, as Python and JSON escape it, and its parts."""
-    parts = [secret, *PARTS.findall(secret)]
-    return [form for part in parts for form in (part, repr(part)[1:-1], json.dumps(part)[1:-1])]
+def _forms(secret: str) -> Iterator[str]:
+    """As it is, as Python and JSON escape it, once or twice, and its parts."""
+    for part in (secret, *PARTS.findall(secret)):
+        if len(part) < LEAST:
+            continue
+        yield part
+        for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
+            yield once
+            yield repr(once)[1:-1]
+
+
+def _without_beginning(text: str, forms: Sequence[str]) -> str:
+    """A text that was cut may end within a secret."""
+    longest = max(
+        (length for form in forms for length in range(LEAST, len(form)) if text.endswith(form[:length])), default=0
+    )
+    return text[: len(text) - longest] + HIDDEN if longest else text

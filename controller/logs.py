@@ -6,36 +6,79 @@ its principal, client, address, software (KIP-511) and correlation id. What stra
 
 import json
 import logging
+import struct
+import sys
+import threading
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..policies.escaping import escaped
+from ..protocol import registry
+
 if TYPE_CHECKING:
     from .context import RequestContext
+    from .security.caller import Caller
+
+log = logging.getLogger("minicontroller")
 
 NODE: ContextVar[int | None] = ContextVar("node", default=None)
 """The node whose task is running; tasks inherit it."""
 ABOUT = "about"
 """The attribute of a log record that holds what `about` says."""
+ANONYMOUS = "User:ANONYMOUS"
+START = struct.Struct(">hhi")
+"""Of a request: API key, version, correlation id."""
+NAMES = {int(key): api.name for key, api in registry.APIS.items()}
 HUMAN, JSON = "human", "json"
 HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
-    """For `extra=` of a log call: the request that it is about."""
-    said = {
-        "principal": context.principal or "User:ANONYMOUS",
-        "client": context.client_id,
-        "host": context.client_host,
-        "software": context.software or None,
-        "correlation": context.correlation_id,
-        "api": context.policy_api,
-    }
-    return {ABOUT: {name: value for name, value in said.items() if value is not None}}
+    """For `extra=` of a log call: the request that it is about, as its client sent it."""
+    return _about(
+        principal=context.principal or ANONYMOUS,
+        client=context.client_id,
+        host=context.client_host,
+        software=context.software,
+        correlation=context.client_correlation_id,
+        api=context.policy_api,
+    )
+
+
+def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
+    """A request that could not be read, as far as it can be: its header begins as all do."""
+    if len(frame) < START.size:
+        return about_caller(caller)
+    api_key, _, correlation_id = START.unpack_from(frame)
+    return _about(
+        principal=caller.principal or ANONYMOUS,
+        client=client_id(frame),
+        host=caller.host,
+        software=caller.software,
+        correlation=correlation_id,
+        api=NAMES.get(api_key, f"API {api_key}"),
+    )
+
+
+def about_caller(caller: "Caller") -> dict[str, dict[str, Any]]:
+    """A connection."""
+    return _about(principal=caller.principal or ANONYMOUS, host=caller.host, software=caller.software)
+
+
+def _about(**said: object) -> dict[str, dict[str, Any]]:
+    return {ABOUT: {name: value for name, value in said.items() if value is not None and value != ""}}
+
+
+def client_id(frame: bytes) -> str | None:
+    """It stands at the same place in every header that has one."""
+    begin = START.size + 2
+    size = int.from_bytes(frame[START.size : begin], signed=True)
+    return frame[begin : begin + size].decode("utf-8", "replace") if 0 <= size <= len(frame) - begin else None
 
 
 class HumanFormatter(logging.Formatter):
-    """Time, level, logger, the message, then in brackets whom it is about. A trace follows, indented."""
+    """Time, level, logger, the message, then in brackets whom it is about. What has more lines (a trace) follows, each indented."""
 
     def __init__(self) -> None:
         super().__init__(HUMAN_FORMAT)
@@ -44,9 +87,9 @@ class HumanFormatter(logging.Formatter):
         text = super().format(record)
         said = {} if NODE.get() is None else {"node": NODE.get()}
         said |= getattr(record, ABOUT, {})
-        first, _, rest = text.partition("\n")
+        first, *rest = map(escaped, text.split("\n"))
         tail = f" [{' '.join(f'{name}={_shown(value)}' for name, value in said.items())}]" if said else ""
-        return first + tail + ("\n    " + rest.replace("\n", "\n    ") if rest else "")
+        return "\n    ".join((first + tail, *rest))
 
 
 class JsonFormatter(logging.Formatter):
@@ -82,3 +125,20 @@ def use_format(name: str) -> None:
     """From now on everything that is logged looks like this."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())
+
+
+def log_accidents() -> None:
+    """What Python itself would print on stderr becomes events: warnings, and exceptions in threads and where nobody can catch them."""
+    logging.captureWarnings(capture=True)
+    threading.excepthook = _thread_failed
+    sys.unraisablehook = _unraisable
+
+
+def _thread_failed(accident: threading.ExceptHookArgs) -> None:
+    if accident.exc_value is not None:
+        log.error("a thread ended with an exception", exc_info=accident.exc_value)
+
+
+def _unraisable(accident: "sys.UnraisableHookArgs") -> None:
+    if accident.exc_value is not None:
+        log.error("an exception was raised where nobody can catch it", exc_info=accident.exc_value)

@@ -66,6 +66,8 @@ class OnBehalfOf(msgspec.Struct, frozen=True):
     """KIP-511, `name/version`."""
     decided: Sequence[DecidedElement] = ()
     """See `RequestContext.decided`."""
+    correlation_id: int = 0
+    """As the client numbered it."""
 
 
 class _Waiter:
@@ -164,6 +166,7 @@ class PeerConnection:
             header.received_node = on_behalf_of.node
             header.software = on_behalf_of.software
             header.decided = list(on_behalf_of.decided)
+            header.client_correlation_id = on_behalf_of.correlation_id
         frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
         try:
             _, response = registry.decode_response(api_key, version, frame)

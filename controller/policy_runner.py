@@ -24,11 +24,14 @@ from ..policies.judging import Judge, Judged, Said, answer
 from ..policies.verdict import Action, Decision, Finding, Verdict
 from ..protocol.error_codes import ErrorCode
 from .errors import Refusal
+from .hiding import secrets_of, without
+from .logs import about
 from .metrics import VerdictMetrics
 from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
 if TYPE_CHECKING:
     from ..policies.rules import RuleSet
+    from .context import RequestContext
 
 logger = logging.getLogger("minicontroller.policy")
 
@@ -77,25 +80,26 @@ class PolicyRunner:
         """How many calls hang at this moment."""
         return self._thread.abandoned
 
-    async def judge(self, request: Judged, cluster: ClusterState) -> Verdict:
+    async def judge(self, request: Judged, cluster: ClusterState, context: "RequestContext | None" = None) -> Verdict:
         """The verdict that allows the request; a `PolicyRefusal` with the verdict that does not.
 
-        `cluster` is as before the request takes effect, but after the earlier elements of its batch have.
+        `cluster` is as before the request takes effect, but after the earlier elements of its batch have. `context` is for the log.
         """
+        lines = _Lines(request, context)
         began = time.perf_counter()
         judge = self._judge  # its rules may be replaced meanwhile
         findings, fault = judge.found(request, cluster)
         said = await self._asked(judge.question(request, cluster))
         verdict = judge.verdict(findings, fault, said, time.perf_counter() - began)
         if said[0] is Decision.BROKEN and verdict.decision is Decision.VIOLATED:
-            _log(request, Verdict(said[0], judge.name, said[1]))
-        _warn(request, findings)
+            lines.refused(Verdict(said[0], judge.name, said[1]))
+        lines.found(findings)
         self.metrics.found(findings)
         self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
         self.metrics.latencies.observe(verdict.seconds)
         if verdict.decision is Decision.ALLOWED:
             return verdict
-        _log(request, verdict)
+        lines.refused(verdict)
         raise PolicyRefusal(verdict)
 
     async def close(self) -> None:
@@ -131,28 +135,37 @@ class PolicyRunner:
             return Decision.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
 
 
-def _wish(request: Judged) -> str:
-    resource = (
-        f"topic {request.topic}" if isinstance(request, PolicyRequest) else f"broker {request.broker or '(default)'}"
-    )
-    return (
-        f"{request.api or type(request).__name__} of {resource} by {request.principal or 'an unauthenticated caller'}"
-    )
+class _Lines:
+    """What the log says of one request and its judgement: about whom, and nothing that may be a secret."""
 
+    def __init__(self, request: Judged, context: "RequestContext | None") -> None:
+        self._request = request
+        self._context = context
 
-def _warn(request: Judged, findings: Sequence[Finding]) -> None:
-    for finding in findings:
-        if finding.error is not None:
-            logger.error("The rule %s failed on %s: %s", finding.rule, _wish(request), finding.error)
-        elif finding.action is Action.WARN:
-            logger.warning("The rule %s warns of %s: %s", finding.rule, _wish(request), finding.message)
+    def found(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            if finding.error is not None:
+                self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._wish, finding.error)
+            elif finding.action is Action.WARN:
+                self._say(logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._wish, finding.message)
 
+    def refused(self, verdict: Verdict) -> None:
+        if verdict.decision is Decision.VIOLATED:
+            self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._wish, verdict.message)
+        else:
+            text = "The policy %s is broken and %s therefore refused: %s\n%s"
+            self._say(logging.ERROR, text, verdict.policy, self._wish, verdict.message, repr(self._request))
 
-def _log(request: Judged, verdict: Verdict) -> None:
-    wish = _wish(request)
-    if verdict.decision is Decision.VIOLATED:
-        logger.info("The policy %s refused %s: %s", verdict.policy, wish, verdict.message)
-    else:
-        logger.error(
-            "The policy %s is broken and %s therefore refused: %s\n%r", verdict.policy, wish, verdict.message, request
-        )
+    @property
+    def _wish(self) -> str:
+        request = self._request
+        topic = f"topic {request.topic}" if isinstance(request, PolicyRequest) else ""
+        resource = topic or f"broker {getattr(request, 'broker', '') or '(default)'}"
+        who = request.principal or "an unauthenticated caller"
+        return f"{request.api or type(request).__name__} of {resource} by {who}"
+
+    def _say(self, level: int, text: str, *arguments: str | None) -> None:
+        if logger.isEnabledFor(level):
+            secrets = secrets_of(self._request)
+            said = [without(argument or "", secrets) for argument in arguments]
+            logger.log(level, text, *said, extra=None if self._context is None else about(self._context))

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -140,6 +141,8 @@ class _Worker:
         self.calls: SimpleQueue[_Call[Any] | None] = SimpleQueue()
         self._ended = ended
         self._loop = trio.lowlevel.current_trio_token()
+        self._context = copy_context()
+        """Of the node: what the thread says is about it."""
         self._thread = threading.Thread(target=self._serve, name="policy", daemon=True)
         self._thread.start()
 
@@ -150,7 +153,7 @@ class _Worker:
                 if call.wake is not None:
                     self._loop.run_sync_soon(call.wake.set)
                 del call  # what it holds shall not live until the next one comes
-            self._loop.run_sync_soon(self._ended, self)
+            self._loop.run_sync_soon(self._context.run, self._ended, self)
         except trio.RunFinishedError:
             return  # nobody is there to hear of it
 

@@ -18,6 +18,7 @@ import trio
 from .answer import AnswerLine
 from .connection import Connection
 from .connection_quotas import ConnectionLimits, ConnectionQuotas
+from .logs import about_caller
 from .security.caller import Caller, Listener
 from .transport import SocketTransport
 
@@ -81,7 +82,10 @@ class Server:
         with trio.move_on_after(grace_seconds):
             await self._wait(lambda: not leaving & self.connections)
         for connection in leaving & self.connections:
-            log.warning("cutting off %s with %d requests running", connection.caller, connection.running)
+            log.warning(
+                "cutting off %s with %d requests running", connection.caller, connection.running,
+                extra=about_caller(connection.caller),
+            )  # fmt: skip
             connection.cancel()
         await self._wait(lambda: not leaving & self.connections)
 
@@ -137,7 +141,7 @@ class Server:
         try:
             await connection.run()
         except Exception:
-            log.exception("the connection of %s failed", caller)
+            log.exception("the connection of %s failed", caller, extra=about_caller(caller))
         finally:
             self.connections.discard(connection)
             self._quotas.remove(caller.listener.name, caller.host)
@@ -149,7 +153,7 @@ class Server:
         quiet = [connection for connection in self.connections if not connection.caller.listener.inter_broker]
         if quiet:
             oldest = min(quiet, key=lambda connection: connection.last_active)
-            log.warning("closing %s to make room for a node", oldest.caller)
+            log.warning("closing %s to make room for a node", oldest.caller, extra=about_caller(oldest.caller))
             oldest.cancel()
 
     async def _sweep(self) -> None:

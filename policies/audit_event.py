@@ -134,7 +134,7 @@ class Decision(Event, frozen=True, kw_only=True, tag="decision"):
     client_host: str
     """The client's address."""
     software: str
-    """The client's name and version, `name/version`, as it told them (KIP-511); empty if it did not."""
+    """The client's name and version, `name/version`, as it told them (KIP-511); empty if it did not, or a real broker forwarded it."""
     listener: str
     """On which the request reached the node that decided."""
     received_node: int

@@ -1,6 +1,6 @@
 """The headers before each request and response. Which version of them stands there follows from the API and its version (`registry.Api`).
 
-Tags 0 to 6 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590), and tells
+Tags 0 to 7 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590), and tells
 the controller what it has decided of it already.
 """
 
@@ -43,6 +43,7 @@ class RequestHeader(WireStruct):
     received_node: Annotated[Int32, since(2), tagged(4)] = -1  # at which node
     software: Annotated[str, since(2), tagged(5)] = ""  # with which client (KIP-511)
     decided: Annotated[list[DecidedElement], since(2), tagged(6)] = []  # what that node decided, for the audit log
+    client_correlation_id: Annotated[Int32, since(2), tagged(7)] = 0  # as he numbered it
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

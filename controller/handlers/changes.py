@@ -86,14 +86,14 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     }
 
 
-async def judge(node: "Node", request: Judged, draft: Draft) -> None:
+async def judge(node: "Node", context: RequestContext, request: Judged, draft: Draft) -> None:
     """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal."""
     judgement = Judgement(request, draft.image)
     draft.judgements[resource_of(request)] = judgement
     if node.policy is None:
         return
     try:
-        judgement.verdict = await node.policy.judge(request, view(draft.image, node.topic_states))
+        judgement.verdict = await node.policy.judge(request, view(draft.image, node.topic_states), context)
     except PolicyRefusal as refusal:
         judgement.verdict = refusal.verdict
         raise

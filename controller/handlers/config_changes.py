@@ -163,7 +163,7 @@ class Planner:
             requested_state=requested(after),
             config_operations=alteration.operations,
         )
-        await judge(self._node, question, draft)
+        await judge(self._node, self._context, question, draft)
         if self._validate_only:
             draft.image = draft.image.with_topics((after,))
             return Change(topic=name)
@@ -190,7 +190,7 @@ class Planner:
             api=self._context.policy_api,
             validate_only=self._validate_only,
         )
-        await judge(self._node, question, draft)
+        await judge(self._node, self._context, question, draft)
         if self._validate_only:
             return Change(topic=alteration.resource_name, kind="broker")
         data = layout.encode_config(configs)

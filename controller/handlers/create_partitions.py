@@ -72,6 +72,7 @@ class Planner:
             after = msgspec.structs.replace(before, partitions=before.partitions + self._led(draft.image, added))
             await judge(
                 self._node,
+                self._context,
                 AlterTopicRequest(
                     **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
                     requested_state=requested(after, generated_replica_assignments=wanted.assignments is None),

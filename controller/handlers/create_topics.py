@@ -73,6 +73,7 @@ class Planner:
             topic, generated = self._resolve(draft.image, wanted)
             await judge(
                 self._node,
+                self._context,
                 CreateTopicRequest(
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
                     requested_state=requested(topic, generated_replica_assignments=generated),

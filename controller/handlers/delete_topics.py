@@ -89,7 +89,7 @@ class Planner:
             asked = DeleteTopicRequest(
                 **asked_by(self._context, topic.name, validate_only=False), created_ms=await self._created_ms(topic)
             )
-            await judge(self._node, asked, draft)
+            await judge(self._node, self._context, asked, draft)
         except Refusal as refusal:
             return Change(topic=self.names.get(wanted, wanted.name or ""), refusal=refusal)
         element = draft.stage(

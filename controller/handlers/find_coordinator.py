@@ -17,6 +17,7 @@ from ..cluster.image import Image, Topic
 from ..cluster.partition_view import endpoints_at
 from ..context import RequestContext
 from ..errors import Refusal
+from ..logs import about
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -56,7 +57,10 @@ async def _after_creation(
         if code == ErrorCode.LEADER_NOT_AVAILABLE:
             await node.cache.wait_topic(topic, is_led)
         else:
-            log.warning("no coordinator for %r: the creation of %s was answered with %s", keys[0], topic, code.name)
+            log.warning(
+                "no coordinator for %r: the creation of %s was answered with %s", keys[0], topic, code.name,
+                extra=about(context),
+            )  # fmt: skip
     return _answer(node, context, topic, keys)
 
 

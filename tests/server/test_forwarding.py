@@ -189,8 +189,9 @@ async def login(client: Client, username: str) -> None:
         {"received_node": 3},
         {"software": "librdkafka/2.6.0"},
         {"decided": [DecidedElement(resource_name="t")]},
+        {"client_correlation_id": 3},
     ],
-    ids=["principal", "address", "version", "api", "node", "software", "decisions"],
+    ids=["principal", "address", "version", "api", "node", "software", "decisions", "correlation"],
 )
 async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and wherever he is; counted, logged."""
