@@ -1,7 +1,5 @@
 """The commands. What goes wrong is said in a sentence, and the exit code tells (1: it failed, 2: it was called wrongly)."""
 
-import gc
-import logging
 import os
 import signal
 import sys
@@ -15,8 +13,6 @@ import click
 from .. import __version__
 from .cli import SIGNALS
 from .command_line.lazy import LazyGroup
-from .errors import ConfigurationError
-from .logs import HUMAN, log_accidents, use_format
 
 MAX_PORT = 65535
 
@@ -45,13 +41,16 @@ def commands() -> None:
     """The admin half of a Kafka broker: sidecar controller, faithful fake cluster, policy gateway."""
 
 
-commands.add_later("audit", ".command_line.audit:audit")
-commands.add_later("cluster", ".command_line.cluster:cluster")
-commands.add_later("configs", ".command_line.configs:configs")
-commands.add_later("demo", ".command_line.demo:demo")
-commands.add_later("pipeline", "..pipeline.commands:pipeline")
-commands.add_later("policy", ".policy_cli:policy")
-commands.add_later("topics", ".command_line.topics:topics")
+for name, place, summary in (
+    ("audit", ".command_line.audit:audit", "The audit log: who changed what, and why not."),
+    ("cluster", ".command_line.cluster:cluster", "The nodes of a cluster, and what is wrong."),
+    ("configs", ".command_line.configs:configs", "The configs of topics and brokers."),
+    ("demo", ".command_line.demo:demo", "A cluster with a policy, and what comes of requests."),
+    ("pipeline", "..pipeline.commands:pipeline", "The audit log on Spark: tables, reports, back-tests."),
+    ("policy", ".policy_cli:policy", "Rules for topics: what is wrong, what they decide."),
+    ("topics", ".command_line.topics:topics", "The topics of a cluster: list, create, alter, delete."),
+):
+    commands.add_later(name, place, summary)
 
 
 @commands.command()
@@ -102,12 +101,14 @@ def _text(file: Path) -> str:
         raise click.ClickException(f"Cannot read {file}: {error}.") from None
 
 
-@commands.command()
+@commands.command(short_help="Whether the node at HOST:PORT is ready.")
 @click.argument("address", metavar="HOST:PORT", callback=_address)
 @click.option("--timeout", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Seconds.")
 @click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
 def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
     """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or 1."""
+    import logging
+
     import trio
 
     from .ping import NotReady
@@ -161,13 +162,18 @@ def show(message: str, version: int) -> None:
 
 
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
+    import gc
+    import logging
+
     import trio
 
     from ..policies.faults import PolicyLoadError
+    from .errors import ConfigurationError
+    from .logs import HUMAN, log_accidents, use_format
 
     expected = (ConfigurationError, PolicyLoadError, OSError)
     """What the user can mend; anything else is our bug and keeps its trace."""
-    _tune_garbage_collection()
+    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
     logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
     use_format(HUMAN)
     log_accidents()
@@ -184,12 +190,6 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
         _end_with_defect(error)
 
 
-def _tune_garbage_collection() -> None:
-    """A server keeps what it makes: Python's default, a collection after every 700 new objects, cost a quarter of a bulk creation."""
-    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
-    gc.set_threshold(20_000, 50, 100)
-
-
 def _first(error: BaseException | None) -> BaseException:
     assert error is not None
     while isinstance(error, BaseExceptionGroup):
@@ -198,6 +198,8 @@ def _first(error: BaseException | None) -> BaseException:
 
 
 def _end_with_defect(error: BaseException) -> NoReturn:
+    import logging
+
     logging.getLogger("minicontroller").critical("the process ends by a defect", exc_info=error)
     sys.exit(1)
 

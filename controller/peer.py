@@ -21,8 +21,6 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from ..protocol.header import DecidedElement, RequestHeader
-from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..protocol.schema import WireStruct
 from .security.credentials import Credentials
 from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
@@ -281,6 +279,8 @@ class PeerConnection:
 
     async def _authenticate(self, link: _Link, credentials: Credentials) -> None:
         """Before the connection is shared: one request after the other."""
+        from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+
         await self._agree(link, credentials.mechanism)
         exchange = credentials.exchange()
         token = next(exchange)
@@ -297,6 +297,8 @@ class PeerConnection:
                 return
 
     async def _agree(self, link: _Link, mechanism: str) -> None:
+        from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
         request = SaslHandshakeRequest(mechanism=mechanism)
         answer = await self._ask_alone(link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
         assert isinstance(answer, SaslHandshakeResponse)

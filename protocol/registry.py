@@ -4,7 +4,8 @@ Rule: frames come without their size and leave with it. Whatever a frame holds, 
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -13,29 +14,6 @@ from .api_keys import ApiKey
 from .compiler import Decoder, Encoder, decoder, encoder
 from .errors import MalformedMessage, UnencodableMessage, UnsupportedApi, UnsupportedVersion
 from .header import RequestHeader, ResponseHeader
-from .messages import (
-    alter_configs,
-    alter_partition,
-    api_versions,
-    controlled_shutdown,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_topic_partitions,
-    envelope,
-    find_coordinator,
-    incremental_alter_configs,
-    leader_and_isr,
-    list_groups,
-    metadata,
-    sasl_authenticate,
-    sasl_handshake,
-    stop_replica,
-    update_metadata,
-)
 from .schema import NEVER, WireStruct, layout_of
 
 __all__ = [
@@ -76,53 +54,68 @@ class Api(msgspec.Struct, frozen=True):
         return int(self.flexible(version) and self.key is not ApiKey.API_VERSIONS)
 
 
-def _row(request: type[WireStruct], response: type[WireStruct]) -> Api:
+SPOKEN = (
+    ApiKey.METADATA,
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.API_VERSIONS,
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.ENVELOPE,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+)
+"""The messages of CREATE_TOPICS are `CreateTopicsRequest` and `CreateTopicsResponse` in `messages/create_topics.py`."""
+
+_rows: dict[int, Api] = {}
+
+
+class _Apis(Mapping[ApiKey, Api]):
+    """Made row by row, as they are asked for: who needs a few of them, a command for one, does not wait for all."""
+
+    def __getitem__(self, key: ApiKey) -> Api:
+        if key not in SPOKEN:
+            raise KeyError(key)
+        return _rows.get(key) or _load(key)
+
+    def __iter__(self) -> Iterator[ApiKey]:
+        return iter(SPOKEN)
+
+    def __len__(self) -> int:
+        return len(SPOKEN)
+
+
+APIS = _Apis()
+
+
+def _load(key: ApiKey) -> Api:
+    name = key.name.title().replace("_", "")
+    module = import_module(f".messages.{key.name.lower()}", __package__)
+    request, response = getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
     asked, answered = layout_of(request), layout_of(response)
-    return Api(
-        key=ApiKey(asked.api_key),
-        name=request.__name__.removesuffix("Request"),
+    _rows[key] = Api(
+        key=key,
+        name=name,
         request=request,
         response=response,
         min_version=max(asked.min_version, answered.min_version),
         max_version=min(asked.max_version, answered.max_version),
         flexible_from=None if asked.flexible == NEVER else asked.flexible,
     )
+    return _rows[key]
 
-
-APIS: dict[ApiKey, Api] = {
-    row.key: row
-    for row in (
-        _row(metadata.MetadataRequest, metadata.MetadataResponse),
-        _row(leader_and_isr.LeaderAndIsrRequest, leader_and_isr.LeaderAndIsrResponse),
-        _row(stop_replica.StopReplicaRequest, stop_replica.StopReplicaResponse),
-        _row(update_metadata.UpdateMetadataRequest, update_metadata.UpdateMetadataResponse),
-        _row(controlled_shutdown.ControlledShutdownRequest, controlled_shutdown.ControlledShutdownResponse),
-        _row(find_coordinator.FindCoordinatorRequest, find_coordinator.FindCoordinatorResponse),
-        _row(describe_groups.DescribeGroupsRequest, describe_groups.DescribeGroupsResponse),
-        _row(list_groups.ListGroupsRequest, list_groups.ListGroupsResponse),
-        _row(sasl_handshake.SaslHandshakeRequest, sasl_handshake.SaslHandshakeResponse),
-        _row(api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse),
-        _row(create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
-        _row(delete_topics.DeleteTopicsRequest, delete_topics.DeleteTopicsResponse),
-        _row(describe_configs.DescribeConfigsRequest, describe_configs.DescribeConfigsResponse),
-        _row(alter_configs.AlterConfigsRequest, alter_configs.AlterConfigsResponse),
-        _row(sasl_authenticate.SaslAuthenticateRequest, sasl_authenticate.SaslAuthenticateResponse),
-        _row(create_partitions.CreatePartitionsRequest, create_partitions.CreatePartitionsResponse),
-        _row(
-            incremental_alter_configs.IncrementalAlterConfigsRequest,
-            incremental_alter_configs.IncrementalAlterConfigsResponse,
-        ),
-        _row(alter_partition.AlterPartitionRequest, alter_partition.AlterPartitionResponse),
-        _row(envelope.EnvelopeRequest, envelope.EnvelopeResponse),
-        _row(describe_cluster.DescribeClusterRequest, describe_cluster.DescribeClusterResponse),
-        _row(
-            describe_topic_partitions.DescribeTopicPartitionsRequest,
-            describe_topic_partitions.DescribeTopicPartitionsResponse,
-        ),
-    )
-}
-
-_BY_NUMBER: dict[int, Api] = {int(key): row for key, row in APIS.items()}
 
 _REQUEST_START = struct.Struct(">hhi")
 _CLIENT_ID_START = struct.Struct(">h")
@@ -134,7 +127,8 @@ _HEADER_SIZES = tuple(start.size - 4 for start in _RESPONSE_STARTS)
 
 # The codecs of a request by its first four bytes, key and version: filled with what is spoken only.
 _request_codecs: dict[bytes, tuple[Decoder[RequestHeader], Decoder[Any]]] = {}
-_response_codecs: dict[tuple[int, int], tuple[int, Encoder[Any], Decoder[ResponseHeader], Decoder[Any]]] = {}
+_response_encoders: dict[tuple[int, int], tuple[int, Encoder[Any]]] = {}
+_response_decoders: dict[tuple[int, int], tuple[Decoder[ResponseHeader], Decoder[Any]]] = {}
 
 
 def api(key: int) -> Api:
@@ -143,6 +137,9 @@ def api(key: int) -> Api:
     Raises:
         LookupError: it is not spoken here.
     """
+    row = _rows.get(key)
+    if row is not None:
+        return row
     try:
         return APIS[ApiKey(key)]
     except (KeyError, ValueError):
@@ -182,7 +179,7 @@ def encode_response(api_key: int, version: int, correlation_id: int, message: Wi
         UnencodableMessage: the version cannot carry the message.
         LookupError: the API or the version is not spoken here.
     """
-    header_version, encode, _, _ = _response_codecs.get((api_key, version)) or _response_codec(api_key, version)
+    header_version, encode = _response_encoders.get((api_key, version)) or _response_encoder(api_key, version)
     body = encode(message)
     size = len(body) + _HEADER_SIZES[header_version]
     _size(size)
@@ -196,7 +193,7 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Wire
         MalformedMessage: the bytes are not this response.
         LookupError: the API or the version is not spoken here.
     """
-    _, _, decode_header, decode = _response_codecs.get((api_key, version)) or _response_codec(api_key, version)
+    decode_header, decode = _response_decoders.get((api_key, version)) or _response_decoder(api_key, version)
     header, offset = decode_header(frame, 0)
     message, offset = decode(frame, offset)
     if offset != len(frame):
@@ -211,7 +208,8 @@ def warm(rows: Iterable[Api] | None = None) -> None:
             encoder(row.request, version)
             encoder(RequestHeader, row.request_header_version(version))
             _request_codec(_REQUEST_START.pack(row.key, version, 0))
-            _response_codec(row.key, version)
+            _response_encoder(row.key, version)
+            _response_decoder(row.key, version)
 
 
 def _size(size: int) -> bytes:
@@ -224,9 +222,10 @@ def _request_codec(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
     if len(frame) < _REQUEST_START.size:
         raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header")
     key, version, correlation_id = _REQUEST_START.unpack_from(frame)
-    row = _BY_NUMBER.get(key)
-    if row is None:
-        raise UnsupportedApi(key, version, correlation_id, _client_id(frame))
+    try:
+        row = api(key)
+    except LookupError:
+        raise UnsupportedApi(key, version, correlation_id, _client_id(frame)) from None
     if not row.min_version <= version <= row.max_version:
         raise UnsupportedVersion(key, version, correlation_id, _client_id(frame))
     codecs = (decoder(RequestHeader, row.request_header_version(version)), decoder(row.request, version))
@@ -245,14 +244,16 @@ def _client_id(frame: bytes) -> str | None:
     return frame[start : start + length].decode("utf-8", "replace")
 
 
-def _response_codec(api_key: int, version: int) -> tuple[int, Encoder[Any], Decoder[ResponseHeader], Decoder[Any]]:
+def _response_encoder(api_key: int, version: int) -> tuple[int, Encoder[Any]]:
     row = api(api_key)
-    header_version = row.response_header_version(version)
-    codecs = (
-        header_version,
-        encoder(row.response, version),
-        decoder(ResponseHeader, header_version),
+    codec = _response_encoders[api_key, version] = row.response_header_version(version), encoder(row.response, version)
+    return codec
+
+
+def _response_decoder(api_key: int, version: int) -> tuple[Decoder[ResponseHeader], Decoder[Any]]:
+    row = api(api_key)
+    codec = _response_decoders[api_key, version] = (
+        decoder(ResponseHeader, row.response_header_version(version)),
         decoder(row.response, version),
     )
-    _response_codecs[api_key, version] = codecs
-    return codecs
+    return codec

@@ -19,7 +19,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ...protocol.schema import WireStruct
 from ..peer import PeerUnavailable
-from . import config_messages, topic_messages
+from . import metadata_messages
 from .client_config import ClientConfig
 from .errors import AdminError, Unreachable, in_doubt
 from .model import (
@@ -67,7 +67,7 @@ class AdminClient:
     # ------------------------------------------------------------------ reads
 
     async def list_topics(self, *, include_internal: bool = False) -> dict[str, TopicListing]:
-        topics = topic_messages.described(await self._metadata(None), None)
+        topics = metadata_messages.described(await self._metadata(None), None)
         return {
             name: topic.listing
             for name, topic in sorted(topics.items())
@@ -75,11 +75,11 @@ class AdminClient:
         }
 
     async def describe_topics(self, names: Sequence[str]) -> Results[str, TopicDescription]:
-        found = topic_messages.described(await self._metadata(names), names)
+        found = metadata_messages.described(await self._metadata(names), names)
         return _each(names, found)
 
     async def describe_cluster(self) -> ClusterDescription:
-        return topic_messages.cluster(await self._metadata(None))
+        return metadata_messages.cluster(await self._metadata(None))
 
     async def all_broker_versions(self) -> Results[int, Versions]:
         """What each node offers; some may answer and others not (K117-5)."""
@@ -104,6 +104,7 @@ class AdminClient:
         self, resources: Sequence[Resource], keys: Sequence[str] | None = None
     ) -> Results[Resource, tuple[ConfigEntry, ...]]:
         """A broker answers for itself; `keys` None asks for all."""
+        from . import config_messages
 
         def question(part: Sequence[Resource], _version: int) -> WireStruct:
             return config_messages.question(part, keys)
@@ -124,6 +125,8 @@ class AdminClient:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> Results[str, CreatedTopic]:
+        from . import topic_messages
+
         by_name = {topic.name: topic for topic in topics}
 
         def request(names: Sequence[str], _version: int) -> WireStruct:
@@ -138,6 +141,7 @@ class AdminClient:
 
     async def delete_topics(self, names: Sequence[str]) -> Results[str, None]:
         """Kafka's dialect has no validate_only here."""
+        from . import topic_messages
 
         def request(part: Sequence[str], version: int) -> WireStruct:
             return topic_messages.deletion(part, timeout_ms=self._timeout_ms, version=version)
@@ -150,6 +154,7 @@ class AdminClient:
 
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
         """`counts`: how many partitions each topic shall have, those that it has included."""
+        from . import topic_messages
 
         def request(names: Sequence[str], _version: int) -> WireStruct:
             return topic_messages.growth(counts, names, timeout_ms=self._timeout_ms, validate_only=validate_only)
@@ -160,6 +165,7 @@ class AdminClient:
         self, changes: Mapping[Resource, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> Results[Resource, None]:
         """What is not named stays as it is (KIP-339)."""
+        from . import config_messages
 
         def request(part: Sequence[Resource], _version: int) -> WireStruct:
             return config_messages.alteration(changes, part, validate_only=validate_only)

@@ -4,8 +4,6 @@ Rule: a key that changes nothing here is taken in silence; one that Kafka would 
 so is a key that nobody knows.
 """
 
-from difflib import get_close_matches
-
 TRUSTSTORE = "ssl.truststore.location"
 TRUSTED = "ssl.truststore.certificates"
 KEYSTORE = "ssl.keystore.location"
@@ -77,5 +75,7 @@ def doubt_about(key: str) -> str:
         return f"{key} is not followed here."
     if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):
         return ""
+    from difflib import get_close_matches
+
     near = get_close_matches(key, FOLLOWED, n=1)
     return f"no client knows the key {key}{f'; did you mean {near[0]}?' if near else '.'}"

@@ -4,23 +4,23 @@ Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (calle
 did not come). Whatever goes wrong is one sentence on stderr, and with --json an object on stdout as well.
 """
 
-import json
-import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 import msgspec
 
 from ...policies.escaping import escaped
-from ..admin.client import AdminClient, connect
 from ..admin.client_config import ClientConfig, load
 from ..admin.errors import AdminError, Unreachable
 from ..cli import SIGNALS
 from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ..admin.client import AdminClient
 
 T = TypeVar("T")
 
@@ -87,9 +87,13 @@ def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, a
     return Asking(config, as_json)
 
 
-def ask(who: Asking, question: Callable[[AdminClient], Awaitable[T]], *, keep_signals: bool = False) -> T:
+def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]", *, keep_signals: bool = False) -> T:
     """Raises click.ClickException with the exit code that fits."""
+    import logging
+
     import trio
+
+    from ..admin.client import connect
 
     for number in () if keep_signals else SIGNALS:
         signal.signal(number, signal.SIG_DFL)  # one that was interrupted must not look like a yes
@@ -114,6 +118,8 @@ def _fail(who: Asking, name: str, text: str, kind: type[click.ClickException]) -
 
 
 def print_json(document: object) -> None:
+    import json  # in ASCII, so that nothing in it can steer a terminal
+
     click.echo(json.dumps(document, indent=2))
 
 

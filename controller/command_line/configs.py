@@ -1,16 +1,18 @@
 """`minicontroller configs`: what topics and brokers are configured with, where it comes from, and changing it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ...policies.escaping import escaped
-from ..admin.client import AdminClient
 from ..admin.errors import AdminError
 from ..admin.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes
+
+if TYPE_CHECKING:
+    from ..admin.client import AdminClient
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,7 +61,7 @@ def get(
     """What was set, or the KEYs that are named, with where each value comes from."""
     resources = _resources(topics, brokers, cluster=cluster)
 
-    def question(admin: AdminClient) -> Any:
+    def question(admin: "AdminClient") -> Any:
         return admin.describe_configs(resources, list(keys) or None)
 
     found: Results[Resource, tuple[ConfigEntry, ...]] = ask(who, question)

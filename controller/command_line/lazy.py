@@ -1,6 +1,6 @@
 """A group of commands that are imported when they are called.
 
-Rule: whoever calls one command does not wait for what only another one needs.
+Rule: whoever calls one command, asks for the list of all, or has the shell complete a name, does not wait for what another one needs.
 """
 
 from importlib import import_module
@@ -15,18 +15,20 @@ class LazyGroup(click.Group):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         self._places: dict[str, str] = {}
 
-    def add_later(self, name: str, place: str) -> None:
-        """`place` is relative to `minicontroller.controller`."""
+    def add_later(self, name: str, place: str, summary: str) -> None:
+        """`place` is relative to `minicontroller.controller`; `summary` stands in the list of commands."""
         self._places[name] = place
+        self.add_command(click.Command(name, short_help=summary))
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *self._places})
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Only here, on its way to being called, is the command itself needed."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, self.load(name) if name in self._places else command, rest
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = self._places.get(cmd_name)
-        if place is None:
-            return super().get_command(ctx, cmd_name)
-        module, _, name = place.partition(":")
-        command = getattr(import_module(module, __package__.rpartition(".")[0]), name)
+    def load(self, name: str) -> click.Command:
+        module, _, place = self._places[name].partition(":")
+        command = getattr(import_module(module, __package__.rpartition(".")[0]), place)
         assert isinstance(command, click.Command)
         return command

@@ -4,11 +4,11 @@ import base64
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import click
 
 from ...policies.escaping import escaped
-from ..admin.client import AdminClient
 from ..admin.errors import AdminError
 from ..admin.model import (
     BROKER_DEFAULT,
@@ -24,6 +24,9 @@ from ..admin.model import (
 )
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_assignment, parse_changes, parse_settings
+
+if TYPE_CHECKING:
+    from ..admin.client import AdminClient
 
 NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
 NO_ID = bytes(16)
@@ -49,7 +52,7 @@ def topics() -> None:
 def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
     """The topics, or those that match PATTERN ('sales.*')."""
 
-    async def question(admin: AdminClient) -> list[tuple[str, int, int, bool]]:
+    async def question(admin: "AdminClient") -> list[tuple[str, int, int, bool]]:
         found = (await admin.list_topics(include_internal=internal)).values()
         return [
             (topic.name, topic.num_partitions, topic.replication_factor, topic.is_internal)
@@ -75,7 +78,7 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
 def describe(*, names: Sequence[str], who: Asking) -> None:
     """The partitions of topics, their leaders and replicas, and what is configured. All topics if none is named."""
 
-    async def question(admin: AdminClient) -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
+    async def question(admin: "AdminClient") -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
         found = await admin.describe_topics(names or tuple(await admin.list_topics()))
         there = [Resource.topic(name) for name, topic in found.items() if isinstance(topic, TopicDescription)]
         configs = await admin.describe_configs(there) if there else {}
@@ -225,7 +228,7 @@ def alter(
         raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
     unique = list(dict.fromkeys(names))
 
-    async def question(admin: AdminClient) -> list[Verdict]:
+    async def question(admin: "AdminClient") -> list[Verdict]:
         verdicts: list[Verdict] = []
         if changes:
             wanted = {Resource.topic(name): changes for name in unique}

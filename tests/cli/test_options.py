@@ -13,13 +13,14 @@ from tests.cli.command import call, complaint
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
-    """`--help` lists the commands, each with a line."""
+    """`--help` lists the commands, each with a line that is not cut."""
     outcome = call("--help", folder=tmp_path)
     listed = [line.split()[0] for line in outcome.stdout.partition("Commands:")[2].splitlines() if line.strip()]
+    assert "..." not in outcome.stdout.partition("Commands:")[2]
     assert (outcome.code, outcome.stderr, listed) == (
         0,
         "",
-        ["audit", "cluster", "configs", "demo", "ping", "policy", "protocol", "serve", "topics", "up"],
+        ["audit", "cluster", "configs", "demo", "ping", "pipeline", "policy", "protocol", "serve", "topics", "up"],
     )
 
 

@@ -186,6 +186,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
         "difflib",
         "enum",
         "functools",
+        "importlib",
         "linecache",
         "msgspec",
         "struct",
