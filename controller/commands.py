@@ -61,8 +61,11 @@ for name, place, summary in (
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
 @settings_option(help="A configuration key of every node; repeatable.")
 @verbose_option()
-def up(brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool) -> None:
+@click.option("--end-with-stdin", is_flag=True, hidden=True, help="For a parent that keeps the other end of a pipe.")
+def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, end_with_stdin: bool) -> None:
     """A cluster in one process. Ctrl-C ends it."""
+    if end_with_stdin:
+        _end_with_stdin()
     from .cluster_of_nodes import run_cluster
 
     if port + brokers - 1 > MAX_PORT:
@@ -159,6 +162,18 @@ def show(message: str, version: int) -> None:
     except (LookupError, ValueError) as error:
         text = str(error.args[0] if error.args else error)
         raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
+
+
+def _end_with_stdin() -> None:
+    """When nobody holds the other end of stdin any more it is as if SIGTERM had come, whatever this process is doing."""
+    from threading import Thread
+
+    def watch() -> None:
+        while os.read(0, 1024):  # not by `sys.stdin`: its lock would be in the way when Python ends
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:

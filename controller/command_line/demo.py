@@ -1,7 +1,7 @@
 """`minicontroller demo`: a cluster, a policy, and what comes of requests, in one terminal.
 
 Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own, and what is shown are its answers.
-It ends with the demo, whichever way that ends.
+It ends with the demo, whichever way that ends, SIGKILL included: its stdin is a pipe whose other end only the demo has.
 """
 
 import signal
@@ -53,10 +53,15 @@ def demo(once: bool) -> None:
 @contextmanager
 def _cluster() -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(_port())]
-    command += ["--set", f"topic.management.policy.class.name={POLICY}"]
+    command += ["--end-with-stdin", "--set", f"topic.management.policy.class.name={POLICY}"]
     # In a session of its own: Ctrl-C reaches this process, which then stops the cluster, once.
     process = subprocess.Popen(  # noqa: S603 - this very program
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
     )
     for number in SIGNALS:
         signal.signal(number, lambda *_: sys.exit(0))

@@ -1,11 +1,13 @@
 """`minicontroller demo`: what a newcomer runs first."""
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import call, end, running
+from tests.support.waiting import until
 
 WIDTH = 100
 
@@ -41,3 +43,27 @@ def test_the_demo_stays_up_until_it_is_ended(tmp_path: Path, number: signal.Sign
         outcome = end(process, number)
         assert (outcome.code, outcome.stderr) == (0, "")
         assert call(*list_topics, folder=tmp_path).code == 3
+
+
+@pytest.mark.parametrize("said", ["bootstrap.servers=", "Ctrl-C ends it"], ids=["while it plays", "while it stays"])
+def test_the_cluster_does_not_outlive_a_demo_that_is_killed(tmp_path: Path, said: str) -> None:
+    """After SIGKILL, at which nobody can clean up, the cluster notices that nobody wants it any more."""
+    with running("demo", folder=tmp_path) as process:
+        assert process.stdout is not None
+        address = ""
+        for line in process.stdout:
+            address = address or line.partition("bootstrap.servers=")[2].strip().split(",")[0]
+            if said in line:
+                break
+        host, _, port = address.partition(":")
+        socket.create_connection((host, int(port))).close()
+        process.kill()
+        until(lambda: not is_open(host, int(port)))
+
+
+def is_open(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port)).close()
+    except OSError:
+        return False
+    return True
