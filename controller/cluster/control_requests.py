@@ -3,7 +3,7 @@
 Versions are fixed, as a real controller fixes them: every broker from 3.4 on takes them, and no ApiVersions is asked first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...protocol import registry
 from ...protocol.messages.leader_and_isr import (
@@ -34,32 +34,32 @@ Kafka's own `Type` says the same, but from KRaft controllers alone."""
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-def leader_and_isr(
-    image: Image, target: Broker, wanted: Mapping[str, Mapping[int, bool]], inter_broker_listener: str
-) -> LeaderAndIsrRequest:
-    """`wanted` names partitions by topic, and whether their replica on the target is a new one."""
-    states: list[LeaderAndIsrTopicState] = []
-    leaders: set[int] = set()
+MOST_PARTITIONS = 2_000
+"""In one request, unless a single topic has more to be told at once: about 20 ms of work at either end."""
+
+
+def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
+    """`wanted` names partitions by topic, and whether their replica on the target is a new one. A large topic comes in several states."""
     for name, partitions in wanted.items():
         topic = image.topics.get(name)
         if topic is None or topic.marked_for_deletion:
             continue
         here = [
-            (index, topic.partitions[index], is_new)
-            for index, is_new in sorted(partitions.items())
-            if index < len(topic.partitions) and topic.partitions[index].has_state
+            index for index in sorted(partitions) if index < len(topic.partitions) and topic.partitions[index].has_state
         ]
-        if here:
-            leaders.update(partition.leader for _, partition, _ in here)
-            states.append(
-                LeaderAndIsrTopicState(
-                    topic_name=name,
-                    topic_id=topic.topic_id,
-                    partition_states=[
-                        _leader_and_isr_state(index, partition, is_new) for index, partition, is_new in here
-                    ],
-                )
-            )
+        for start in range(0, len(here), MOST_PARTITIONS):
+            states = [
+                _leader_and_isr_state(index, topic.partitions[index], partitions[index])
+                for index in here[start : start + MOST_PARTITIONS]
+            ]
+            yield LeaderAndIsrTopicState(topic_name=name, topic_id=topic.topic_id, partition_states=states)
+
+
+def leader_and_isr(
+    image: Image, target: Broker, states: list[LeaderAndIsrTopicState], inter_broker_listener: str
+) -> LeaderAndIsrRequest:
+    """These partitions, and where their leaders listen."""
+    leaders = {partition.leader for topic in states for partition in topic.partition_states}
     return LeaderAndIsrRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,
@@ -95,32 +95,38 @@ def _live_leaders(image: Image, leaders: Iterable[int], listener: str) -> list[L
     return live
 
 
-def update_metadata(
+TopicState = UpdateMetadataTopicState | bytes
+"""As a struct, or encoded already."""
+
+
+def topic_states(
     image: Image,
-    target: Broker,
     changed: Mapping[str, set[int] | None],
     forgotten: Mapping[str, Topic],
-    whole_topic: Callable[[Topic, frozenset[int]], UpdateMetadataTopicState | bytes],
-    *,
-    complete: bool = False,
-) -> UpdateMetadataRequest:
-    """All brokers, always (the list replaces what the target knows); topics that are forgotten; partitions that changed.
+    whole_topic: Callable[[Topic, frozenset[int]], TopicState],
+) -> Iterator[tuple[TopicState, int]]:
+    """What UpdateMetadata says of topics that are forgotten and of partitions that changed, each with how many partitions it tells of.
 
     `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a topic of the same name may be new.
-    `complete`: what is not named does not exist.
     """
     live = image.live_ids()
-    states: list[UpdateMetadataTopicState | bytes] = [
-        _forgotten_state(topic, live) for topic in forgotten.values() if topic.was_ever_led
-    ]
+    for topic in forgotten.values():
+        if topic.was_ever_led:
+            yield _forgotten_state(topic, live), len(topic.partitions)
     for name, partitions in changed.items():
-        topic = image.topics.get(name)
-        if topic is None or topic.marked_for_deletion or not topic.was_ever_led:
+        now = image.topics.get(name)
+        if now is None or now.marked_for_deletion or not now.was_ever_led:
             continue
-        if partitions is None or len(partitions) == len(topic.partitions):
-            states.append(whole_topic(topic, live))
+        if partitions is None or len(partitions) == len(now.partitions):
+            yield whole_topic(now, live), len(now.partitions)
         else:
-            states.append(_topic_state(topic, sorted(partitions), live))
+            yield _topic_state(now, sorted(partitions), live), len(partitions)
+
+
+def update_metadata(
+    image: Image, target: Broker, states: list[TopicState], *, complete: bool = False
+) -> UpdateMetadataRequest:
+    """All brokers, always (the list replaces what the target knows), and these topics. `complete`: what is not named does not exist."""
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,
@@ -198,11 +204,11 @@ def _live_broker(broker: Broker) -> UpdateMetadataBroker:
     )
 
 
-def replicas_on(broker_id: int, topics: Mapping[str, Topic]) -> dict[str, tuple[Topic, set[int]]]:
+def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topic, set[int]]]:
     """The partitions of these topics that have a replica on the broker."""
     return {
-        name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
-        for name, topic in topics.items()
+        topic.name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
+        for topic in topics
     }
 
 

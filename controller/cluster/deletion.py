@@ -84,6 +84,7 @@ class Deletions:
         """Stage the end of these topics; the result tells, after the commit, for which of them the store refused it."""
         staged: list[tuple[Topic, Element]] = []
         for topic in topics:
+            await draft.turn.pause()
             current = draft.image.topics.get(topic.name)
             if current is not None and current.marked_for_deletion and current.topic_id == topic.topic_id:
                 gone = functools.partial(_is_gone, topic.name)

@@ -36,6 +36,7 @@ async def settle(
     if brokers is not None:
         _forget_losses(draft, brokers)
     for topic in list(draft.image.topics.values()):
+        await draft.turn.pause()
         if not topic.marked_for_deletion and (brokers is None or _has_replica_on(topic, brokers)):
             if bounced:
                 live = frozenset(draft.image.live_ids()) - frozenset(bounced)
@@ -49,6 +50,7 @@ async def settle_topics(
 ) -> list[Element]:
     """The same for these topics."""
     for name in names:
+        await draft.turn.pause()
         topic = draft.image.topics.get(name)
         if topic is not None and not topic.marked_for_deletion:
             await _settle_topic(draft, store, name, draft.image.live_ids(), epoch, unclean=unclean(topic))
@@ -181,6 +183,7 @@ async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, 
     stopped: dict[str, list[int]] = {}
     live = draft.image.live_ids()
     for topic in list(draft.image.topics.values()):
+        await draft.turn.pause()
         if topic.marked_for_deletion:
             continue
         changed = {

@@ -11,6 +11,7 @@ import trio
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..store.base import Operation, weight
+from ..turns import Turn
 from .image import Image, Topic
 
 
@@ -79,8 +80,10 @@ class Element:
 class Draft:
     """What a job sees while it plans: the image with everything before it, its own earlier elements included."""
 
-    def __init__(self, image: Image, max_bytes: int) -> None:
+    def __init__(self, image: Image, max_bytes: int, turn: Turn) -> None:
         self.image = image
+        self.turn = turn
+        """A plan pauses between its elements."""
         self.elements: list[Element] = []
         self.judgements: dict[tuple[str, str], Any] = {}
         """What the policy was asked, by kind and name."""

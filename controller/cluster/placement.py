@@ -9,11 +9,17 @@ from collections.abc import Callable, Sequence
 
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from .image import Image
 
 UNSET = -1
 
 PlacedBroker = tuple[int, str | None]
 """Broker id and rack."""
+
+
+def placed_brokers(image: Image) -> list[PlacedBroker]:
+    """Those that replicas can be placed on: all that are registered, by id."""
+    return [(broker_id, broker.rack) for broker_id, broker in sorted(image.brokers.items())]
 
 
 def assign_replicas(
@@ -28,8 +34,20 @@ def assign_replicas(
     """The replicas of partitions `first_partition`, `first_partition + 1`, ..., the preferred leader first.
 
     `random(n)` draws from 0..n-1 (`secrets.randbelow`, `random.Random(7).randrange`); it is asked only where `start` is unset.
-    `start` fixes both where the leaders begin and how far the followers are: CreatePartitions gives it. Raises Refusal.
+    `start` fixes both where the leaders begin and how far the followers are: CreatePartitions gives it. Raises Refusal, as `check_counts`.
     """
+    check_counts(brokers, partitions, replication_factor)
+    count = len(brokers)
+    leader = start if start >= 0 else random(count)
+    shift = start if start >= 0 else random(count)
+    numbers = range(max(0, first_partition), max(0, first_partition) + partitions)
+    if brokers[0][1] is not None:
+        return _rack_aware(alternate_racks(brokers), numbers, replication_factor, leader, shift)
+    return _rack_unaware([broker for broker, _ in brokers], numbers, replication_factor, leader, shift)
+
+
+def check_counts(brokers: Sequence[PlacedBroker], partitions: int, replication_factor: int) -> None:
+    """Whether so many replicas have a place: cheap, however many there are. Raises Refusal."""
     if partitions <= 0:
         raise Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -43,13 +61,6 @@ def assign_replicas(
     if with_rack not in {0, len(brokers)}:
         # Kafka gives no message with this code; a human needs one.
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, _mixed_racks(brokers))
-    count = len(brokers)
-    leader = start if start >= 0 else random(count)
-    shift = start if start >= 0 else random(count)
-    numbers = range(max(0, first_partition), max(0, first_partition) + partitions)
-    if with_rack:
-        return _rack_aware(alternate_racks(brokers), numbers, replication_factor, leader, shift)
-    return _rack_unaware([broker for broker, _ in brokers], numbers, replication_factor, leader, shift)
 
 
 def start_for_new_partitions(brokers: Sequence[PlacedBroker], first_replica: int) -> int:

@@ -1,17 +1,18 @@
 """The controller tells every registered node: LeaderAndIsr, UpdateMetadata, StopReplica, and knows who has acknowledged what.
 
-Rule: what a node still has to be told is kept as names of topics and partitions, never as requests; a request is made from the
-newest image when the node is ready for it. So a slow node costs a bounded amount of memory, a burst of changes becomes one
-request, and a node that comes back is told the present and not the past.
+Rule: what a node still has to be told is kept as names of topics and partitions, never as requests; requests are made from the
+newest image when the node is ready for them. So a slow node costs a bounded amount of memory, a burst of changes becomes few
+requests, and a node that comes back is told the present and not the past.
 
 Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata, StopReplica. A node that has just
 registered gets UpdateMetadata first: a follower whose leader it has not heard of would not start, silently.
 """
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import trio
 
@@ -19,6 +20,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ...protocol.messages.stop_replica import StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataResponse
+from ..turns import Turn
 from . import control_requests
 from .image import NO_TOPIC_ID, Broker, Image, Partition, Topic
 
@@ -27,6 +29,8 @@ log = logging.getLogger("minicontroller.propagation")
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
 MIN_INTERVAL_SECONDS = 0.005
 """Between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
+
+T = TypeVar("T")
 
 
 class Unreachable(Exception):  # noqa: N818
@@ -151,11 +155,13 @@ class Channel:
             await self._delete_replicas(image, deletions)
 
     async def _leader_and_isr(self, image: Image, leaders: dict[str, dict[int, bool]]) -> None:
-        message = control_requests.leader_and_isr(image, self.broker, leaders, self._owner.inter_broker_listener)
-        if message.topic_states:
-            answer = await self._send(message)
-            assert isinstance(answer, LeaderAndIsrResponse)
-            self._owner.leader_and_isr_answered(self.broker, answer)
+        states = ((state, len(state.partition_states)) for state in control_requests.leader_states(image, leaders))
+        listener = self._owner.inter_broker_listener
+        for part in await in_parts(states):
+            if part:
+                answer = await self._send(control_requests.leader_and_isr(image, self.broker, part, listener))
+                assert isinstance(answer, LeaderAndIsrResponse)
+                self._owner.leader_and_isr_answered(self.broker, answer)
 
     async def _update_metadata(
         self,
@@ -165,18 +171,19 @@ class Channel:
         *,
         complete: bool = False,
     ) -> None:
-        encoded = self._owner.encoded_topic
-        await self._send(
-            control_requests.update_metadata(image, self.broker, metadata, forgotten, encoded, complete=complete)
-        )
+        states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
+        # What is complete says in one request also what is not there.
+        for part in await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS):
+            await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete))
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
-        here = control_requests.replicas_on(self.broker.broker_id, topics)
-        await self._send(control_requests.stop_replica(image, self.broker, here, delete=False))
-        answer = await self._send(control_requests.stop_replica(image, self.broker, here, delete=True))
-        assert isinstance(answer, StopReplicaResponse)
-        failed = {error.topic_name for error in answer.partition_errors if error.error_code != ErrorCode.NONE}
-        self._owner.replicas_deleted(self.broker, [topic for name, topic in topics.items() if name not in failed])
+        for part in await in_parts((topic, len(topic.partitions)) for topic in topics.values()):
+            here = control_requests.replicas_on(self.broker.broker_id, part)
+            await self._send(control_requests.stop_replica(image, self.broker, here, delete=False))
+            answer = await self._send(control_requests.stop_replica(image, self.broker, here, delete=True))
+            assert isinstance(answer, StopReplicaResponse)
+            failed = {error.topic_name for error in answer.partition_errors if error.error_code != ErrorCode.NONE}
+            self._owner.replicas_deleted(self.broker, [topic for topic in part if topic.name not in failed])
 
     async def _send(self, message: control_requests.ControlRequest) -> object:
         """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
@@ -195,6 +202,19 @@ class Channel:
                 "broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code
             )
         return answer
+
+
+async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
+    """At least one part; a new one begins where the partitions, which are told with each state, would be more than `most`."""
+    turn, parts, total = Turn(), list[list[T]]([[]]), 0
+    for state, partitions in states:
+        if parts[-1] and total + partitions > most:
+            parts.append([])
+            total = 0
+        parts[-1].append(state)
+        total += partitions
+        await turn.pause()
+    return parts
 
 
 class Propagation:

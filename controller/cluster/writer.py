@@ -36,6 +36,7 @@ from ..store.base import (
     weight,
 )
 from ..store.sessions import wait_connected
+from ..turns import Turn
 from .commits import Commit, pack
 from .image import Image
 from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
@@ -72,6 +73,7 @@ class Writer:
         """Elements that wait for room in flight."""
         self._in_flight: deque[Commit] = deque()
         self._wake = trio.lowlevel.ParkingLot()
+        self._turn = Turn()
         self._closed: BaseException | None = None
 
     # ------------------------------------------------------------------ what others call
@@ -220,11 +222,12 @@ class Writer:
         while (self._urgent or self._queue) and total < limit:
             job = (self._urgent or self._queue).popleft()
             await self._plan(job)
+            await self._turn.pause()
             total += sum(element.weight for element in job.elements)
 
     async def _plan(self, job: Job) -> None:
         base = self._pending
-        draft = Draft(base, self._store.max_commit_bytes - weight(self._fence))
+        draft = Draft(base, self._store.max_commit_bytes - weight(self._fence), self._turn)
         if self._journal is not None:
             draft.disturbances = self._journal.disturbances
         job.elements = []
@@ -271,6 +274,7 @@ class Writer:
             answer = self._store.commit([self._fence, *commit.operations])
             if self._store.commits_at_once:
                 await self._finish(commit, answer)
+                await self._turn.pause()
             else:
                 nursery.start_soon(self._finish, commit, answer)
             while (

@@ -17,13 +17,15 @@ from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.records import Judgement
 from ..cluster.active_controller import ActiveController
-from ..cluster.image import Image
+from ..cluster.image import Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element
 from ..cluster.policy_view import view
 from ..context import RequestContext
 from ..errors import Refusal
 from ..policy_runner import PolicyRefusal
 from ..store import layout
+from ..store.base import Create, Operation
+from ..turns import Turn
 from .wishes import wishes
 
 if TYPE_CHECKING:
@@ -111,6 +113,18 @@ def check_storable(node: "Node", partitions: int, replication_factor: int) -> No
             f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
         )
         raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
+
+
+async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
+    """Those of the partitions from `first` on. One that nobody leads yet has none."""
+    operations: list[Operation] = []
+    for index in range(first, len(topic.partitions)):
+        partition = topic.partitions[index]
+        if partition.has_state:
+            path, state = layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)
+            operations += [Create(layout.partition_path(topic.name, index)), Create(path, state)]
+        await turn.pause()
+    return operations
 
 
 async def carry_out(

@@ -141,6 +141,7 @@ class Planner:
         return decided + [await self._plan_one(draft, alteration) for alteration in self._alterations]
 
     async def _plan_one(self, draft: Draft, alteration: Alteration) -> Change:
+        await draft.turn.pause()
         try:
             if alteration.resource_type == ResourceType.TOPIC:
                 return await self._plan_topic(draft, alteration)

@@ -21,13 +21,13 @@ from ...protocol.messages.create_partitions import (
 from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.jobs import Draft, Element
-from ..cluster.placement import assign_replicas, start_for_new_partitions
+from ..cluster.placement import assign_replicas, placed_brokers, start_for_new_partitions
 from ..cluster.policy_view import requested
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
-from ..store.base import Create, Operation, SetData
-from .changes import Change, asked_by, carry_out, check_storable, judge
+from ..store.base import SetData
+from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -66,6 +66,7 @@ class Planner:
         return changes + [Change(topic=name, refusal=refusal) for name in repeated]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Change:
+        await draft.turn.pause()
         try:
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
@@ -79,14 +80,14 @@ class Planner:
                 ),
                 draft,
             )
-            element = self._staged(draft, before, after)
+            element = await self._staged(draft, before, after)
         except Refusal as refusal:
             return Change(topic=wanted.name, refusal=refusal)
         if element is None:
             return Change(topic=wanted.name)
         return Change(topic=wanted.name, element=element, reached=lambda image: _is_complete(image, after))
 
-    def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
+    async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
             draft.image = draft.image.with_topics((after,))
@@ -94,7 +95,10 @@ class Planner:
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(
             after.name,
-            growth(after, len(before.partitions)),
+            [
+                SetData(layout.topic_path(after.name), layout.encode_topic(after)),  # written anew, its id kept
+                *await partition_znodes(after, len(before.partitions), draft.turn),
+            ],
             evolve=lambda now: now and now.with_partitions(new),
             holds=lambda image: _has_partitions(image, after),
         )
@@ -123,7 +127,7 @@ class Planner:
         if wanted.assignments is not None:
             return manual_rows(image, topic, wanted.assignments, wanted.count - current)
         check_storable(self._node, wanted.count, topic.replication_factor)
-        brokers = [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())]
+        brokers = placed_brokers(image)
         return tuple(
             assign_replicas(
                 brokers,
@@ -161,19 +165,6 @@ def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssig
                 f"while partitions [{index}] have replication factors [{len(row.broker_ids)}], respectively."
             )
     return tuple(tuple(row.broker_ids) for row in rows)
-
-
-def growth(topic: Topic, first: int) -> list[Operation]:
-    """The znodes of the partitions from `first` on; the topic's own znode is written anew, its id kept."""
-    operations: list[Operation] = [SetData(layout.topic_path(topic.name), layout.encode_topic(topic))]
-    for index in range(first, len(topic.partitions)):
-        partition = topic.partitions[index]
-        if partition.has_state:
-            operations += [
-                Create(layout.partition_path(topic.name, index)),
-                Create(layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)),
-            ]
-    return operations
 
 
 def _wrong(text: str) -> Refusal:

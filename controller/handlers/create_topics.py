@@ -23,7 +23,7 @@ from ...protocol.messages.create_topics import (
 from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.jobs import Draft, Element
-from ..cluster.placement import assign_replicas
+from ..cluster.placement import assign_replicas, check_counts, placed_brokers
 from ..cluster.policy_view import requested
 from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
@@ -34,7 +34,8 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation
-from .changes import Change, asked_by, carry_out, check_storable, judge
+from ..turns import Turn
+from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -68,9 +69,10 @@ class Planner:
         return [await self._plan_topic(draft, wanted) for wanted in self._request.topics]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Change:
+        await draft.turn.pause()
         try:
             self._check_entry(wanted)
-            topic, generated = self._resolve(draft.image, wanted)
+            topic, generated = await self._resolve(draft, wanted)
             await judge(
                 self._node,
                 self._context,
@@ -80,7 +82,7 @@ class Planner:
                 ),
                 draft,
             )
-            element = self._staged(draft, topic)
+            element = await self._staged(draft, topic)
         except Refusal as refusal:
             return Change(topic=wanted.name, refusal=refusal)
         self._created[topic.name] = topic
@@ -88,14 +90,14 @@ class Planner:
             return Change(topic=topic.name)
         return Change(topic=topic.name, element=element, reached=lambda image: _is_complete(image, topic))
 
-    def _staged(self, draft: Draft, topic: Topic) -> Element | None:
+    async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
             draft.image = draft.image.with_topics((topic,))
             return None
         return draft.stage(
             topic.name,
-            creation(topic),
+            await creation(topic, draft.turn),
             evolve=lambda _before: topic,
             holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
         )
@@ -106,8 +108,9 @@ class Planner:
         if self._occurrences[wanted.name] > 1:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 
-    def _resolve(self, image: Image, wanted: CreatableTopic) -> tuple[Topic, bool]:
-        """The topic as it will be, and whether its replicas were chosen here."""
+    async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
+        """The topic as it will be, and whether its replicas were chosen here. They are chosen when nothing speaks against the topic."""
+        image = draft.image
         existing = image.topics.get(wanted.name)
         if existing is not None and not existing.marked_for_deletion:
             raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' already exists.")
@@ -118,28 +121,28 @@ class Planner:
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
             )
-        generated = None if wanted.assignments else tuple(self._place(image, wanted))
+        counts = None if wanted.assignments else self._counts(image, wanted)
         validate_topic_name(wanted.name)
         if existing is not None:
             raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
         image.name_index.refuse_collision(wanted.name)
-        assignment = generated if generated is not None else manual_assignment(image, wanted)
+        assignment = manual_assignment(image, wanted) if counts is None else ()
         validate_topic_configs(configs, self._node.dynamic_configs.current)
-        return self._topic(image, wanted.name, assignment, configs), generated is not None
+        if counts is not None:
+            assignment = tuple(assign_replicas(placed_brokers(image), *counts, random=self._node.random.randrange))
+            await draft.turn.pause()
+        return self._topic(image, wanted.name, assignment, configs), counts is not None
 
-    def _place(self, image: Image, wanted: CreatableTopic) -> Sequence[tuple[int, ...]]:
+    def _counts(self, image: Image, wanted: CreatableTopic) -> tuple[int, int]:
+        """Partitions and replicas that can be placed."""
         partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
         if partitions == -1:
             partitions = config.integer("num.partitions")
         if factor == -1:
             factor = config.integer("default.replication.factor")
         check_storable(self._node, partitions, factor)
-        return assign_replicas(
-            [(broker.broker_id, broker.rack) for _, broker in sorted(image.brokers.items())],
-            partitions,
-            factor,
-            random=self._node.random.randrange,
-        )
+        check_counts(placed_brokers(image), partitions, factor)
+        return partitions, factor
 
     def _topic(self, image: Image, name: str, assignment: Assignment, configs: Mapping[str, str]) -> Topic:
         live = image.live_ids()
@@ -168,23 +171,17 @@ class Planner:
         )
 
 
-def creation(topic: Topic) -> list[Operation]:
+async def creation(topic: Topic, turn: Turn) -> list[Operation]:
     """The znodes of a new topic: whole, with its leaders, so that nobody ever sees half of it.
 
     In an order in which a part of them, of a topic too large for one commit, is something that a successor completes.
     """
-    operations: list[Operation] = [
+    return [
         Create(layout.topic_config_path(topic.name), layout.encode_config(topic.configs)),
         Create(layout.topic_path(topic.name), layout.encode_topic(topic)),
         Create(layout.partitions_path(topic.name)),
+        *await partition_znodes(topic, 0, turn),
     ]
-    for index, partition in enumerate(topic.partitions):
-        if partition.has_state:
-            operations += [
-                Create(layout.partition_path(topic.name, index)),
-                Create(layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)),
-            ]
-    return operations
 
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:

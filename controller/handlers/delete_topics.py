@@ -64,6 +64,7 @@ class Planner:
         self._check_request()
         changes: dict[Wanted, Change] = {}
         for topic in self._wanted:
+            await draft.turn.pause()
             if topic not in changes:
                 changes[topic] = await self._plan_topic(draft, topic)
         return [changes[topic] for topic in self._wanted]

@@ -4,10 +4,12 @@ Nobody may depend on it, and no reader does. It is kept so that a znode of ours 
 The orders are those of the tables behind the maps: by hash, within a table that doubles when it is three quarters full.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 FIRST_TABLE = 16
+LARGEST_KEPT = 1_000
+"""Partitions of a topic up to which an order is kept: 256 of these take 2 MiB."""
 
 
 @lru_cache(maxsize=4096)
@@ -27,16 +29,25 @@ def hash_table_order(keys: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: spread_hash(name) & mask)
 
 
-@lru_cache(maxsize=1024)
-def partition_order(count: int) -> tuple[int, ...]:
+def partition_order(count: int) -> Sequence[int]:
     """As Scala's mutable map lists the partitions 0 to count - 1, by their numbers as text."""
+    return _kept_order(count) if count <= LARGEST_KEPT else _order_of_numbers(count)
+
+
+def _order_of_numbers(count: int) -> Sequence[int]:
+    hashes = list(range(ord("0"), ord("9") + 1))
+    for number in range(10, count):  # the hash of a text is made of the one without its last character
+        hashes.append((31 * hashes[number // 10] + hashes[number % 10]) & 0xFFFFFFFF)
     mask = table_size(count) - 1
 
-    def place(partition: int) -> tuple[int, int]:
-        spread = spread_hash(str(partition))
+    def place(number: int) -> tuple[int, int]:
+        spread = hashes[number] ^ hashes[number] >> 16
         return spread & mask, spread
 
     return tuple(sorted(range(count), key=place))
+
+
+_kept_order = lru_cache(maxsize=256)(_order_of_numbers)
 
 
 def table_size(entries: int) -> int:

@@ -5,8 +5,10 @@ from minicontroller.controller.cluster.control_requests import (
     EPOCH_DURING_DELETE,
     VERSIONS,
     leader_and_isr,
+    leader_states,
     replicas_on,
     stop_replica,
+    topic_states,
     update_metadata,
     whole_topic_state,
 )
@@ -83,9 +85,8 @@ def test_the_versions_are_those_of_a_controller_of_kafka_3_9() -> None:
 
 def test_leader_and_isr() -> None:
     """The header's epoch is the controller's, a partition's that of its state; leaders are named where nodes meet."""
-    request = leader_and_isr(
-        IMAGE, IMAGE.brokers[2], {"t": {0: True, 1: True, 7: True}, "d": {0: False}, "x": {0: True}}, "NODES"
-    )
+    states = leader_states(IMAGE, {"t": {0: True, 1: True, 7: True}, "d": {0: False}, "x": {0: True}})
+    request = leader_and_isr(IMAGE, IMAGE.brokers[2], list(states), "NODES")
     assert request == LeaderAndIsrRequest(
         controller_id=1,
         is_kraft_controller=False,
@@ -119,9 +120,10 @@ def test_leader_and_isr() -> None:
 
 def test_update_metadata() -> None:
     """All brokers with all endpoints, every time; what is forgotten first; what was never led not at all; who is offline."""
-    request = update_metadata(
-        IMAGE, IMAGE.brokers[2], {"t": None, "never": None, "d": None, "x": None}, {"d": DOOMED}, whole_topic_state
-    )
+    changed = {"t": None, "never": None, "d": None, "x": None}
+    told_of = list(topic_states(IMAGE, changed, {"d": DOOMED}, whole_topic_state))
+    assert [partitions for _, partitions in told_of] == [2, 2]
+    request = update_metadata(IMAGE, IMAGE.brokers[2], [state for state, _ in told_of])
     assert request == UpdateMetadataRequest(
         controller_id=1,
         is_kraft_controller=False,
@@ -158,14 +160,15 @@ def test_a_broker_in_shutdown_is_known_and_offline() -> None:
     """Controlled shutdown: it stays among the brokers, and its replicas are offline (Kafka: ControllerContext.isReplicaOnline)."""
     leaving = Broker(1, epoch=101, shutting_down=True)
     image = IMAGE.with_brokers([leaving, broker(2)])
-    request = update_metadata(image, leaving, {"t": {0}}, {}, whole_topic_state)
+    states = topic_states(image, {"t": {0}}, {}, whole_topic_state)
+    request = update_metadata(image, leaving, [state for state, _ in states])
     assert [each.id for each in request.live_brokers] == [1, 2]
     assert request.topic_states[0].partition_states[0].offline_replicas == [1, 9]
 
 
 def test_the_first_word_says_that_it_is_complete() -> None:
     """In a tag that Kafka's brokers pass over; Kafka's own `Type` stays out of it."""
-    request = update_metadata(IMAGE, IMAGE.brokers[2], {}, {}, whole_topic_state, complete=True)
+    request = update_metadata(IMAGE, IMAGE.brokers[2], [], complete=True)
     assert request.unknown_tags == {COMPLETE_TAG: b""}
     assert request.type == 0
 
@@ -173,7 +176,7 @@ def test_the_first_word_says_that_it_is_complete() -> None:
 def test_stop_replica() -> None:
     """The leader epoch is the current one, and -2 for a topic that is being deleted."""
     stopped = stop_replica(IMAGE, IMAGE.brokers[2], {"t": (TOPIC, {0})}, delete=False)
-    deleted = stop_replica(IMAGE, IMAGE.brokers[2], replicas_on(9, {"d": DOOMED}), delete=True)
+    deleted = stop_replica(IMAGE, IMAGE.brokers[2], replicas_on(9, [DOOMED]), delete=True)
     assert stopped == StopReplicaRequest(
         controller_id=1,
         is_kraft_controller=False,

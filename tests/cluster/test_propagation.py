@@ -232,6 +232,22 @@ async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: obje
     assert last.topic_states[0].partition_states[0].leader_epoch == 49
 
 
+async def test_many_partitions_are_told_in_parts(world: World, autojump_clock: object) -> None:
+    """No request keeps either end busy for long, unless a broker that is new is told what there is, or one topic is shown."""
+    await world.register(1, 2)
+    world.brokers[2].take()
+    for name, partitions in (("a", 1_500), ("b", 700), ("c", 4_500)):
+        world.change(msgspec.structs.replace(topic(name, 2), partitions=topic(name, 2).partitions * partitions))
+    await world.quiet()
+    led = [
+        sum(len(topic.partition_states) for topic in request.topic_states)
+        for request in world.brokers[2].requests
+        if isinstance(request, LeaderAndIsrRequest)
+    ]
+    assert led == [1_500, 700, 2_000, 2_000, 500]
+    assert world.brokers[2].take()[len(led) :] == ["UMR ['a']", "UMR ['b']", "UMR ['c']"]
+
+
 async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool]]:
     """Somebody waits for all nodes; what he was told."""
     told: list[bool] = []

@@ -1,0 +1,25 @@
+"""Whoever works through something long lets others have their turns: the event loop serves one task at a time.
+
+Rule: work whose amount somebody else decides (elements of a request, topics of a cluster) ends its turn between two parts of it. That
+costs a look at a clock, and once in TURN_SECONDS a round of the loop.
+"""
+
+import time
+
+import trio
+
+TURN_SECONDS = 0.02
+"""With a few such tasks at once another connection is still answered within a tenth of a second."""
+
+
+class Turn:
+    """Of one task."""
+
+    def __init__(self) -> None:
+        self._ends = time.perf_counter() + TURN_SECONDS
+
+    async def pause(self) -> None:
+        """Between two parts of the work. A checkpoint if the turn is over, and nothing if it is not."""
+        if time.perf_counter() >= self._ends:
+            await trio.lowlevel.checkpoint()
+            self._ends = time.perf_counter() + TURN_SECONDS

@@ -1,0 +1,66 @@
+"""Large requests: what they are made of is done part by part, and everyone else is served between two parts."""
+
+from typing import Any
+
+import trio
+
+from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.handlers.altering import TOPIC
+from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
+
+MANY, LARGE = 1_500, 20_000
+TURNS = 5
+
+
+async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:
+    """How often somebody else has his turn before the request is answered."""
+    turns = 0
+
+    async def look_on() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look_on)
+        await cluster.ask(request, version)
+        nursery.cancel_scope.cancel()
+    return turns
+
+
+async def test_many_topics() -> None:
+    """Creating, altering and deleting thousands of topics at once."""
+    names = [f"t{number}" for number in range(MANY)]
+    change = [AlterableConfig(name="retention.ms", value="1")]
+    async with ruling({"log.retention.ms": "5"}) as cluster:
+        for request, version in (
+            (creating(*(wanted(name, 5, 3) for name in names)), 7),
+            (
+                IncrementalAlterConfigsRequest(
+                    resources=[
+                        AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=change) for name in names
+                    ]
+                ),
+                1,
+            ),
+            (DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=PATIENT_MS), 6),
+        ):
+            assert await turns_of_others(cluster, request, version) >= TURNS, type(request).__name__
+
+
+async def test_large_topics() -> None:
+    """One topic with tens of thousands of partitions, and as many more for one that is there."""
+    grown = CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name="small", count=LARGE, assignments=None)], timeout_ms=PATIENT_MS
+    )
+    async with ruling() as cluster:
+        assert await turns_of_others(cluster, creating(wanted("large", LARGE, 3)), 7) >= TURNS
+        await cluster.make(wanted("small", 1, 3))
+        assert await turns_of_others(cluster, grown, 3) >= TURNS
