@@ -25,6 +25,8 @@ PARTS = re.compile(r'"((?:[^"\\]|\\.){4,})"')
 
 def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     """The configs, and what may be a secret among them not."""
+    if not configs:
+        return {}
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 

@@ -28,7 +28,7 @@ class Effect(Enum):
     """The controller lost its place, or its connection, while the change was under way: the next snapshot tells."""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A topic as it is."""
 
     topic_id: str
@@ -45,7 +45,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Since 1970, by the clock of the controller that created it, or else of ZooKeeper; null where nobody knows."""
 
 
-class Requested(msgspec.Struct, frozen=True, kw_only=True):
+class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A topic as it would be if the request was allowed."""
 
     replicas: tuple[tuple[int, ...], ...]
@@ -101,7 +101,7 @@ class PolicyDecision(msgspec.Struct, frozen=True, kw_only=True):
     """How long it thought."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+class Event(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
     """What all events tell."""
 
     schema_version: int
@@ -118,7 +118,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """The node that was the controller, and wrote this."""
 
 
-class Decision(Event, frozen=True, kw_only=True, tag="decision"):
+class Decision(Event, frozen=True, gc=False, tag="decision"):
     """One element of one request was decided."""
 
     request: int

@@ -100,7 +100,8 @@ class Judge:
             decision, message = Decision.BROKEN, fault
         elif (denied := refusal(findings)) is not None:
             decision, message = Decision.VIOLATED, sendable(denied.message) or NO_TEXT
-        return Verdict(decision, self.name, message, seconds, findings, self.policy_hash)
+        told = None if message is None else encodable(message)
+        return Verdict(decision, self.name, told, seconds, findings, self.policy_hash)
 
 
 def _name(policy: TopicManagementPolicy) -> str:
@@ -142,4 +143,9 @@ def answer(method: Callable[..., object], *arguments: object) -> Said:
 
 def sendable(text: str) -> str:
     """What a string of the protocol can carry: valid UTF-8, and not too long."""
-    return text.strip()[:MAX_TEXT].encode("utf-8", "replace").decode()
+    return encodable(text.strip()[:MAX_TEXT])
+
+
+def encodable(text: str) -> str:
+    """The text, with question marks for what UTF-8 has no form for: names of files that Python could not read have such characters."""
+    return text.encode("utf-8", "replace").decode()

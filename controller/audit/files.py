@@ -11,7 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 SUFFIX = ".ndjson"
 MODE = 0o640
@@ -23,11 +24,13 @@ NAME = re.compile(
 )
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, gc=False):
     """One event, encoded."""
 
     epoch: int
     sequence: int
+    since: float
+    """When it was decided, by the monotonic clock."""
     data: bytes
 
 
@@ -59,6 +62,8 @@ class AuditFiles:
         """What is in the file, whole and durable."""
         self._epoch = -1
         self._opened = 0.0
+        self.syncs = 0
+        """How often lines were forced to the disk."""
 
     @property
     def rotates_in(self) -> float | None:
@@ -76,6 +81,7 @@ class AuditFiles:
             except OSError:
                 self._take_back()
                 raise
+            self.syncs += 1
             self._size += sum(len(line.data) for line in chunk)
             for _ in chunk:
                 lines.popleft()

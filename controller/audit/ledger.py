@@ -1,125 +1,47 @@
 """What the writer settles, as events in the order in which it settles them: one ledger for each reign of a controller.
 
 Rule: the sequence is given where the order is decided, so that the log can be replayed: an event comes after all events whose effects its
-decision saw, and what its decision saw besides is written into it. Nothing here waits; events are made elsewhere, of frozen values.
+decision saw, and what its decision saw besides is written into it. Nothing here waits. A decision is made into its line at once, while all
+that it is made of is at hand: to keep it for a thread, which needs the interpreter as well, cost more than twice as much.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import trio
 
-from ...policies.audit_event import Effect
+from ...policies.audit_event import AuditEvent, Effect, NamedState, State, encode
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Image, Topic
-from ..cluster.jobs import Draft, Element
+from ..cluster.jobs import Element
 from ..errors import Refusal
-from ..store.base import SessionExpired, StoreUnavailable
 from . import records
 from .log import AuditLog
-from .records import NOTHING, Asked, Dated, Moment, Origin, Ruling
+from .records import Moment, Origin
+from .requests import AuditedRequest, Record
 
 if TYPE_CHECKING:
     from ..context import RequestContext
-    from ..handlers.changes import Change
-
-Plan = Callable[[Draft], Awaitable[Sequence["Change"]]]
 
 TOPICS_IN_A_CHUNK = 200
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+class Turn(msgspec.Struct, gc=False):
+    """One call of the writer: all that is told in it happens at one time."""
+
+    time_ms: int
+    """Since 1970."""
+    seconds: float
+    """By trio's clock."""
+    topics: dict[str, Topic | None] = {}
+    """As the events of this turn leave them, where that is not as in the image."""
 
 
-class AuditedRequest:
-    """One request on its way: its records, until all of them have their place in the log."""
-
-    def __init__(self, ledger: "Ledger", number: int, context: "RequestContext", *, validate_only: bool) -> None:
-        self.number = number
-        self.context = context
-        self.validate_only = validate_only
-        self.waits = ledger.log.settings.always
-        """Whether the answer waits for the disk."""
-        self._open_records = 0
-        self._ordinal = 0
-        self._placed = trio.Event() if self.waits else None
-        self._ledger = ledger
-
-    def planned(self, plan: Plan, refused: Callable[[Refusal], Sequence["Change"]]) -> Plan:
-        """The same plan, which leaves a record of each element where the writer finds it; all `refused` where it fails as a whole."""
-
-        async def plan_and_record(draft: Draft) -> Sequence["Change"]:
-            try:
-                changes = await plan(draft)
-            except (StoreUnavailable, SessionExpired):
-                raise  # it will be planned again, or was never this controller's to decide
-            except Exception as error:
-                refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-                self._record(draft, refused(refusal))
-                raise
-            self._record(draft, changes)
-            return changes
-
-        return plan_and_record
-
-    def _record(self, draft: Draft, changes: Sequence["Change"]) -> None:
-        once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
-        asked = Asked(self.number, self.context, len(once), self.validate_only)
-        self._open_records = len(once)
-        unstaged: list[Record] = []
-        last: Element | None = None
-        for index, change in enumerate(once):
-            record = Record(self, asked, index, change, draft)
-            if change.element is not None:
-                change.element.record = record
-                change.element.records_before, unstaged = unstaged, []
-                last = change.element
-            else:
-                unstaged.append(record)
-        if last is not None:
-            last.records_after = unstaged
-        else:
-            draft.notes = unstaged
-        if not once and self._placed is not None:
-            self._placed.set()
-
-    def place(self, ordinal: int) -> None:
-        self._ordinal = max(self._ordinal, ordinal)
-        self._open_records -= 1
-        if self._open_records == 0 and self._placed is not None:
-            self._placed.set()
-
-    async def wait_durable(self) -> None:
-        """Where answers wait for the disk (`audit.flush=always`): until every decision of this request is safe."""
-        if self._placed is not None:
-            await self._placed.wait()
-            await self._ledger.log.wait_durable(self._ordinal)
-
-
-class Record:
-    """One element that was planned, and what its decision was based on."""
-
-    __slots__ = ("asked", "change", "disturbances", "image", "index", "judgement", "name", "request")
-
-    def __init__(
-        self,
-        request: AuditedRequest,
-        asked: Asked,
-        index: int,
-        change: "Change",
-        draft: Draft,
-    ) -> None:
-        judgement = change.judgement
-        self.request = request
-        self.asked = asked
-        self.index = index
-        self.change = change
-        self.judgement = judgement
-        self.disturbances = draft.disturbances
-        self.image: Image = draft.image if judgement is None or judgement.image is None else judgement.image
-        """What the policy saw, or would have seen."""
+def _turn() -> Turn:
+    return Turn(time.time_ns() // 1_000_000, trio.current_time())
 
 
 class Ledger:
@@ -127,6 +49,8 @@ class Ledger:
 
     def __init__(self, log: AuditLog, origin: Origin) -> None:
         self.log = log
+        self.answers_wait = log.settings.always
+        """Until what they tell is safe."""
         self.disturbances = 0
         self.created: dict[str, int] = {}
         """When topics were created, by the store: whoever loads topics leaves it here."""
@@ -144,23 +68,29 @@ class Ledger:
             self.log.refused_requests += 1
             raise Refusal(ErrorCode.POLICY_VIOLATION, refusal)
         self._requests += 1
-        return AuditedRequest(self, self._requests, context, validate_only=validate_only)
+        return AuditedRequest(self._requests, context, validate_only)
+
+    async def wait_durable(self, request: AuditedRequest) -> None:
+        """Where answers wait: until every decision of the request is on the disk, or was given up (`audit.on.failure=drop`)."""
+        if self.answers_wait:
+            await request.wait_placed()
+            await self.log.wait_durable(request.ordinal)
 
     # ------------------------------------------------------------------ the writer's journal
 
     def restarted(self, image: Image) -> None:
         """Everything has been read anew. What is otherwise than told so far, others have written."""
+        turn = _turn()
         known, self._image = self._image, image
         if known is not None:
             for name in sorted({*known.topics, *image.topics}):
                 if records.differs(before := known.topics.get(name), after := image.topics.get(name)):
-                    self._observe(name, before, after, now_ms())
+                    self._observe(name, before, after, turn)
         self._snapshot(image, "elected" if known is None else "reread")
 
     def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
         """These took effect, in this order."""
-        time_ms = now_ms()
-        topics: dict[str, Topic | None] = {}
+        turn = _turn()
         names = [element.topic for element in elements if element.topic is not None]
         is_plain = len(set(names)) == len(names)
         self._image = before
@@ -168,140 +98,144 @@ class Ledger:
             name = element.topic
             old = new = None
             if name is not None:
-                old = topics[name] if name in topics else before.topics.get(name)
+                old = turn.topics[name] if name in turn.topics else before.topics.get(name)
                 new = after.topics.get(name) if is_plain else element.evolve(old)
-            self._settle(element, (old, new), Effect.APPLIED, time_ms, topics)
+            self._settle(element, Effect.APPLIED, old, new, turn)
         self._image = after
 
     def refused(self, element: Element) -> None:
         """The store refused it."""
-        self._settle(element, self._unchanged(element), Effect.NONE, now_ms(), {})
+        turn = _turn()
+        old = self._unchanged(element, turn)
+        self._settle(element, Effect.NONE, old, old, turn)
 
     def doubted(self, image: Image | None, element: Element) -> None:
         """Whether it took effect was in doubt, and was settled by what is in the store; None if it cannot be known here."""
-        old = new = self._unchanged(element)[0]
+        turn = _turn()
+        old = new = self._unchanged(element, turn)
         effect = Effect.UNKNOWN
         if image is not None and element.refusal is None:
             effect = Effect.APPLIED
             new = None if element.topic is None else image.topics.get(element.topic)
-        self._settle(element, (old, new), effect, now_ms(), {})
+        self._settle(element, effect, old, new, turn)
         if self._image is not None and element.topic is not None and new is not old:
             self._image = self._image.with_topics((new,) if new else (), () if new else (element.topic,))
 
-    def noted(self, notes: Iterable[Any]) -> None:
+    def noted(self, notes: Iterable[Record]) -> None:
         """Decisions without an effect of their own whose place is here."""
-        time_ms = now_ms()
+        turn = _turn()
         for record in notes:
-            self._place(record, Effect.NONE, time_ms, {})
+            self._note(record, turn)
 
-    def _unchanged(self, element: Element) -> tuple[Topic | None, Topic | None]:
-        return (None, None) if element.topic is None else self._standing(element.topic, {})
+    def _unchanged(self, element: Element, turn: Turn) -> Topic | None:
+        return None if element.topic is None else self._standing(element.topic, turn)
 
-    def _settle(
-        self,
-        element: Element,
-        states: tuple[Topic | None, Topic | None],
-        effect: Effect,
-        time_ms: int,
-        topics: dict[str, Topic | None],
-    ) -> None:
-        old, new = states
+    def _settle(self, element: Element, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
         for record in element.records_before:
-            self._place(record, Effect.NONE, time_ms, topics)
+            self._note(record, turn)
         if element.record is not None:
-            self._place(element.record, effect, time_ms, topics, states)
+            self._place(element.record, effect, old, new, turn)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
-                self._append(time_ms, records.removal, element.topic, self._dated(element.topic, old))
+                self._append(turn, records.removal, element.topic, self._state_if_any(old))
                 self.created.pop(element.topic, None)
             else:
-                self._observe(element.topic, old, new, time_ms)
+                self._observe(element.topic, old, new, turn)
         if element.topic is not None:
-            topics[element.topic] = new
-        for record in (*element.records_after, *element.notes):
-            self._place(record, Effect.NONE, time_ms, topics)
+            turn.topics[element.topic] = new
+        for record in element.records_after:
+            self._note(record, turn)
+        for record in element.notes:
+            self._note(record, turn)
 
     # ------------------------------------------------------------------ events
 
-    def _place(
-        self,
-        record: Record,
-        effect: Effect,
-        time_ms: int,
-        topics: dict[str, Topic | None],
-        states: tuple[Topic | None, Topic | None] | None = None,
-    ) -> None:
-        change, request = record.change, record.request
-        old, new = states if states is not None else self._standing(change.topic, topics)
+    def _note(self, record: Record, turn: Turn) -> None:
+        """A decision that writes nothing; it may be done all the same, by the node that received the request."""
+        is_done = record.change is not None and record.change.is_done
+        self._place(record, Effect.APPLIED if is_done else Effect.NONE, None, None, turn)
+
+    def _place(self, record: Record, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
+        """`old` and `new`: of the element's topic; where it has none, the topic stays as it is."""
+        change, judgement = record.change, record.judgement
+        assert change is not None
+        element = change.element
         if change.kind != "topic":
             old = new = None
-        elif change.element is not None and change.element.topic is None:
-            old, new = self._standing(change.topic, topics)
-        refusal = change.refusal or (None if change.element is None else change.element.refusal)
-        before = self._dated(change.topic, old)
-        if new is not None and (old is None or old.topic_id != new.topic_id):
-            self.created[change.topic] = time_ms
-        ruling = Ruling(
-            record.asked,
-            record.index,
-            change.kind,
-            change.topic,
-            record.judgement,
-            change.operations,
-            len(record.image.brokers),
-            effect if change.element is not None else Effect.APPLIED if change.is_done else Effect.NONE,
-            ErrorCode.NONE if refusal is None else refusal.code,
-            None if refusal is None else refusal.message,
-            int((trio.current_time() - request.context.arrived) * 1e6),
-            self._assumed(record, topics) if record.judgement and record.disturbances != self.disturbances else (),
+        elif element is None or element.topic is None:
+            old = new = self._standing(change.topic, turn)
+        before = after = None if old is None else self._state(old)
+        if new is None:
+            after = None
+        elif new is not old:
+            if old is None or old.topic_id != new.topic_id:
+                self.created[new.name] = turn.time_ms
+            after = self._state(new)
+        moment = self._next(turn)
+        event = records.decision(
+            moment,
+            record,
+            change,
+            effect=effect,
+            refusal=change.refusal or (None if element is None else element.refusal),
+            before=before,
+            after=after,
+            assumed=self._assumed(record.image, turn)
+            if judgement is not None and record.disturbances != self.disturbances
+            else (),
+            latency_us=int((turn.seconds - record.request.context.arrived) * 1e6),
         )
-        if record.judgement is not None:
-            record.judgement.image = None  # else the log would keep every image until it is written
-        request.place(self._append(time_ms, records.decision, ruling, before, self._dated(change.topic, new)))
-        change.sequence = self._sequence
+        record.placed(self.log.append(moment.origin.epoch, moment.sequence, encode(event)), moment.sequence)
 
-    def _standing(self, name: str, topics: dict[str, Topic | None]) -> tuple[Topic | None, Topic | None]:
-        """The topic as it is at this point of the log, twice: nothing changes it."""
-        known = self._image.topics if self._image is not None else {}
-        topic = topics[name] if name in topics else known.get(name)
-        return topic, topic
+    def _standing(self, name: str, turn: Turn) -> Topic | None:
+        """The topic as it is at this point of the log."""
+        if name in turn.topics:
+            return turn.topics[name]
+        return None if self._image is None else self._image.topics.get(name)
 
-    def _assumed(self, record: Record, topics: dict[str, Topic | None]) -> tuple[tuple[str, Dated], ...]:
+    def _assumed(self, seen: Image, turn: Turn) -> tuple[NamedState, ...]:
         """What was planned did not all come to be, or not in its order: where the decision saw what the log does not tell."""
-        seen = record.image.topics
-        names = {*seen, *(self._image.topics if self._image is not None else ()), *topics}
+        names = {*seen.topics, *(self._image.topics if self._image is not None else ()), *turn.topics}
         return tuple(
-            (name, self._dated(name, seen.get(name)))
+            NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
             for name in sorted(names)
-            if records.differs(seen.get(name), self._standing(name, topics)[0])
+            if records.differs(seen.topics.get(name), self._standing(name, turn))
         )
 
-    def _observe(self, name: str, before: Topic | None, after: Topic | None, time_ms: int) -> None:
-        old = NOTHING if before is None else self._dated(name, before)
-        self._append(time_ms, records.observed, name, old, self._dated(name, after))
+    def _observe(self, name: str, before: Topic | None, after: Topic | None, turn: Turn) -> None:
+        self._append(turn, records.observed, name, self._state_if_any(before), self._state_if_any(after))
         if after is None:
             self.created.pop(name, None)
 
-    def _dated(self, name: str, topic: Topic | None) -> Dated:
-        return NOTHING if topic is None else Dated(topic, self.created.get(name))
+    def _state(self, topic: Topic) -> State:
+        return records.state(topic, self.created.get(topic.name))
+
+    def _state_if_any(self, topic: Topic | None) -> State | None:
+        return None if topic is None else self._state(topic)
 
     def _snapshot(self, image: Image, reason: str) -> None:
-        time_ms, names = now_ms(), sorted(image.topics)
-        self._append(time_ms, records.snapshot_begin, reason, image)
+        """The log's thread makes it, chunk by chunk: whoever has many topics would feel it here."""
+        turn, names = _turn(), sorted(image.topics)
+        self._append(turn, records.snapshot_begin, reason, image)
         for first in range(0, len(names), TOPICS_IN_A_CHUNK):
-            chunk = [(name, self._dated(name, image.topics[name])) for name in names[first : first + TOPICS_IN_A_CHUNK]]
-            self._append(time_ms, records.snapshot_topics, chunk)
-        self._append(time_ms, records.snapshot_end, len(names))
+            topics = [(image.topics[name], self.created.get(name)) for name in names[first : first + TOPICS_IN_A_CHUNK]]
+            moment = self._next(turn)
+            later = partial(records.snapshot_topics, moment, topics)
+            self.log.append(moment.origin.epoch, moment.sequence, later)
+        self._append(turn, records.snapshot_end, len(names))
 
     def _recovered(self) -> None:
         """Events were lost: said so, and the state told whole, so that a replay can begin anew."""
         losses = [loss for loss in self.log.take_losses() if loss.epoch == self._origin.epoch]
         for loss in losses:
-            self._append(now_ms(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
+            self._append(_turn(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
         if losses and self._image is not None:
             self._snapshot(self._image, "recovered")
 
-    def _append(self, time_ms: int, make: Callable[..., Any], *arguments: Any) -> int:
+    def _append(self, turn: Turn, make: Callable[..., AuditEvent], *values: Any) -> None:
+        moment = self._next(turn)
+        self.log.append(moment.origin.epoch, moment.sequence, encode(make(moment, *values)))
+
+    def _next(self, turn: Turn) -> Moment:
         self._sequence += 1
-        moment = Moment(self._origin, self._sequence, time_ms)
-        return self.log.append(self._origin.epoch, self._sequence, make, moment, *arguments)
+        return Moment(self._origin, self._sequence, turn.time_ms)

@@ -15,7 +15,7 @@ import trio
 from ...policies.interface import PolicyRequest
 from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
-from ..audit.records import Judgement
+from ..audit.requests import AuditedRequest, Judgement
 from ..cluster.active_controller import ActiveController
 from ..cluster.image import Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element
@@ -146,25 +146,25 @@ async def carry_out(
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
         plan = audited.planned(plan, lambda refusal: refused_whole(context, request, refusal))
-    is_recorded = True
     patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
+    deadline = context.arrived + patience_ms / 1000
     changes: Sequence[Change] | None = None
     completed: set[int] = set()
-    with trio.move_on_at(context.arrived + patience_ms / 1000):
-        changes = await committed(controller, plan)
-        if timeout_ms > 0 and not validate_only:
-            await _wait_until_complete(node, controller, changes, completed)
-    if changes is not None and audited is not None and audited.waits:
-        is_recorded = False
-        with trio.move_on_at(context.arrived + patience_ms / 1000):
-            await audited.wait_durable()
-            is_recorded = True
+    try:
+        with trio.move_on_at(deadline):
+            changes = await committed(controller, plan)
+            if timeout_ms > 0 and not validate_only:
+                await _wait_until_complete(node, controller, changes, completed)
+    except Exception:
+        if audited is not None and audited.is_refused:
+            await _wait_recorded(controller, audited, deadline)
+        raise
     if changes is None:
         raise Refusal(
             ErrorCode.REQUEST_TIMED_OUT, reason="What came of it was not known in time: it may be done still."
         )
-    if not is_recorded:
-        raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
+    if audited is not None:
+        await _wait_recorded(controller, audited, deadline)
     late = [
         change
         for index, change in enumerate(changes)
@@ -176,6 +176,17 @@ async def carry_out(
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
     return changes
+
+
+async def _wait_recorded(controller: ActiveController, audited: AuditedRequest, deadline: float) -> None:
+    """Where answers wait for the disk. Raises REQUEST_TIMED_OUT if it does not come in time."""
+    ledger = controller.ledger
+    if ledger is None or not ledger.answers_wait:
+        return
+    with trio.move_on_at(deadline) as patience:
+        await ledger.wait_durable(audited)
+    if patience.cancelled_caught:
+        raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
 
 
 async def _planned(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:

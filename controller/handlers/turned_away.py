@@ -64,7 +64,7 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
         await committed(controller, audited.planned(plan, lambda _refusal: changes))
-        await audited.wait_durable()
+        await controller.ledger.wait_durable(audited)
 
 
 async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:

@@ -6,8 +6,10 @@ over, and what makes no sense is a `LayoutError`.
 """
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -106,9 +108,13 @@ def sanitized(name: str) -> str:
     return quote(name, safe="").replace("~", "%7E")
 
 
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
+@lru_cache(maxsize=1024)
 def uuid_text(value: bytes) -> str:
     """22 characters of url-safe base64, as Kafka prints its ids."""
-    return urlsafe_b64encode(value)[:22].decode()
+    return b2a_base64(value)[:22].translate(URL_SAFE).decode()
 
 
 def uuid_bytes(text: str) -> bytes:

@@ -21,7 +21,7 @@ class Clock:
 
 
 def lines(*sequences: int, epoch: int = 1, size: int = 10) -> deque[Line]:
-    return deque(Line(epoch, sequence, b"x" * (size - 1) + b"\n") for sequence in sequences)
+    return deque(Line(epoch, sequence, 0.0, b"x" * (size - 1) + b"\n") for sequence in sequences)
 
 
 def files_in(folder: Path, clock: Clock, max_bytes: int = 30) -> AuditFiles:

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from minicontroller.controller.audit.records import NOTHING, Asked, Judgement, Moment, Origin, Ruling, decision
+from minicontroller.controller.audit.records import Moment, Origin, decision
+from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
 from minicontroller.controller.cluster.image import Image
 from minicontroller.controller.context import RequestContext
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers.changes import Change
 from minicontroller.controller.hiding import hidden
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.audit_event import HIDDEN, Effect, encode
@@ -106,21 +109,19 @@ def test_quoted_secrets() -> None:
         listener="PLAINTEXT",
         caller=None,  # type: ignore[arg-type]
     )
-    ruled = Ruling(
-        asked=Asked(1, context, 1, validate_only=False),
-        element=0,
-        resource="broker",
-        name="1",
-        judgement=Judgement(asked, Image(), verdict),
-        operations=None,
-        cluster_size=1,
+    judgement = Judgement(asked, Image(), verdict)
+    refused = Change(kind="broker", topic="1", refusal=Refusal(ErrorCode.POLICY_VIOLATION, said), judgement=judgement)
+    event = decision(
+        Moment(Origin("c", 1, 1), 1, 1),
+        Record(AuditedRequest(1, context, validate_only=False), 0, refused, judgement, Image(), 0),
+        refused,
         effect=Effect.NONE,
-        code=ErrorCode.POLICY_VIOLATION,
-        message=said,
-        latency_us=1,
+        refusal=refused.refusal,
+        before=None,
+        after=None,
         assumed=(),
+        latency_us=1,
     )
-    event = decision(Moment(Origin("c", 1, 1), 1, 1), ruled, NOTHING, NOTHING)
     assert SECRET.encode() not in encode(event)
     assert event.message == f"Not {HIDDEN}!"
     assert event.config_operations == {"my.plugin.token": HIDDEN}

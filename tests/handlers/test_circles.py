@@ -6,6 +6,7 @@ Before they were opened, the collector took an eighth of the processor's time of
 
 import gc
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -62,10 +63,13 @@ async def circles(cluster: Ruling, one: Callable[[Ruling, int], Awaitable[None]]
         gc.enable()
 
 
+@pytest.mark.parametrize("flush", ["", "interval", "always"])
 @pytest.mark.parametrize("one", [create, create_in_vain, grow, alter, delete])
-async def test_nothing_refers_to_itself(one: Callable[[Ruling, int], Awaitable[None]]) -> None:
-    """Changes of all kinds, and refused ones, leave nothing to the garbage collector."""
-    async with ruling() as cluster:
+async def test_nothing_refers_to_itself(
+    one: Callable[[Ruling, int], Awaitable[None]], flush: str, tmp_path: Path
+) -> None:
+    """Changes of all kinds, and refused ones, leave nothing to the garbage collector, whether or not they are in an audit log."""
+    async with ruling({"audit.dir": str(tmp_path), "audit.flush": flush} if flush else {}) as cluster:
         if one not in (create, create_in_vain):
             for number in range(REQUESTS):
                 await create(cluster, number)

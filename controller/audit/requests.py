@@ -1,0 +1,118 @@
+"""Requests on their way into the audit log: a record of each element, from its planning until the writer gives it its place."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from ...policies.judging import Judged
+from ...policies.verdict import Verdict
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..store.base import SessionExpired, StoreUnavailable
+
+if TYPE_CHECKING:
+    from ..cluster.image import Image
+    from ..cluster.jobs import Draft, Element
+    from ..context import RequestContext
+    from ..handlers.changes import Change
+
+    Plan = Callable[[Draft], Awaitable[Sequence[Change]]]
+
+
+class Judgement(msgspec.Struct):
+    """What a policy is asked, and what it said if there is one."""
+
+    request: Judged
+    image: "Image"
+    """What the policy sees of the cluster."""
+    verdict: Verdict | None = None
+
+
+class AuditedRequest(msgspec.Struct):
+    """One request, until all of its records have their place in the log."""
+
+    number: int
+    context: "RequestContext"
+    validate_only: bool
+    elements: int = 0
+    open_records: int = 0
+    """How many have no place yet."""
+    ordinal: int = 0
+    """The last of their places, as the log counts."""
+    placed: trio.Event | None = None
+    is_refused: bool = False
+    """As a whole: its plan failed."""
+
+    def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]") -> "Plan":
+        """The same plan, which leaves a record of each element where the writer finds it; all `refused` where it fails as a whole."""
+        return partial(self._plan_and_record, plan, refused)
+
+    async def _plan_and_record(
+        self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]", draft: "Draft"
+    ) -> "Sequence[Change]":
+        try:
+            changes = await plan(draft)
+        except (StoreUnavailable, SessionExpired):
+            raise  # it will be planned again, or was never this controller's to decide
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._record(refused(refusal), draft)
+            self.is_refused = True
+            raise
+        self._record(changes, draft)
+        return changes
+
+    def _record(self, changes: "Sequence[Change]", draft: "Draft") -> None:
+        if len(changes) > 1:
+            changes = list({id(change): change for change in changes}.values())  # K4-D1
+        self.elements = self.open_records = len(changes)
+        unstaged: list[Record] = []
+        last: Element | None = None
+        for index, change in enumerate(changes):
+            judgement, element = change.judgement, change.element
+            image = draft.image if judgement is None else judgement.image
+            record = Record(self, index, change, judgement, image, draft.disturbances)
+            if element is None:
+                unstaged.append(record)
+                continue
+            element.record = record
+            if unstaged:
+                element.records_before, unstaged = unstaged, []
+            last = element
+        if last is None:
+            draft.notes = unstaged
+        elif unstaged:
+            last.records_after = unstaged
+
+    async def wait_placed(self) -> None:
+        """Until all of its records have their place: that of a decision which writes nothing may be behind another request's."""
+        if self.open_records > 0:
+            self.placed = trio.Event()
+            await self.placed.wait()
+
+
+class Record(msgspec.Struct):
+    """One element that was planned, and what its decision was based on."""
+
+    request: AuditedRequest
+    index: int
+    change: "Change | None"
+    """None once it has its place: the change leads back to here, and whatever refers to itself waits for the garbage collector."""
+    judgement: Judgement | None
+    image: "Image"
+    """What the policy saw, or would have seen."""
+    disturbances: int
+    """The journal's, when it was planned."""
+
+    def placed(self, ordinal: int, sequence: int) -> None:
+        """It stands there now, behind all that were placed before."""
+        request, change, self.change = self.request, self.change, None
+        assert change is not None
+        change.sequence = sequence
+        request.ordinal = ordinal
+        request.open_records -= 1
+        if request.open_records == 0 and request.placed is not None:
+            request.placed.set()

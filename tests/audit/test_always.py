@@ -1,0 +1,62 @@
+"""`audit.flush=always`: whoever has an answer, its decisions are in the file."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.store.base import Create
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.audit.logs import decisions_in
+from tests.handlers.altering import BROKER
+from tests.handlers.ruling import Ruling, creating, ruling, wanted
+
+
+async def carried_out(world: Ruling) -> ErrorCode:
+    answer = await world.ask(creating(wanted("new", 1, 1)), 7)
+    return ErrorCode(answer.topics[0].error_code)
+
+
+async def validated(world: Ruling) -> ErrorCode:
+    answer = await world.ask(creating(wanted("new", 1, 1), validate_only=True), 7)
+    return ErrorCode(answer.topics[0].error_code)
+
+
+async def refused(world: Ruling) -> ErrorCode:
+    answer = await world.ask(creating(wanted("a/b", 1, 1)), 7)
+    return ErrorCode(answer.topics[0].error_code)
+
+
+async def refused_whole(world: Ruling) -> ErrorCode:
+    answer = await world.ask(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000), 5)
+    return ErrorCode(answer.responses[0].error_code)
+
+
+async def failed(world: Ruling) -> ErrorCode:
+    await world.store.commit([Create("/config/brokers/1", b"this is no JSON")])
+    configs = [AlterableConfig(name="log.retention.ms", value="1")]
+    broker = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=configs)
+    answer = await world.ask(AlterConfigsRequest(resources=[broker]), 2)
+    return ErrorCode(answer.responses[0].error_code)
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (carried_out, ErrorCode.NONE),
+        (validated, ErrorCode.NONE),
+        (refused, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (refused_whole, ErrorCode.TOPIC_DELETION_DISABLED),
+        (failed, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+async def test_no_answer_before_the_disk(
+    ask: Callable[[Ruling], Awaitable[ErrorCode]], code: ErrorCode, tmp_path: Path
+) -> None:
+    """Carried out, validated, or refused for whatever reason: the file says so when the answer comes."""
+    settings = {"audit.dir": str(tmp_path), "audit.flush": "always", "delete.topic.enable": "false"}
+    async with ruling(settings) as world:
+        assert await ask(world) == code
+        assert [event.error for event in decisions_in(tmp_path)] == [code.name]

@@ -1,0 +1,70 @@
+"""The thread that writes: when it forces what it has to the disk, and whom it lets wait for that."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from minicontroller.controller.audit.log import AuditLog, AuditSettings
+
+INTERVAL_SECONDS = 0.05
+MANY = 500
+
+
+@asynccontextmanager
+async def opened(folder: Path, **settings: Any) -> AsyncIterator[AuditLog]:
+    log = AuditLog(AuditSettings(folder=folder, **settings), cluster_id="A" * 22, node=1)
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+def lines_in(folder: Path) -> list[bytes]:
+    return [line for file in sorted(folder.iterdir()) for line in file.read_bytes().splitlines()]
+
+
+async def test_intervals(tmp_path: Path) -> None:
+    """`audit.flush=interval` forces what was decided to the disk once in each interval, however fast more is decided meanwhile."""
+    async with opened(tmp_path, interval_seconds=INTERVAL_SECONDS) as log:
+        began = time.monotonic()
+        count = 0
+        while log.syncs < 4:
+            count += 1
+            log.append(1, count, b"%d\n" % count)
+            await trio.lowlevel.checkpoint()
+        assert log.syncs <= (time.monotonic() - began) / INTERVAL_SECONDS + 1
+    assert lines_in(tmp_path) == [b"%d" % number for number in range(1, count + 1)]
+
+
+async def test_one_fsync_for_all_that_wait(tmp_path: Path) -> None:
+    """With `audit.flush=always` nobody is told before his line is in the file, and those who wait together share an fsync."""
+    early: list[int] = []
+
+    async def decide(number: int) -> None:
+        await log.wait_durable(log.append(1, number, b"%d\n" % number))
+        if b"%d" % number not in lines_in(tmp_path):
+            early.append(number)
+
+    async with opened(tmp_path, always=True) as log, trio.open_nursery() as nursery:
+        for number in range(MANY):
+            nursery.start_soon(decide, number)
+    assert not early
+    assert len(lines_in(tmp_path)) == MANY
+    assert log.syncs < MANY / 10
+
+
+async def test_no_room(tmp_path: Path) -> None:
+    """A full queue takes nothing more where events may be dropped: they are counted, and nobody waits for them for ever."""
+    async with opened(tmp_path, interval_seconds=3600.0, refuses=False, max_queue=3) as log:
+        ordinals = [log.append(1, number, b"%d\n" % number) for number in range(1, 6)]
+        assert (log.dropped_events, log.waiting_events) == (2, 3)
+        assert ordinals[-1] == ordinals[2]
+        assert [(loss.first_sequence, loss.last_sequence) for loss in log.take_losses()] == [(4, 5)]
+        assert log.lag_seconds >= 0
+    await log.wait_durable(ordinals[-1])
+    assert lines_in(tmp_path) == [b"1", b"2", b"3"]
+    assert log.waiting_events == 0

@@ -1,0 +1,133 @@
+"""From the controller's values to an event."""
+
+from pathlib import Path
+
+import msgspec
+
+from minicontroller.controller.audit.records import Moment, Origin, decision
+from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
+from minicontroller.controller.cluster.image import Broker, Image
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers.changes import Change
+from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
+from minicontroller.policies.audit_event import Effect, NamedState, PolicyDecision, Requested
+from minicontroller.policies.states import requested_state
+from minicontroller.policies.verdict import Decision as Decided
+from minicontroller.policies.verdict import Verdict
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.audit.logs import a_state, decisions_in
+from tests.handlers.ruling import creating, ruling, wanted
+
+
+class Unreadable(TopicManagementPolicy):
+    """It fails with the name of a file that is not UTF-8, as Python reads it."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        raise FileNotFoundError("rules-\udcff.txt")
+
+
+def test_every_field_has_its_place() -> None:
+    """P-1: an event is made by position, and each value stands in the field that it belongs to."""
+    context = RequestContext(
+        api_key=ApiKey.CREATE_TOPICS,
+        api_version=7,
+        client_api_version=6,
+        correlation_id=99,
+        client_id="client",
+        client_host="host",
+        principal="User:alice",
+        listener="LISTENER",
+        forwarded=True,
+        software="software/1",
+        received_node=41,
+        caller=None,  # type: ignore[arg-type]
+    )
+    judged = CreateTopicRequest(
+        topic="t",
+        principal="User:alice",
+        api="Metadata",
+        time_ms=1234,
+        requested_state=requested_state([[1, 2]], generated_replica_assignments=False),
+    )
+    image = Image().with_brokers([Broker(number, ()) for number in range(1, 6)])
+    judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"))
+    refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
+    request = AuditedRequest(31, context, validate_only=True, elements=33)
+    change = Change(topic="t", judgement=judgement)
+    before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
+    event = decision(
+        Moment(Origin("cluster", 21, 22), 23, 24),
+        Record(request, 32, change, judgement, image, 0),
+        change,
+        effect=Effect.UNKNOWN,
+        refusal=refusal,
+        before=before,
+        after=after,
+        assumed=(seen,),
+        latency_us=77,
+    )
+    assert {name: getattr(event, name) for name in event.__struct_fields__} == {
+        "schema_version": 1,
+        "cluster_id": "cluster",
+        "epoch": 21,
+        "sequence": 23,
+        "time_ms": 24,
+        "decided_node": 22,
+        "request": 31,
+        "element": 32,
+        "elements": 33,
+        "principal": "User:alice",
+        "client_id": "client",
+        "client_host": "host",
+        "software": "software/1",
+        "listener": "LISTENER",
+        "received_node": 41,
+        "api": "Metadata",
+        "api_version": 6,
+        "operation": "create_topic",
+        "resource": "topic",
+        "name": "t",
+        "requested": Requested(
+            replicas=((1, 2),),
+            configs={},
+            marked_for_deletion=False,
+            internal=False,
+            generated_replica_assignments=False,
+        ),
+        "config_operations": None,
+        "validate_only": True,
+        "asked_ms": 1234,
+        "asked_created_ms": None,
+        "cluster_size": 5,
+        "before": before,
+        "after": after,
+        "assumed": (seen,),
+        "policy": PolicyDecision(
+            decision="allowed",
+            policy="P",
+            policy_hash="h",
+            rule="",
+            findings=(),
+            message=None,
+            microseconds=500_000,
+        ),
+        "effect": Effect.UNKNOWN,
+        "error_code": ErrorCode.TOPIC_ALREADY_EXISTS,
+        "error": "TOPIC_ALREADY_EXISTS",
+        "message": "there",
+        "latency_us": 77,
+    }
+    assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
+
+
+async def test_a_policy_that_says_what_no_file_holds(tmp_path: Path) -> None:
+    """Characters that UTF-8 has no form for, in what a policy raises, neither stop the controller nor the log."""
+    async with ruling({"audit.dir": str(tmp_path)}, policy=Unreadable()) as cluster:
+        for name in ("first", "second"):
+            answer = await cluster.ask(creating(wanted(name, 1, 1)), 7)
+            assert answer.topics[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    told = [event.policy.message for event in decisions_in(tmp_path) if event.policy is not None]
+    assert len(told) == 2
+    assert all(message is not None and "rules-?.txt" in message for message in told)
