@@ -1,10 +1,13 @@
-"""What the audit log costs: bursts of decisions at one node, without it and with it, in turns. `python -m benchmarks.audit_burst`
+"""`python -m benchmarks.audit_burst`: what a burst of decisions costs without the audit log and with it, flushed in intervals and always.
 
-Rule: pairs are compared, run one after the other, because the machine is never the same for long; and the median of the pairs is told.
+Rule: a machine is never the same for long, so bursts are compared that ran one after the other, in an order that turns round each time;
+what is told is the median of these ratios and the half of them around it. Processor time stands beside wall time: what else happens on
+the machine disturbs it less. Every burst has a node of its own, and every answer is checked.
 """
 
 import argparse
 import os
+import re
 import select
 import socket
 import statistics
@@ -13,31 +16,60 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+from urllib.request import urlopen
 
 from benchmarks.peers.base import Address, parse_ready_line
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
-from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
 VERSION = 7
 WINDOW = 32
 """Requests on their way at a time."""
+MODES = ("off", "interval", "always")
+SYNCS = re.compile(r"^minicontroller_audit_syncs_total{.*} (\S+)$", re.MULTILINE)
+
+
+class Node(NamedTuple):
+    """One that serves."""
+
+    address: Address
+    page: str
+    """host:port of its metrics."""
+    pid: int
+
+    def syncs(self) -> float:
+        """How often it has forced its audit log to the disk."""
+        with urlopen(f"http://{self.page}/metrics") as answer:
+            return sum(map(float, SYNCS.findall(answer.read().decode())))
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        """Of its event loop, and of its other threads."""
+        used = {
+            int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9
+            for task in Path(f"/proc/{self.pid}/task").iterdir()
+        }
+        return used.pop(self.pid), sum(used.values())
 
 
 @contextmanager
-def node(settings: Sequence[str], store: str) -> Iterator[tuple[Address, int]]:
+def node(settings: Sequence[str], store: str) -> Iterator[Node]:
     arguments = [str(COMMAND), "up", "--brokers", "1", "--port", "0", "--store", store]
     for setting in settings:
         arguments += ["--set", setting]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    same_hashes = os.environ | {"PYTHONHASHSEED": "0"}
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=same_hashes)
     try:
         assert process.stdout is not None
-        yield parse_ready_line(process.stdout.readline())[0], process.pid
+        line = process.stdout.readline()
+        yield Node(parse_ready_line(line)[0], line.rpartition("http=")[2].strip(), process.pid)
     finally:
         process.terminate()
         process.wait()
@@ -59,71 +91,120 @@ def requests(count: int, *, refused: bool) -> list[bytes]:
     return frames
 
 
-def burst(address: tuple[str, int], frames: Sequence[bytes]) -> tuple[float, list[float]]:
-    """Seconds in all, and for each answer. A new request goes out for each answer that comes in."""
+def send(address: Address, frames: Sequence[bytes]) -> tuple[list[bytes], list[float]]:
+    """The answers, and the seconds that each took. A new request goes out for each answer that comes in."""
     sent: list[float] = []
+    answers: list[bytes] = []
     latencies: list[float] = []
     with socket.create_connection(address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
-        began = time.perf_counter()
-        while len(latencies) < len(frames):
-            while len(sent) < len(frames) and len(sent) - len(latencies) < WINDOW:
+        while len(answers) < len(frames):
+            while len(sent) < len(frames) and len(sent) - len(answers) < WINDOW:
                 connection.sendall(frames[len(sent)])
                 sent.append(time.perf_counter())
             select.select([connection], [], [])
             received += connection.recv(1 << 16)
             while len(received) >= 4 and len(received) >= 4 + (size := struct.unpack_from(">i", received)[0]):
+                answers.append(received[4 : 4 + size])
                 received = received[4 + size :]
                 latencies.append(time.perf_counter() - sent[len(latencies)])
-        return time.perf_counter() - began, latencies
+    return answers, latencies
 
 
-def measure(settings: Sequence[str], store: str, frames: Sequence[bytes], warm_up: Sequence[bytes]) -> list[float]:
-    with node(settings, store) as (address, pid):
-        burst(address, warm_up)
-        before = cpu_seconds(pid)
-        total, latencies = burst(address, frames)
-        cpu = cpu_seconds(pid) - before
+def check(answers: Sequence[bytes], *, refused: bool) -> None:
+    expected = ErrorCode.INVALID_TOPIC_EXCEPTION if refused else ErrorCode.NONE
+    for answer in answers:
+        response = registry.decode_response(ApiKey.CREATE_TOPICS, VERSION, answer)[1]
+        assert isinstance(response, CreateTopicsResponse)
+        assert [topic.error_code for topic in response.topics] == [expected], response
+
+
+Figures = Mapping[str, float]
+
+
+def burst(mode: str, frames: Sequence[bytes], options: argparse.Namespace) -> Figures:
+    """One burst at a node of its own."""
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        settings = ["http.listen=127.0.0.1:0"]
+        if mode != "off":
+            settings += [f"audit.dir={folder}", f"audit.flush={mode}"]
+        with node(settings, options.store) as running:
+            send(running.address, requests(200, refused=True))
+            loop, others = running.cpu_seconds()
+            began = time.perf_counter()
+            answers, latencies = send(running.address, frames)
+            total = time.perf_counter() - began
+            loop_after, others_after = running.cpu_seconds()
+            syncs = running.syncs()
+        check(answers, refused=options.refused)
+        lines = sum(file.read_bytes().count(b"\n") for file in Path(folder).iterdir())
+        assert mode == "off" or lines >= len(frames), lines
     ordered = sorted(latencies)
-    p50, p99 = ordered[len(ordered) // 2], ordered[-len(ordered) // 100]
-    return [total, cpu, statistics.fmean(latencies) * 1e3, p50 * 1e3, p99 * 1e3]
+    count = len(frames)
+    return {
+        "wall time": total / count * 1e6,
+        "mean latency": statistics.fmean(latencies) * 1e6,
+        "median latency": ordered[count // 2] * 1e6,
+        "99th percentile": ordered[-count // 100] * 1e6,
+        "CPU, event loop": (loop_after - loop) / count * 1e6,
+        "CPU, all threads": (loop_after + others_after - loop - others) / count * 1e6,
+        "decisions for each fsync": count / syncs if syncs else 0.0,
+    }
 
 
-def cpu_seconds(pid: int) -> float:
-    """Of all its threads: what a machine that does other things, too, leaves comparable."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    if len(values) < 2:
+        return values[0], values[0], values[0]
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, middle, high
+
+
+def report(rounds: Sequence[Mapping[str, Figures]]) -> str:
+    """A table: medians for each decision, and of the ratios of each round's bursts to its own without the log."""
+    modes = [mode for mode in MODES[1:] if mode in rounds[0]]
+    lines = ["", "| | without | " + " | ".join(f"`{mode}` | with / without" for mode in modes) + " |"]
+    lines.append("|---|---:|" + "---:|---:|" * len(modes))
+    for name in rounds[0]["off"]:
+        cells = [f"{statistics.median(each['off'][name] for each in rounds):,.0f}"]
+        for mode in modes:
+            cells.append(f"{statistics.median(each[mode][name] for each in rounds):,.0f}")
+            if not any(each["off"][name] for each in rounds):
+                cells[0] = "-"
+                cells.append("-")
+                continue
+            low, middle, high = quartiles([each[mode][name] / each["off"][name] for each in rounds])
+            cells.append(f"{middle:.3f} ({low:.3f} - {high:.3f})")
+        unit = "" if name.startswith("decisions") else ", us"
+        lines.append(f"| {name}{unit} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=10_000)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--flush", default="interval", choices=["interval", "always"])
+    parser.add_argument("--rounds", type=int, default=10, help="Of three bursts each.")
     parser.add_argument("--store", default="memory")
+    parser.add_argument("--folder", help="Where the audit files go: the disk that is measured.")
     parser.add_argument("--refused", action="store_true", help="Decisions that write nothing, which are the fastest.")
+    parser.add_argument("--flush", choices=MODES[1:], action="append", help="Only this; may be given again.")
     options = parser.parse_args()
+    modes = [mode for mode in MODES if mode == "off" or mode in (options.flush or MODES)]
     frames = requests(options.decisions, refused=options.refused)
-    warm_up = requests(200, refused=True)
-    ratios = []
-    for _ in range(options.pairs):
-        without = measure([], options.store, frames, warm_up)
-        with tempfile.TemporaryDirectory() as folder:
-            audit = [f"audit.dir={folder}", f"audit.flush={options.flush}"]
-            with_audit = measure(audit, options.store, frames, warm_up)
-            lines = sum(file.read_bytes().count(b"\n") for file in Path(folder).iterdir())
-        assert lines >= options.decisions
-        ratios.append([with_audit[i] / without[i] for i in range(5)])
-        for name, figures in (("without", without), ("with", with_audit)):
-            total, cpu, mean, median, slowest = figures
-            print(
-                f"{name:>8}: {total:6.2f} s, CPU {cpu:5.2f} s, {options.decisions / total:7.0f} decisions/s, "
-                f"mean {mean:6.2f} ms, p50 {median:6.2f} ms, p99 {slowest:6.2f} ms"
-            )
-    for index, name in enumerate(("time", "CPU", "mean", "p50", "p99")):
-        values = [ratio[index] for ratio in ratios]
-        print(f"{name:>8}: with / without, median of {len(values)} pairs: {statistics.median(values):.3f}")
+    rounds = []
+    for number in range(options.rounds):
+        order = modes if number % 2 == 0 else modes[::-1]
+        rounds.append({mode: burst(mode, frames, options) for mode in order})
+        each = rounds[-1]
+        print(
+            f"round {number + 1}:",
+            ", ".join(
+                f"{mode} {each[mode]['wall time']:.0f} us wall, {each[mode]['CPU, all threads']:.0f} us CPU"
+                for mode in modes
+            ),
+            flush=True,
+        )
+    print(report(rounds))
 
 
 if __name__ == "__main__":

@@ -177,6 +177,10 @@ class AuditState(Protocol):
     def refused_requests(self) -> int:
         """Because the log could not be written."""
 
+    @property
+    def syncs(self) -> int:
+        """How often events were forced to the disk."""
+
 
 class NodeMetrics:
     """What a node counts that belongs to none of its parts alone."""

@@ -109,6 +109,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "audit_events": (CounterMetricFamily, "Events written to the audit log.", ("node",)),
     "audit_dropped_events": (CounterMetricFamily, "Events that the audit log could not take.", ("node",)),
+    "audit_syncs": (CounterMetricFamily, "Times that events were forced to the disk.", ("node",)),
     "audit_waiting_events": (GaugeMetricFamily, "Events decided and not yet in the audit log.", ("node",)),
     "audit_lag_seconds": (GaugeMetricFamily, "The age of the oldest of them.", ("node",)),
     "audit_failed_writes": (CounterMetricFamily, "Attempts to write the audit log that failed.", ("node",)),
@@ -301,6 +302,7 @@ def _audit(families: Families, node: str, running: "RunningNode") -> None:
     if audit is not None:
         families.add("audit_events", [node], audit.written_events)
         families.add("audit_dropped_events", [node], audit.dropped_events)
+        families.add("audit_syncs", [node], audit.syncs)
         families.add("audit_waiting_events", [node], audit.waiting_events)
         families.add("audit_lag_seconds", [node], audit.lag_seconds)
         families.add("audit_failed_writes", [node], audit.failed_writes)
