@@ -26,6 +26,7 @@ NEEDED = ("jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group("pipeline")
@@ -107,12 +108,27 @@ def _spark(master: str, settings: tuple[str, ...], *, verbose: bool) -> Iterator
     "folders",
     multiple=True,
     required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder with audit files; repeatable.",
+    type=EXISTING,
+    metavar="DIR",
+    help="With audit files; repeatable.",
 )
+@click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
+@click.option("--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
+@click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
 @spark_options
-def ingest(*, spark: "SparkSession", tables: Path, folders: tuple[Path, ...]) -> None:
-    """Take what is new in the audit's files into the tables, each event once."""
+def ingest(
+    *,
+    spark: "SparkSession",
+    tables: Path,
+    folders: tuple[Path, ...],
+    more: tuple[Path, ...],
+    follow: bool,
+    fail_on: str | None,
+) -> None:
+    """Take what is new in the audit's files into the tables, each event once.
+
+    Several folders can be given: --audit DIR DIR DIR.
+    """
     from .ingest.command import run_command
 
-    run_command(spark, tables, folders)
+    run_command(spark, tables, [*folders, *more], follow=follow, fails_on_problems=fail_on is not None)

@@ -37,6 +37,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "64",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
+    "spark.python.authenticate.socketTimeout": "2m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
@@ -92,11 +93,11 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
     try:
         return builder.getOrCreate()
     except PySparkException as error:
-        raise SparkUnavailableError(f"Spark cannot be started: {_first_line(error)}") from None
+        raise SparkUnavailableError(f"Spark cannot be started: {first_line(error)}") from None
     except Exception as error:
         if type(error).__module__.startswith("py4j"):
             raise SparkUnavailableError(
-                f"Spark cannot be started with --master {master}: {_first_line(error)}"
+                f"Spark cannot be started with --master {master}: {first_line(error)}"
             ) from None
         raise
 
@@ -131,7 +132,8 @@ def _check_master(master: str) -> None:
     raise SparkUnavailableError(f"No Spark master answers at {master}: {failures[-1]}.")
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Of all that Spark says, what went wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if "Exception: " in line or "Error: " in line] or lines or [type(error).__name__]
     return told[0].rpartition("Exception: ")[2]

@@ -4,16 +4,10 @@ Rule: whatever is repeated comes to the same. Each event is in the tables once: 
 ingested stays.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import msgspec
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-
-from .conflicts import conflicts
-from .files import CANONICAL, TO_THE_END, Progress
+from .files import TO_THE_END, Progress
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
 from .staging import REPEATED, stage
@@ -22,39 +16,51 @@ from .state import STAGING, ClusterState, EpochState, Ledger, State, copied
 Known = dict[tuple[str, int], Runs]
 
 
+class StagingError(Exception):
+    """A reader could not do its work: why, in a sentence."""
+
+
+Staging = Callable[[Sequence[Share], str], list[Report]]
+"""Has shares staged in a folder, relative to that of the tables; a report for each."""
+Conflicts = Callable[[Sequence[Report]], Iterable[tuple[str, int, int]]]
+"""Finds places, by cluster, epoch and sequence, of which there are two events: one staged as repeated, and one in the tables."""
+
+
 class Batches:
-    """Takes the stream's batches into the tables."""
+    """Takes batches into the tables."""
 
-    def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
-        self._spark = spark
+    def __init__(self, ledger: Ledger, staging: Staging, conflicts: Conflicts) -> None:
         self._ledger = ledger
+        self._staging = staging
+        self._conflicts = conflicts
 
-    def take(self, frame: DataFrame, number: int) -> list[Report]:
-        """A batch that is in the tables already is left alone. Raises OSError."""
-        state = self._ledger.state
-        if number <= state.batch:
+    def take(self, shares: Sequence[Share], number: int) -> list[Report]:
+        """What came of it; nothing if it is in the tables already. Raises StagingError, OSError."""
+        if number <= self._ledger.state.batch:
             return []
-        folder = f"{STAGING}/{number}"
-        reports = {report.number: report for report in _staged(frame, self._ledger.tables, folder)}
-        again = overlapping(state, [reports[index] for index in sorted(reports)])
-        if again:
-            wanted = [(msgspec.json.encode(share).decode(),) for share in again]
-            rows = self._spark.sparkContext.parallelize(wanted, len(wanted))
-            repeated = self._spark.createDataFrame(rows, frame.schema)
-            reports |= {report.number: report for report in _staged(repeated, self._ledger.tables, folder)}
-        done = [reports[index] for index in sorted(reports)]
-        self._commit(number, done)
-        return done
+        reports = self._staged(shares, number)
+        if again := overlapping(self._ledger.state, list(reports.values())):
+            reports |= self._staged(again, number)
+        self._commit(number, list(reports.values()))
+        return list(reports.values())
+
+    def _staged(self, shares: Sequence[Share], number: int) -> dict[int, Report]:
+        """By number, in order."""
+        reports = self._staging(shares, f"{STAGING}/{number}")
+        for report in reports:
+            if report.failure is not None:
+                raise StagingError(report.failure)
+        return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
 
     def _commit(self, number: int, reports: Sequence[Report]) -> None:
         state = copied(self._ledger.state)
         state.batch = number
         for report in reports:
             note(state, report)
-        for cluster, epoch, sequence in conflicts(self._spark, self._ledger.tables, reports):
-            found = Runs(state.clusters[cluster].epochs[epoch].conflicts)
-            found.add(Run(sequence, sequence, 0, 0))
-            state.clusters[cluster].epochs[epoch].conflicts = found.runs
+        if any(report.repeated for report in reports):
+            for cluster, epoch, sequence in self._conflicts(reports):
+                there = state.clusters[cluster].epochs[epoch]
+                there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
         moves = [
             (file.path, f"{file.target}/{number:08}-{Path(file.path).name}")
             for report in reports
@@ -64,17 +70,12 @@ class Batches:
         self._ledger.change(state, moves=moves)
 
 
-def _staged(frame: DataFrame, tables: Path, folder: str) -> Iterator[Report]:
-    for row in frame.mapInArrow(partial(_stage_all, str(tables), folder), "report binary").collect():
-        yield msgspec.json.decode(row["report"], type=Report)
-
-
-def _stage_all(tables: str, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a worker of Spark's."""
-    for batch in batches:
-        for share in batch.column("share").to_pylist():
-            report = stage(msgspec.json.decode(share, type=Share), Path(tables), folder)
-            yield pa.RecordBatch.from_pydict({"report": pa.array([msgspec.json.encode(report)], pa.binary())})
+def staged(share: Share, tables: Path, folder: str) -> Report:
+    """As `stage`, with what went wrong in the report: between processes exceptions lose what they mean."""
+    try:
+        return stage(share, tables, folder)
+    except OSError as error:
+        return Report(share.number, failure=f"{error.filename or tables}: {error.strerror or error}.")
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
@@ -87,14 +88,14 @@ def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
         for stretch in report.stretches:
             place = stretch.cluster_id, stretch.epoch
             if place not in known:
-                known[place] = Runs(_runs_of(state, *place))
-            if place not in own:
-                own[place] = Runs()
+                known[place] = Runs.of(_runs_of(state, *place))
+            there = own.setdefault(place, Runs())
             run = stretch.run
-            has_known |= bool(known[place].within(run.first, run.last) or own[place].within(run.first, run.last))
-            own[place].add(run)
+            has_known |= bool(known[place].within(run.first, run.last) or there.within(run.first, run.last))
+            there.add(run)
         if has_known:
-            again.append(Share(report.number, [each.read for each in report.reached], _places(known, own), whole=True))
+            reads = [reached.read for reached in report.reached]
+            again.append(Share(report.number, reads, leaves_out=True, known=_places(known, own)))
         for place, runs in own.items():
             for run in runs.runs:
                 known[place].add(run)
@@ -117,26 +118,25 @@ def _places(known: Known, own: Known) -> dict[str, dict[int, list[tuple[int, int
 
 
 def note(state: State, report: Report) -> None:
-    """What a share brought."""
+    """What a share brought. Raises StagingError if it brought what is there."""
     for stretch in report.stretches:
         epoch = _epoch(state, stretch)
-        runs = Runs(epoch.runs)
-        runs.add(stretch.run)
-        epoch.runs = runs.runs
+        if Runs.of(epoch.runs).within(stretch.run.first, stretch.run.last):
+            file = report.reached[stretch.read].read.file
+            raise StagingError(f"{file} was written anew while it was read: ingest again when that is done.")
+        epoch.runs = _added(epoch.runs, stretch.run)
         epoch.decisions += stretch.decisions
         epoch.begins_with_snapshot |= stretch.begins_with_snapshot
-        state.clusters[stretch.cluster_id].stale = True
+        state.clusters[stretch.cluster_id].is_stale = True
     for stretch in report.repeated:
         if not report.reached[stretch.read].read.again:
             epoch = _epoch(state, stretch)
             epoch.duplicates += stretch.run.count
-            runs = Runs(epoch.repeated)
-            runs.add(stretch.run)
-            epoch.repeated = runs.runs
+            epoch.repeated = _added(epoch.repeated, stretch.run)
     for mark in report.marks:
         state.clusters[mark.cluster_id].marks.append(mark)
     for reached in report.reached:
-        _progress(state.files, reached)
+        _note_progress(state.files, reached)
     state.quarantined += report.quarantined
 
 
@@ -145,25 +145,17 @@ def _epoch(state: State, stretch: Stretch) -> EpochState:
     return cluster.epochs.setdefault(stretch.epoch, EpochState(stretch.node))
 
 
-def _progress(files: dict[str, Progress], reached: Reached) -> None:
+def _added(runs: list[Run], run: Run) -> list[Run]:
+    joined = Runs.of(runs)
+    joined.add(run)
+    return joined.runs
+
+
+def _note_progress(files: dict[str, Progress], reached: Reached) -> None:
     read = reached.read
-    if reached.failure is None or reached.consumed > read.begin:
-        tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
-        files[read.file] = Progress(reached.consumed, tag, reached.rest)
-        _forget_former_names(files, read.file)
-
-
-def _forget_former_names(files: dict[str, Progress], name: str) -> None:
-    """A file was moved: what is known of it goes along."""
-    base = name.rpartition("/")[2]
-    if CANONICAL.fullmatch(base) is None:
+    if reached.failure is not None and reached.consumed == read.begin:
         return
-    for other in [each for each in files if each != name and each.rpartition("/")[2] == base]:
-        if not _exists(other):
-            del files[other]
-
-
-def _exists(name: str) -> bool:
-    from .files import COMPRESSIONS
-
-    return any(Path(name + ending).exists() for ending in COMPRESSIONS)
+    tag = read.tag if read.end == TO_THE_END and reached.failure is None else ""
+    before = files.pop(read.former, None) if read.former is not None else files.get(read.file)
+    highest = max(reached.consumed, before.highest if before is not None else 0)
+    files[read.file] = Progress(reached.consumed, tag, reached.rest, highest)

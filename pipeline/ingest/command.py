@@ -3,28 +3,79 @@
 Rule: what goes wrong is a sentence; numbers are those of the tables.
 """
 
+import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
+from types import FrameType
 
 import click
 from pyspark.sql import SparkSession
 
-from .run import IngestError, Summary, ingest
+from ...policies.escaping import escaped
+from .progress import Lines, Terminal
+from .run import Summary, ingest
 from .state import StateError
+from .stream import IngestError
 
 
-def run_command(spark: SparkSession, tables: Path, folders: Sequence[Path]) -> None:
+def run_command(
+    spark: SparkSession, tables: Path, folders: Sequence[Path], *, follow: bool, fails_on_problems: bool
+) -> None:
+    """Raises click.ClickException. Exits with 1 if there are problems, and they are to be told so."""
+    stop = _stopped_by_signals() if follow else None
     try:
-        summary = ingest(spark, tables, folders)
+        if sys.stderr.isatty():
+            with Terminal() as progress:
+                summary = ingest(spark, tables, folders, follow=stop, progress=progress)
+        else:
+            summary = ingest(spark, tables, folders, follow=stop, progress=Lines())
     except (IngestError, StateError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(escaped(str(error))) from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename or tables}: {error.strerror or error}.") from None
-    click.echo(_told(summary))
+        raise click.ClickException(escaped(f"{error.filename or tables}: {error.strerror or error}.")) from None
+    for line in told(summary):
+        click.echo(line)
+    if fails_on_problems and summary.has_problems:
+        sys.exit(1)
 
 
-def _told(summary: Summary) -> str:
-    return (
-        f"{summary.events} new events of {summary.files} files, {summary.duplicates} duplicates left out, "
-        f"{summary.quarantined} lines in quarantine, {summary.pending} files with a line that has no end yet."
-    )
+def _stopped_by_signals() -> Event:
+    """Ctrl-C and SIGTERM are how such a run ends: in good order."""
+    stop = Event()
+
+    def set_it(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, set_it)
+    signal.signal(signal.SIGTERM, set_it)
+    return stop
+
+
+def told(summary: Summary) -> list[str]:
+    """A line each for what there is."""
+    lines = [f"{summary.events:,} new events from {_count(summary.files, 'file')}."]
+    for number, text in (
+        (summary.duplicates, "{} more than once in the files, and once in the tables."),
+        (summary.conflicts, "{} in conflict with another at the same place in the log; the first one stays."),
+        (summary.missing, "{} missing: no file had them so far."),
+    ):
+        if number:
+            lines.append(text.format(_count(number, "event")))
+    if summary.quarantined:
+        lines.append(f"{_count(summary.quarantined, 'line')} in quarantine.")
+    for number, text in (
+        (summary.torn, "{} torn: finished, and without a last line end."),
+        (summary.unreadable, "{} unreadable."),
+        (summary.pending, "{} with a line that has no end yet."),
+    ):
+        if number:
+            lines.append(text.format(_count(number, "file")))
+    if summary.has_problems:
+        lines.append("The tables `problems` and `quarantine` tell more.")
+    return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

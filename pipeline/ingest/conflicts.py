@@ -3,14 +3,16 @@
 Rule: only what was left out because its place is taken is looked at, and only against what is at that place.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ...policies.audit_event import decode
 from ..tables import Table, Tables
+from .limits import folder_name
 from .report import Report, StagedFile
 from .staging import REPEATED
 
@@ -23,31 +25,30 @@ def conflicts(spark: SparkSession, tables: Path, reports: Sequence[Report]) -> l
     repeated = [str(tables / file.path) for file in files if file.target == REPEATED]
     if not repeated:
         return []
-    other = spark.read.parquet(*repeated)
-    epochs = {stretch.epoch for report in reports for stretch in report.repeated}
-    clusters = {stretch.cluster_id for report in reports for stretch in report.repeated}
+    stretches = [stretch for report in reports for stretch in report.repeated]
+    clusters = {stretch.cluster_id for stretch in stretches}
+    epochs = {stretch.epoch for stretch in stretches}
     there = reduce(DataFrame.unionByName, _events(spark, tables, files, clusters)).where(
         f.col("epoch").between(min(epochs), max(epochs)) & f.col("cluster_id").isin(*clusters)
     )
-    differing = (
-        other.alias("other")
-        .join(there.alias("there"), PLACE)
-        .where(f.col("other.event") != f.col("there.event"))
-        .select(*PLACE)
-        .distinct()
-    )
-    return [(row["cluster_id"], row["epoch"], row["sequence"]) for row in differing.collect()]
+    other = spark.read.parquet(*repeated).withColumnRenamed("event", "other")
+    differing = other.join(there, PLACE).where(f.col("event") != f.col("other"))
+    found = differing.where(f.udf(_differ, "boolean")("event", "other")).select(*PLACE).distinct()
+    return [(row["cluster_id"], row["epoch"], row["sequence"]) for row in found.collect()]
 
 
-def _events(spark: SparkSession, tables: Path, files: Iterable[StagedFile], clusters: Iterable[str]) -> list[DataFrame]:
+def _differ(one: str, other: str) -> bool:
+    """They may be written differently and be the same event."""
+    return decode(one) != decode(other)
+
+
+def _events(
+    spark: SparkSession, tables: Path, files: Sequence[StagedFile], clusters: Iterable[str]
+) -> Iterator[DataFrame]:
     """Those in the tables, and those that are about to be."""
-    frames = [Tables(tables).read(spark, Table.EVENTS).select(*PLACE, "event")]
+    yield Tables(tables).read(spark, Table.EVENTS).select(*PLACE, "event")
     for cluster in clusters:
-        from .limits import folder_name
-
         prefix = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/"
-        staged = [str(tables / file.path) for file in files if file.target.startswith(prefix)]
-        if staged:
+        if staged := [str(tables / file.path) for file in files if file.target.startswith(prefix)]:
             rows = spark.read.parquet(*staged)
-            frames.append(rows.select(f.lit(cluster).alias("cluster_id"), "epoch", "sequence", "event"))
-    return frames
+            yield rows.select(f.lit(cluster).alias("cluster_id"), "epoch", "sequence", "event")

@@ -3,7 +3,7 @@
 Rule: replaced whole, by one change, when something new came; so they always fit to the events of some moment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,58 +15,66 @@ from ..tables import Table
 from .arrow import arrow_schema
 from .barriers import barriers
 from .epochs import epoch_rows
-from .files import Found
-from .history import read_mentions, topic_history
+from .history import topic_history
 from .limits import folder_name
+from .outputs import COMPRESSION
 from .problems import problem_rows
-from .state import STAGING, Ledger, copied
+from .state import STAGING, Ledger, State, copied
 
 
-def derive(spark: SparkSession, ledger: Ledger, found: Mapping[str, Found]) -> None:
-    """Bring them up to date. Raises OSError."""
-    state = copied(ledger.state)
-    stale = {name: barriers(cluster) for name, cluster in state.clusters.items() if cluster.stale}
+def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
+    """Bring them up to date with `state`, which becomes the ledger's. Raises OSError and Spark's errors."""
+    stale = {name: barriers(cluster) for name, cluster in state.clusters.items() if cluster.is_stale}
+    small: tuple[tuple[Table, Sequence[dict[str, Any]]], ...] = (
+        (Table.CONTROLLER_EPOCHS, list(epoch_rows(state))),
+        (Table.PROBLEMS, list(problem_rows(state))),
+        (Table.QUARANTINE, []),
+    )
+    changed = [(table, rows) for table, rows in small if _differs(ledger.tables, table, rows)]
+    if not stale and not changed:
+        return
+    state = copied(state)
     moves: list[tuple[str, str]] = []
     removes: list[str] = []
     if stale:
         folder = ledger.tables / STAGING / "history"
-        frame = topic_history(read_mentions(spark, ledger.tables, stale), stale)
-        frame.write.partitionBy("cluster_id").mode("overwrite").parquet(str(folder))
-        for cluster in stale:
-            state.clusters[cluster].stale = False
-            name = folder_name("cluster_id", cluster)
-            target = f"{Table.TOPIC_HISTORY.value}/{name}"
-            removes += _files(ledger.tables, target)
-            moves += [
-                (f"{STAGING}/history/{name}/{Path(file).name}", f"{target}/{state.changes:08}-{number}.parquet")
-                for number, file in enumerate(_files(ledger.tables, f"{STAGING}/history/{name}"))
-            ]
-    for table, rows in (
-        (Table.CONTROLLER_EPOCHS, list(epoch_rows(state))),
-        (Table.PROBLEMS, list(problem_rows(state, found))),
-    ):
-        if stale or _differs(ledger.tables, table, rows):
-            removes += _files(ledger.tables, table.value)
-            moves.append(_write(ledger.tables, table, rows, state.changes))
-    if moves or removes:
-        ledger.change(state, moves=moves, removes=removes)
+        topic_history(spark, ledger.tables, stale).write.partitionBy("cluster_id").mode("overwrite").parquet(
+            str(folder)
+        )
+    for cluster in stale:
+        state.clusters[cluster].is_stale = False
+        name = folder_name("cluster_id", cluster)
+        target = f"{Table.TOPIC_HISTORY.value}/{name}"
+        made = [
+            (file, f"{target}/part-{number:05}.parquet")
+            for number, file in enumerate(_files(ledger.tables, f"{STAGING}/history/{name}"))
+        ]
+        moves += made
+        removes += set(_files(ledger.tables, target)) - {target for _, target in made}
+    moves += [_written(ledger.tables, table, rows) for table, rows in changed]
+    ledger.change(state, moves=moves, removes=removes)
 
 
 def _files(tables: Path, folder: str) -> list[str]:
     return sorted(f"{folder}/{path.name}" for path in (tables / folder).glob("*.parquet"))
 
 
-def _write(tables: Path, table: Table, rows: list[dict[str, Any]], number: int) -> tuple[str, str]:
+def _place(table: Table) -> str:
+    """The one file of a small table: another one takes its place at once."""
+    return f"{table.value}/part.parquet"
+
+
+def _written(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
     (tables / STAGING).mkdir(parents=True, exist_ok=True)
     staged = f"{STAGING}/{table.value}.parquet"
-    schema = arrow_schema(table.schema)
-    pq.write_table(pa.Table.from_pylist(rows, schema), tables / staged, compression="zstd")
-    return staged, f"{table.value}/{number:08}.parquet"
+    pq.write_table(_as_arrow(table, rows), tables / staged, compression=COMPRESSION)
+    return staged, _place(table)
 
 
-def _differs(tables: Path, table: Table, rows: list[dict[str, Any]]) -> bool:
-    files = _files(tables, table.value)
-    if len(files) != 1:
-        return True
-    schema = arrow_schema(table.schema)
-    return not pq.read_table(tables / files[0], schema=schema).equals(pa.Table.from_pylist(rows, schema))
+def _differs(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> bool:
+    file = tables / _place(table)
+    return not file.exists() or not pq.read_table(file).equals(_as_arrow(table, rows))
+
+
+def _as_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), arrow_schema(table.schema))

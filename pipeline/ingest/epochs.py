@@ -14,16 +14,15 @@ def epoch_rows(state: State) -> Iterator[dict[str, Any]]:
             if not epoch.runs:
                 continue
             first, last = epoch.runs[0], epoch.runs[-1]
-            events = sum(run.count for run in epoch.runs)
             yield {
                 "cluster_id": cluster_id,
                 "epoch": number,
                 "node": epoch.node,
                 "first_sequence": first.first,
                 "last_sequence": last.last,
-                "events": events,
+                "events": epoch.events,
                 "decisions": epoch.decisions,
-                "missing": last.last - events,
+                "missing": epoch.missing,
                 "duplicates": epoch.duplicates,
                 "began": microseconds(first.first_ms),
                 "ended": microseconds(last.last_ms),

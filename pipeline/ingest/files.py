@@ -4,12 +4,14 @@ Rule: a file is known by its path without the ending of a compression, so it sta
 from the byte at which reading ended. A line is there when its end is. Nothing is remembered but what was committed.
 """
 
+import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 SUFFIX = ".ndjson"
 COMPRESSIONS = {"": None, ".gz": "gzip", ".zst": "zstd"}
@@ -31,6 +33,12 @@ class Found(NamedTuple):
     tag: str
     """Of a compressed file: another one when it was written again."""
 
+    def unread(self, progress: "Progress") -> int:
+        """Bytes, uncompressed; of a compressed file a guess."""
+        if is_read(self, progress):
+            return 0
+        return max(0, (self.size * UNPACKED if self.ending else self.size) - progress.consumed)
+
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
     """How far a file was read."""
@@ -41,6 +49,8 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     """Of the compressed file that was read to its end."""
     rest: int = 0
     """Bytes after the last line's end of a compressed file."""
+    highest: int = 0
+    """How far it was ever read: a file may become shorter, when a controller takes back what it could not write to its end."""
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True):
@@ -54,42 +64,51 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
     tag: str = ""
     again: bool = False
     """It was read before, and is another than it was: what is in it twice is no duplicate."""
+    former: str | None = None
+    """The name under which it is known, if it was moved."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, uncompressed; of a compressed file a guess."""
+        return self.end - self.begin if self.end != TO_THE_END else int(self.tag.partition(":")[0]) * UNPACKED
 
 
 def listing(folders: Iterable[Path]) -> dict[str, Found]:
     """By their names for us, in the order in which they are to be read. Raises OSError."""
     found: dict[str, Found] = {}
     for folder in folders:
-        for path in folder.iterdir():
+        for entry in os.scandir(folder):
+            path = Path(entry.path)
             ending = path.suffix if path.suffix in COMPRESSIONS else ""
-            name = str(path).removesuffix(ending)
-            if not name.endswith(SUFFIX) or not _is_utf8(name):
+            name = entry.path.removesuffix(ending)
+            if not name.endswith(SUFFIX) or (name in found and not _is_better(ending, found[name].ending)):
                 continue
             try:
-                status = path.stat()
-            except FileNotFoundError:  # compressed, or taken away, in this moment
+                if not entry.is_file():
+                    continue
+                status = entry.stat()
+            except OSError:  # compressed, or taken away, in this moment
                 continue
-            if path.is_file() and (name not in found or _is_better(ending, found[name].ending)):
-                found[name] = Found(path, ending, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
+            found[name] = Found(path, ending, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
     return dict(sorted(found.items(), key=_order))
 
 
-def _order(item: tuple[str, Found]) -> tuple[str, str]:
-    name = item[0]
-    return name.rpartition("/")[2], name
-
-
-def _is_better(ending: str, other: str) -> bool:
-    endings = list(COMPRESSIONS)
-    return endings.index(ending) < endings.index(other)
-
-
-def _is_utf8(name: str) -> bool:
+def is_told(name: str) -> bool:
+    """Whether it can be told in a table: names of files may be no text at all."""
     try:
         name.encode()
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _order(item: tuple[str, Found]) -> tuple[str, str]:
+    return _base(item[0]), item[0]
+
+
+def _is_better(ending: str, other: str) -> bool:
+    endings = list(COMPRESSIONS)
+    return endings.index(ending) < endings.index(other)
 
 
 def path_of(name: str) -> Path:
@@ -109,40 +128,40 @@ def next_reads(
     """What is to be read next: of all that is new and not `given` as much as fits into `max_bytes`, but one piece at least."""
     reads: list[Read] = []
     size = 0
+    former = former_names(found, files)
     for name, file in found.items():
-        for read in _reads(name, file, progress_of(name, found, files), piece_bytes):
+        known_as = former.get(name, name)
+        progress = files.get(known_as, Progress())
+        if not is_told(name) or is_read(file, progress):
+            continue
+        for each in _reads(name, file, progress, piece_bytes):
+            read = each if known_as == name else replace(each, former=known_as)
             if read in given:
                 continue
-            length = file.size * UNPACKED if read.end == TO_THE_END else read.end - read.begin
-            if reads and size + length > max_bytes:
+            if reads and size + read.size > max_bytes:
                 return reads
             reads.append(read)
-            size += length
+            size += read.size
     return reads
 
 
-def progress_of(name: str, found: Mapping[str, Found], files: Mapping[str, Progress]) -> Progress:
-    """How far it was read, under this name or, if it was moved here, under its former one."""
-    if name in files:
-        return files[name]
-    former = former_name(name, found, files)
-    return Progress() if former is None else files[former]
+def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
+    """Of files that were moved from one folder to another: they are known under a name that is there no more."""
+    new = {_base(name): name for name in found if name not in files and CANONICAL.fullmatch(_base(name))}
+    return {new[_base(name)]: name for name in files if _base(name) in new and name not in found} if new else {}
 
 
-def former_name(name: str, found: Mapping[str, Found], files: Mapping[str, Progress]) -> str | None:
-    base = name.rpartition("/")[2]
-    if CANONICAL.fullmatch(base) is None:
-        return None
-    gone = (other for other in files if other.rpartition("/")[2] == base and other not in found)
-    return next(gone, None)
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def is_read(file: Found, progress: Progress) -> bool:
+    return file.tag == progress.tag if file.ending else file.size == progress.consumed
 
 
 def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
     if file.ending:
-        if file.tag != progress.tag:
-            yield Read(name, progress.consumed, TO_THE_END, file.tag)
-        return
-    if file.size == progress.consumed:
+        yield Read(name, progress.consumed, TO_THE_END, file.tag)
         return
     try:
         stream = file.path.open("rb")
@@ -154,7 +173,7 @@ def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iter
         end = _last_line_end(stream, begin, file.size)
         while begin < end:
             after = end if end - begin <= piece_bytes else _next_line_end(stream, begin + piece_bytes, end)
-            yield Read(name, begin, after, again=is_other)
+            yield Read(name, begin, after, again=begin < progress.highest)
             begin = after
 
 

@@ -3,14 +3,19 @@
 Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of the tables could not read.
 """
 
-from ...policies.audit_event import AuditEvent, UnreadableLineError, decode
+from datetime import UTC, datetime, timedelta
+
+from ...policies.audit_event import AuditEvent, Dropped, UnreadableLineError, decode
 
 MAX_CLUSTER_ID = 60
 """The name of a folder has 255 bytes at most, and a character may need four."""
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""In the name of a folder."""
 MIN_MS = -62_135_596_800_000
 """The beginning of year 1."""
 MAX_MS = 253_402_300_799_999
 """The end of year 9999."""
+FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
@@ -30,8 +35,12 @@ def checked(line: bytes) -> AuditEvent:
         raise UnfitEventError(
             f"a cluster_id has 1 to {MAX_CLUSTER_ID} characters, this one has {len(event.cluster_id)}"
         )
+    if event.cluster_id == NO_VALUE:
+        raise UnfitEventError(f"the cluster_id {NO_VALUE} means that there is none")
     if not MIN_MS <= event.time_ms <= MAX_MS:
         raise UnfitEventError(f"time_ms {event.time_ms} is in no year that a calendar has")
+    if isinstance(event, Dropped) and not 0 <= event.first_sequence <= event.last_sequence <= LONG_MAX:
+        raise UnfitEventError(f"the places {event.first_sequence} to {event.last_sequence} are none")
     return event
 
 
@@ -40,6 +49,10 @@ def microseconds(ms: int) -> int:
     if not MIN_MS <= ms <= MAX_MS:
         raise ValueError(f"the time {ms} ms is in no year that a calendar has")
     return ms * 1000
+
+
+def moment(ms: int) -> datetime:
+    return FIRST + timedelta(milliseconds=ms)
 
 
 def folder_name(column: str, value: str) -> str:
@@ -51,6 +64,3 @@ def _escaped(character: str) -> str:
     if character in "\"#%'*/:=?\\{}[]^\x7f" or character < " ":
         return f"%{ord(character):02X}"
     return character
-
-
-__all__ = ["UnfitEventError", "checked", "folder_name", "microseconds"]

@@ -12,35 +12,37 @@ import pyarrow as pa
 
 from .files import COMPRESSIONS, TO_THE_END, Read, path_of
 
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 20
 MAX_LINE_BYTES = 16 << 20
-KEPT_BYTES = 1 << 12
+KEPT_BYTES = 4096
 """Of a line that is too long."""
 
 
 class Block(NamedTuple):
     """Lines in a row, without their ends."""
 
-    offset: int
-    """Of the first one, in bytes, uncompressed."""
+    first: int
+    """How many lines of the read come before."""
     lines: list[bytes]
     too_long: bool = False
     """It is one line, and only its beginning."""
 
 
 class Reader:
-    """Iterate over `blocks`; afterwards `consumed` tells how far it came, and `failure` why not further."""
+    """Iterate over `blocks`; afterwards it tells how far it came."""
 
     def __init__(self, read: Read) -> None:
         self.read = read
         self.path = path_of(read.file)
         self.consumed = read.begin
+        """Up to the end of the last line."""
         self.rest = 0
-        """Bytes after the last line's end."""
+        """Bytes after it."""
+        self.lines = 0
         self.failure: str | None = None
-        """Why it could not be read at all."""
+        """Why the file cannot be read, now."""
         self.broken: str | None = None
-        """Why it could not be read to its end, and never will."""
+        """Why it cannot be read to its end, and never will be."""
 
     def blocks(self) -> Iterator[Block]:
         carried = bytearray()
@@ -49,25 +51,29 @@ class Reader:
             head, newline, tail = chunk.rpartition(b"\n")
             if not newline:
                 carried += chunk
-                if len(carried) > MAX_LINE_BYTES:
+                if skipped or len(carried) > MAX_LINE_BYTES:
                     skipped += len(carried) - KEPT_BYTES
                     del carried[KEPT_BYTES:]
                 continue
             if skipped:
-                rest, _, head = (head + b"\n").partition(b"\n")
-                yield Block(self.consumed, [bytes(carried)], too_long=True)
-                self.consumed += len(carried) + skipped + len(rest) + 1
+                rest, _, head = (head + newline).partition(b"\n")
+                yield self._block([bytes(carried)], len(carried) + skipped + len(rest) + 1, too_long=True)
                 carried.clear()
                 skipped = 0
-                head = head[:-1] if head else b""
                 if not head:
                     carried += tail
                     continue
-            lines = (bytes(carried) + head).split(b"\n")
-            yield Block(self.consumed, lines)
-            self.consumed += len(carried) + len(head) + 1
+                head = head[:-1]
+            whole = bytes(carried) + head
+            yield self._block(whole.split(b"\n"), len(whole) + 1)
             carried = bytearray(tail)
         self.rest = len(carried) + skipped
+
+    def _block(self, lines: list[bytes], size: int, *, too_long: bool = False) -> Block:
+        block = Block(self.lines, lines, too_long)
+        self.lines += len(lines)
+        self.consumed += size
+        return block
 
     def _chunks(self) -> Iterator[bytes]:
         left = self.read.end - self.read.begin if self.read.end != TO_THE_END else None
@@ -83,10 +89,20 @@ class Reader:
                         left -= len(chunk)
                     yield chunk
         except OSError as error:
-            if self.path.suffix in COMPRESSIONS and error.errno is None:
+            if error.errno is None and self.path.suffix in COMPRESSIONS:
                 self.broken = f"the file is cut, or broken: {error}"
             else:
                 self.failure = error.strerror or str(error)
+
+    def lines_before(self) -> int:
+        """How many lines of the file come before the read. It is read for that: ask only where a number is told."""
+        number = 0
+        offset = self.read.begin
+        with opened(self.path) as stream:
+            while offset > 0 and (chunk := stream.read(min(CHUNK_BYTES, offset))):
+                number += chunk.count(b"\n")
+                offset -= len(chunk)
+        return number
 
 
 def opened(path: Path) -> Any:
@@ -98,21 +114,5 @@ def _skip(stream: Any, path: Path, count: int) -> None:
     if path.suffix not in COMPRESSIONS:
         stream.seek(count)
         return
-    while count > 0:
-        skipped = len(stream.read(min(CHUNK_BYTES, count)))
-        if not skipped:
-            return
+    while count > 0 and (skipped := len(stream.read(min(CHUNK_BYTES, count)))):
         count -= skipped
-
-
-def line_number(path: Path, offset: int) -> int:
-    """Of the line that begins at this byte, from 1."""
-    number = 1
-    with opened(path) as stream:
-        while offset > 0:
-            chunk = stream.read(min(CHUNK_BYTES, offset))
-            if not chunk:
-                break
-            number += chunk.count(b"\n")
-            offset -= len(chunk)
-    return number

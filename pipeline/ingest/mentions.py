@@ -6,12 +6,11 @@ tell of a state, too: after a gap it may be all there is.
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import msgspec
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
+import pyarrow.compute as pc
+from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
 from ...policies.audit_event import (
     AuditEvent,
@@ -28,6 +27,7 @@ from ..tables import TOPIC_HISTORY
 from .arrow import arrow_schema
 from .limits import microseconds
 
+FOLDER = "_state/mentions"
 SNAPSHOT = "snapshot"
 SEEN = "seen"
 """The cause where an event shows a state that it did not make."""
@@ -40,7 +40,6 @@ MENTIONS = StructType(
         StructField("in_snapshot", BooleanType(), nullable=False),
         StructField("cause", StringType(), nullable=False),
         StructField("principal", StringType()),
-        StructField("digest", BinaryType()),
         TOPIC_HISTORY["topic"],
         *(
             StructField(name, TOPIC_HISTORY[name].dataType)
@@ -48,7 +47,7 @@ MENTIONS = StructType(
         ),
     ]
 )
-"""`digest` is null where there is no topic; equal ones are the same state, its time of creation aside."""
+"""`topic_id` and all after it are null where there is no topic; configs are in the order of their keys."""
 
 SCHEMA = arrow_schema(MENTIONS)
 
@@ -68,71 +67,83 @@ class Teller:
     """Follows the events of one part of a file."""
 
     def __init__(self) -> None:
-        self._place: tuple[str, int, int] = ("", -1, -1)
+        self._cluster_id = ""
+        self._place = (-1, -1)
         self._told: dict[str, State | None] = {}
         """What was told since the events follow each other without a gap."""
 
-    def mentions(self, events: Sequence[AuditEvent]) -> Iterator[Mention]:
+    def forget(self) -> None:
+        """Tell everything anew: what was told last came to nothing."""
+        self._told.clear()
+
+    def mentions(self, events: Sequence[AuditEvent]) -> list[Mention]:
+        found: list[Mention] = []
         for event in events:
-            if (event.cluster_id, event.epoch, event.sequence - 1) != self._place:
+            if (event.epoch, event.sequence - 1) != self._place or event.cluster_id != self._cluster_id:
                 self._told.clear()
-            self._place = event.cluster_id, event.epoch, event.sequence
-            yield from self._mentions(event)
+            self._cluster_id, self._place = event.cluster_id, (event.epoch, event.sequence)
+            mention = _mention(event)
+            if mention is None:
+                if isinstance(event, SnapshotTopics):
+                    found += _of_snapshot(event)
+                elif isinstance(event, SnapshotBegin | SnapshotEnd):
+                    self._told.clear()
+            elif self._told.get(mention.topic, ...) != mention.state:
+                self._told[mention.topic] = mention.state
+                found.append(mention)
+        return found
 
-    def _mentions(self, event: AuditEvent) -> Iterator[Mention]:
-        match event:
-            case Decision(resource="topic"):
-                cause, principal = (
-                    (event.operation, event.principal) if event.effect is Effect.APPLIED else (SEEN, None)
-                )
-                yield from self._unless_told(Mention(event, event.name, event.after, cause, principal))
-            case Removal():
-                yield from self._unless_told(Mention(event, event.topic, None, "removal"))
-            case Observed():
-                yield from self._unless_told(Mention(event, event.topic, event.after, "observed"))
-            case SnapshotTopics():
-                for each in event.topics:
-                    if each.state is not None:
-                        yield Mention(event, each.topic, each.state, SNAPSHOT, in_snapshot=True)
-            case SnapshotBegin() | SnapshotEnd():
-                self._told.clear()
 
-    def _unless_told(self, mention: Mention) -> Iterator[Mention]:
-        topic, state = mention.topic, mention.state
-        if topic not in self._told or self._told[topic] != state:
-            self._told[topic] = state
-            yield mention
+def _mention(event: AuditEvent) -> Mention | None:
+    if isinstance(event, Decision):
+        if event.resource != "topic" or not event.name:
+            return None
+        if event.effect is Effect.APPLIED:
+            return Mention(event, event.name, event.after, event.operation, event.principal)
+        return Mention(event, event.name, event.after, SEEN)
+    if isinstance(event, Removal):
+        return Mention(event, event.topic, None, "removal")
+    if isinstance(event, Observed):
+        return Mention(event, event.topic, event.after, "observed")
+    return None
+
+
+def _of_snapshot(event: SnapshotTopics) -> Iterator[Mention]:
+    states = {each.topic: each.state for each in event.topics if each.state is not None}
+    for topic, state in states.items():
+        yield Mention(event, topic, state, SNAPSHOT, in_snapshot=True)
 
 
 def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
     """Raises pa.ArrowInvalid, OverflowError or ValueError if a value does not fit into its column."""
-    states = [mention.state for mention in mentions]
-
-    def of_state(name: str) -> list[Any]:
-        return [None if state is None else getattr(state, name) for state in states]
-
-    columns: dict[str, list[Any]] = {
-        "epoch": [mention.event.epoch for mention in mentions],
-        "sequence": [mention.event.sequence for mention in mentions],
-        "from_time": [microseconds(mention.event.time_ms) for mention in mentions],
-        "in_snapshot": [mention.in_snapshot for mention in mentions],
-        "cause": [mention.cause for mention in mentions],
-        "principal": [mention.principal for mention in mentions],
-        "digest": list(map(digest, states)),
-        "topic": [mention.topic for mention in mentions],
-        "topic_id": of_state("topic_id"),
-        "replicas": of_state("replicas"),
-        "configs": [None if state is None else list(state.configs.items()) for state in states],
-        "marked_for_deletion": of_state("marked_for_deletion"),
-        "internal": of_state("internal"),
-        "created": [None if created is None else microseconds(created) for created in of_state("created_ms")],
+    events, topics, states, causes, principals, in_snapshot = zip(*mentions, strict=True)
+    is_there = pa.array([state is not None for state in states])
+    there = [state for state in states if state is not None]
+    at = pc.if_else(is_there, pc.subtract(pc.cumulative_sum(is_there.cast(pa.int64())), 1), None)
+    columns: dict[str, Any] = {
+        "epoch": [event.epoch for event in events],
+        "sequence": [event.sequence for event in events],
+        "from_time": [microseconds(event.time_ms) for event in events],
+        "topic": topics,
+        "cause": causes,
+        "principal": principals,
+        "in_snapshot": in_snapshot,
+        **{name: array.take(at) for name, array in _state_columns(there).items()},
     }
-    arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
+    arrays = [
+        column if isinstance(column := columns[field.name], pa.Array) else pa.array(column, field.type)
+        for field in SCHEMA
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def digest(state: State | None) -> bytes | None:
-    if state is None:
-        return None
-    told = (state.topic_id, state.replicas, sorted(state.configs.items()), state.marked_for_deletion)
-    return blake2b(msgspec.msgpack.encode(told), digest_size=16).digest()
+def _state_columns(states: Sequence[State]) -> dict[str, pa.Array]:
+    columns: dict[str, list[Any]] = {
+        "topic_id": [state.topic_id for state in states],
+        "replicas": [state.replicas for state in states],
+        "configs": [sorted(state.configs.items()) for state in states],
+        "marked_for_deletion": [state.marked_for_deletion for state in states],
+        "internal": [state.internal for state in states],
+        "created": [None if state.created_ms is None else microseconds(state.created_ms) for state in states],
+    }
+    return {name: pa.array(column, SCHEMA.field(name).type) for name, column in columns.items()}

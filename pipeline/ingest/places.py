@@ -5,6 +5,7 @@ Rule: kept as runs without a gap, so it stays small however long the log is.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from typing import Self
 
 import msgspec
 
@@ -30,6 +31,13 @@ class Runs:
         self.runs: list[Run] = []
         for run in runs:
             self.add(run)
+
+    @classmethod
+    def of(cls, runs: list[Run]) -> Self:
+        """Of runs that are in order already."""
+        made = cls()
+        made.runs = list(runs)
+        return made
 
     def add(self, run: Run) -> None:
         begin = bisect_left(self.runs, run.first - 1, key=lambda each: each.last)

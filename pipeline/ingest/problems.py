@@ -3,20 +3,19 @@
 Rule: what is missing or double is told, never hidden; what is explained by something else is told once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from .files import CANONICAL, Found
 from .places import Run, Runs
 from .state import ClusterState, EpochState, State
 
 
-def problem_rows(state: State, found: Mapping[str, Found]) -> Iterator[dict[str, Any]]:
-    """In order; `found` are the files as they are now."""
+def problem_rows(state: State) -> Iterator[dict[str, Any]]:
+    """In order."""
     for cluster_id, cluster in sorted(state.clusters.items()):
         for row in _of_cluster(cluster):
             yield {"cluster_id": cluster_id, **row}
-    yield from _torn(state, found)
+    yield from _of_files(state)
 
 
 def _of_cluster(cluster: ClusterState) -> Iterator[dict[str, Any]]:
@@ -33,7 +32,7 @@ def _of_cluster(cluster: ClusterState) -> Iterator[dict[str, Any]]:
 
 
 def _of_epoch(number: int, epoch: EpochState, dropped: Runs) -> Iterator[dict[str, Any]]:
-    for first, last, _ in Runs(epoch.runs).gaps():
+    for first, last, _ in Runs.of(epoch.runs).gaps():
         if dropped.within(first, last) != [(first, last)]:
             text = (
                 "These events are in no file; what the topics were from here on is not known until the next snapshot."
@@ -62,45 +61,11 @@ def _row(kind: str, text: str, epoch: int, first: int, last: int) -> dict[str, A
     }
 
 
-def _torn(state: State, found: Mapping[str, Found]) -> Iterator[dict[str, Any]]:
-    for name, rest in pending(state, found).items():
-        if _is_finished(name, found):
-            text = f"The file is finished, and its last line has no end: {rest} bytes of an event that was never written whole."
-            row = dict.fromkeys(("cluster_id", "epoch", "first_sequence", "last_sequence", "events"))
-            yield {"kind": "torn", "text": text, **row, "file": str(found[name].path)}
-
-
-def pending(state: State, found: Mapping[str, Found]) -> dict[str, int]:
-    """Files with something in them that was not read: how many bytes."""
-    waiting = {}
-    for name, file in found.items():
-        progress = state.files.get(name)
-        if progress is None:
-            rest = file.size
-        elif file.ending:
-            rest = progress.rest
-        else:
-            rest = file.size - progress.consumed
-        if rest > 0:
-            waiting[name] = rest
-    return waiting
-
-
-def _is_finished(name: str, found: Mapping[str, Found]) -> bool:
-    """It is compressed, or its node has begun another one."""
-    if found[name].ending:
-        return True
-    key = _key(name)
-    return key is not None and any(
-        other is not None and other[:2] == key[:2] and other[2:] > key[2:] for other in map(_key, found)
-    )
-
-
-def _key(name: str) -> tuple[str, int, int, int, int] | None:
-    """Cluster, node, epoch, first sequence, and which one of several of this name."""
-    base = name.rpartition("/")[2]
-    if CANONICAL.fullmatch(base) is None:
-        return None
-    stem, _, again = base.removesuffix(".ndjson").removeprefix("audit-").partition(".")
-    cluster, (epoch, sequence, node) = stem[:22], stem[23:].split("-")
-    return cluster, int(node), int(epoch), int(sequence), int(again or 0)
+def _of_files(state: State) -> Iterator[dict[str, Any]]:
+    nowhere = dict.fromkeys(("cluster_id", "epoch", "first_sequence", "last_sequence", "events"))
+    for file, rest in sorted(state.torn.items()):
+        text = f"The file is finished, and ends in the middle of a line: {rest} bytes of an event that was not written to its end."
+        yield {"kind": "torn", "text": text, **nowhere, "file": file}
+    for file, why in sorted(state.unreadable.items()):
+        text = f"The file cannot be read: {why}. It will be when it can."
+        yield {"kind": "unreadable", "text": text, **nowhere, "file": file}

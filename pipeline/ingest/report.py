@@ -3,10 +3,17 @@
 Rule: small, however many events there were, and plain: the driver decides from it what is new.
 """
 
-import msgspec
+from collections.abc import Iterable, Iterator
 
+import msgspec
+from msgspec.structs import replace
+
+from ...policies.audit_event import AuditEvent, Decision, Dropped, SnapshotBegin, SnapshotEnd
 from .files import Read
 from .places import Run
+
+MAX_REASON = 1000
+"""Characters of why events were dropped."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -14,10 +21,10 @@ class Share(msgspec.Struct, frozen=True):
 
     number: int
     reads: list[Read]
+    leaves_out: bool = False
+    """Leave out what is known, and what comes twice. At first everything is staged, because mostly nothing is."""
     known: dict[str, dict[int, list[tuple[int, int]]]] = {}
-    """By cluster and epoch: places that are in the tables, or are another reader's; first and last. They are left out."""
-    whole: bool = False
-    """`known` is complete: only what is not in it is staged. Otherwise the driver looks first."""
+    """By cluster and epoch: places that are in the tables, or are another reader's; first and last."""
 
 
 class StagedFile(msgspec.Struct, frozen=True, array_like=True):
@@ -66,6 +73,12 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
     consumed: int
     rest: int
     failure: str | None = None
+    """Why the file could not be read."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that were read, uncompressed."""
+        return self.consumed - self.read.begin
 
 
 class Report(msgspec.Struct):
@@ -76,7 +89,46 @@ class Report(msgspec.Struct):
     stretches: list[Stretch] = []
     marks: list[Mark] = []
     repeated: list[Stretch] = []
-    """What was left out."""
+    """What was left out, although its place is taken by another line of a file."""
     reached: list[Reached] = []
     events: int = 0
     quarantined: int = 0
+    failure: str | None = None
+    """Why the share could not be staged; then nothing else is told."""
+
+    @property
+    def duplicates(self) -> int:
+        """Events that are in the files more than once."""
+        return sum(each.run.count for each in self.repeated if not self.reached[each.read].read.again)
+
+
+def stretch_on(stretches: list[Stretch], events: Iterable[AuditEvent], read: int) -> None:
+    """Go on with the last stretch, or begin another."""
+    last = stretches[-1] if stretches else None
+    for event in events:
+        if (
+            last is None
+            or event.sequence != last.run.last + 1
+            or event.epoch != last.epoch
+            or event.cluster_id != last.cluster_id
+            or read != last.read
+        ):
+            run = Run(event.sequence, event.sequence, event.time_ms, event.time_ms)
+            begins = event.sequence == 1 and isinstance(event, SnapshotBegin)
+            last = Stretch(event.cluster_id, event.epoch, run, event.decided_node, 0, begins, read)
+            stretches.append(last)
+        else:
+            last.run.last = event.sequence
+            last.run.last_ms = event.time_ms
+        last.decisions += isinstance(event, Decision)
+
+
+def marks_of(events: Iterable[AuditEvent]) -> Iterator[Mark]:
+    for event in events:
+        if isinstance(event, SnapshotBegin | SnapshotEnd | Dropped):
+            kind = str(event.__struct_config__.tag)
+            mark = Mark(event.cluster_id, event.epoch, event.sequence, kind, event.time_ms)
+            if isinstance(event, Dropped):
+                told = event.reason[:MAX_REASON]
+                mark = replace(mark, text=told, first=event.first_sequence, last=event.last_sequence)
+            yield mark

@@ -4,112 +4,92 @@ Rule: column by column, never row by row, because a million rows a minute pass h
 is told as a reason.
 """
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import astuple
 
-from ...policies.audit_event import AuditEvent, Decision, Observed, Removal, SnapshotBegin, State
+from ...policies.audit_event import AuditEvent, Decision, PolicyDecision
 from ..tables import Table
 from .arrow import arrow_schema
 
-MS = 1000
+MS = pa.scalar(1000, pa.int64())
 SCHEMA = arrow_schema(Table.EVENTS.schema, without=Table.EVENTS.partitioned_by)
+LINE = "event"
+FIELDS = Decision.__struct_fields__
+DECISION = "decision"
+_KINDS = {kind: str(kind.__struct_config__.tag) for kind in get_args(AuditEvent)}
+_RENAMED = {"topic": "name"}
 
-Column = Callable[[Any], Any]
-
-COMMON: dict[str, Column] = {
-    "epoch": attrgetter("epoch"),
-    "sequence": attrgetter("sequence"),
-    "time": lambda event: event.time_ms * MS,
-    "decided_node": attrgetter("decided_node"),
-    "kind": lambda event: event.__struct_config__.tag,
-}
-
-
-def _finding(finding: Any) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in ("rule", "action", "message", "error")}
+Columns = Mapping[str, Sequence[Any]]
+"""The fields of events, by name."""
+Maker = Callable[[Columns], Sequence[Any]]
 
 
-def _of_policy(name: str) -> Column:
-    get = attrgetter(name)
-    return lambda event: None if event.policy is None else get(event.policy)
+def _of_policy(name: str) -> Maker:
+    def column(fields: Columns) -> Sequence[Any]:
+        return [None if policy is None else getattr(policy, name) for policy in fields["policy"]]
+
+    return column
 
 
-def _partitions(state: State | None) -> int | None:
-    return None if state is None else len(state.replicas)
+def _findings(fields: Columns) -> Sequence[Any]:
+    return [None if policy is None else _plain_findings(policy) for policy in fields["policy"]]
 
 
-DECISION: dict[str, Column] = {
-    **{
-        name: attrgetter(name)
-        for name in (
-            "request",
-            "element",
-            "elements",
-            "principal",
-            "client_id",
-            "client_host",
-            "software",
-            "listener",
-            "received_node",
-            "api",
-            "api_version",
-            "operation",
-            "resource",
-            "name",
-            "validate_only",
-            "cluster_size",
-            "error_code",
-            "error",
-            "message",
-            "latency_us",
-        )
-    },
-    "asked": lambda event: event.asked_ms is not None,
-    **{name: _of_policy(name) for name in ("decision", "policy", "policy_hash", "rule")},
-    "findings": lambda event: None if event.policy is None else [_finding(each) for each in event.policy.findings],
+def _plain_findings(policy: PolicyDecision) -> Any:
+    return msgspec.to_builtins(policy.findings) if policy.findings else ()
+
+
+def _partitions(name: str) -> Maker:
+    def column(fields: Columns) -> Sequence[Any]:
+        return [None if state is None else len(state.replicas) for state in fields[name]]
+
+    return column
+
+
+MADE: dict[str, Maker] = {
+    "asked": lambda fields: [
+        asked is not None if kind == DECISION else None
+        for kind, asked in zip(fields["kind"], fields["asked_ms"], strict=True)
+    ],
+    "policy": _of_policy("policy"),
+    "decision": _of_policy("decision"),
+    "policy_hash": _of_policy("policy_hash"),
+    "rule": _of_policy("rule"),
+    "findings": _findings,
     "policy_message": _of_policy("message"),
     "policy_us": _of_policy("microseconds"),
-    "effect": lambda event: event.effect.value,
-    "partitions_before": lambda event: _partitions(event.before),
-    "partitions_after": lambda event: _partitions(event.after),
+    "effect": lambda fields: msgspec.to_builtins(fields["effect"]),
+    "partitions_before": _partitions("before"),
+    "partitions_after": _partitions("after"),
 }
-TOPIC: dict[str, Column] = {
-    "name": attrgetter("topic"),
-    "partitions_before": lambda event: _partitions(event.before),
-}
-COLUMNS: dict[type[AuditEvent], dict[str, Column]] = {
-    Decision: DECISION,
-    Removal: TOPIC,
-    Observed: {**TOPIC, "partitions_after": lambda event: _partitions(event.after)},
-    SnapshotBegin: {"cluster_size": attrgetter("cluster_size")},
-}
-"""What each kind has besides the common columns; all others are null."""
+"""Columns that are not the field of the same name."""
 
 
 def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
     """In the given order. Raises pa.ArrowInvalid or OverflowError if a value does not fit into its column."""
-    kinds: dict[type, list[int]] = {}
-    for index, event in enumerate(events):
-        kinds.setdefault(type(event), []).append(index)
-    if len(kinds) == 1:
-        return _of_one_kind(events, lines)
-    parts = [_of_one_kind([events[i] for i in places], [lines[i] for i in places]) for places in kinds.values()]
-    order = pa.array([i for places in kinds.values() for i in places])
-    mixed = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
-    return mixed.take(pa.compute.sort_indices(order))
-
-
-def _of_one_kind(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
-    getters = COMMON | COLUMNS.get(type(events[0]), {})
-    arrays = []
-    for field in SCHEMA:
-        if field.name == "event":
-            arrays.append(pa.array(lines, field.type))
-        elif field.name in getters:
-            arrays.append(pa.array(list(map(getters[field.name], events)), field.type))
-        else:
-            arrays.append(pa.nulls(len(events), field.type))
+    fields: dict[str, Sequence[Any]] = dict(zip(FIELDS, zip(*map(_values, events), strict=True), strict=True))
+    fields["kind"] = [_KINDS[type(event)] for event in events]
+    fields[LINE] = lines
+    times = pc.multiply(pa.array(fields["time_ms"], pa.int64()), MS)
+    arrays = [
+        times.cast(field.type)
+        if field.name == "time"
+        else pa.array(MADE[field.name](fields) if field.name in MADE else fields[field.name], field.type)
+        for field in SCHEMA
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _values(event: AuditEvent) -> tuple[Any, ...]:
+    """In the order of FIELDS: all other kinds have some of what a decision has, or nothing."""
+    if isinstance(event, Decision):
+        return astuple(event)
+    values = dict.fromkeys(FIELDS)
+    for name in event.__struct_fields__:
+        values[_RENAMED.get(name, name)] = getattr(event, name)
+    return tuple(values[name] for name in FIELDS)

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from .files import TO_THE_END, UNPACKED, Found, Read, listing, next_reads
+from .files import Found, Read, listing, next_reads
 from .report import Share
 from .state import load
 
@@ -76,7 +76,7 @@ class AuditReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         reads = msgspec.convert(end["reads"], list[Read])
-        total = sum(map(_size, reads))
+        total = sum(read.size for read in reads)
         each = max(MIN_PIECE_BYTES, min(PIECE_BYTES, total // self._readers))
         return [InputPartition(share) for share in _shares(reads, each)]
 
@@ -84,20 +84,14 @@ class AuditReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield (msgspec.json.encode(partition.value).decode(),)
 
 
-def _size(read: Read) -> int:
-    if read.end != TO_THE_END:
-        return read.end - read.begin
-    return int(read.tag.partition(":")[0]) * UNPACKED
-
-
 def _shares(reads: Sequence[Read], each: int) -> list[Share]:
     """Neighbours together, so that many small files are one file of a table."""
     shares: list[Share] = []
     size = 0
     for read in reads:
-        if not shares or size + _size(read) > each:
+        if not shares or size + read.size > each:
             shares.append(Share(len(shares), []))
             size = 0
         shares[-1].reads.append(read)
-        size += _size(read)
+        size += read.size
     return shares

@@ -1,286 +1,206 @@
 """One reader's work: lines to rows, rows to Parquet files that lie ready.
 
-Rule: what is written here belongs to nobody until the driver commits it; a reader that is started twice writes files of other names. Memory
-does not depend on how much is read.
+Rule: whatever a line holds, it becomes an event, or a row of the quarantine that says why it is none, and the rest goes on. Memory does not
+depend on how much is read.
 """
 
-import os
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
-from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from msgspec.structs import replace
 
-from ...policies.audit_event import AuditEvent, Decision, Dropped, SnapshotBegin, SnapshotEnd, UnreadableLineError
+from ...policies.audit_event import AuditEvent, UnreadableLineError
 from ..tables import Table
 from . import mentions, rows
 from .arrow import arrow_schema
-from .files import Read
 from .limits import UnfitEventError, checked, folder_name
-from .lines import MAX_LINE_BYTES, Block, Reader, line_number
+from .lines import KEPT_BYTES, MAX_LINE_BYTES, Block, Reader
+from .outputs import Outputs
 from .places import Run, Runs
-from .report import Mark, Reached, Report, Share, StagedFile, Stretch
+from .report import Reached, Report, Share, marks_of, stretch_on
 
-MENTIONS = "_state/mentions"
 REPEATED = "repeated"
+"""Where events lie that are in the tables already: not a table, but needed to find conflicts."""
 QUARANTINE_SCHEMA = arrow_schema(Table.QUARANTINE.schema)
 REPEATED_SCHEMA = pa.schema(
     [("cluster_id", pa.string()), ("epoch", pa.int32()), ("sequence", pa.int64()), ("event", pa.string())]
 )
-MAX_OPEN = 16
-ROW_GROUP_BYTES = 64 << 20
-MAX_TEXT = 4096
-"""Bytes of a line that are kept in quarantine."""
+TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
 DAY_MS = 86_400_000
-EPOCH_DAY = date(1970, 1, 1)
+FIRST_DAY = date(1970, 1, 1)
 
-SCHEMAS = {
-    Table.EVENTS.value: rows.SCHEMA,
-    Table.QUARANTINE.value: QUARANTINE_SCHEMA,
-    MENTIONS: mentions.SCHEMA,
-    REPEATED: REPEATED_SCHEMA,
-}
+Bad = tuple[int, str, bytes]
+"""Which of the read's lines, from 0, why it is no event, and the line."""
 
 
 def stage(share: Share, tables: Path, staging: str) -> Report:
     """Read the share and write what is in it to the folder `staging`, which is relative to `tables`. Raises OSError."""
     report = Report(number=share.number)
-    with Outputs(tables, staging) as outputs:
-        Stager(share, report, outputs).run()
+    with Outputs(tables, staging) as outputs, _no_collections():
+        stager = _Stager(share, report, outputs)
+        for index, read in enumerate(share.reads):
+            stager.read(Reader(read), index)
     report.files = outputs.files
     return report
 
 
-class Outputs:
-    """Parquet files, one for each folder that rows belong to."""
-
-    def __init__(self, tables: Path, staging: str) -> None:
-        self._tables = tables
-        self._staging = staging
-        self._open: OrderedDict[str, _Output] = OrderedDict()
-        self.files: list[StagedFile] = []
-
-    def __enter__(self) -> Self:
-        (self._tables / self._staging).mkdir(parents=True, exist_ok=True)
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        for output in self._open.values():
-            output.close()
-            if kind is None:
-                self.files.append(output.staged)
-        self._open.clear()
-
-    def write(self, table: str, target: str, batch: pa.RecordBatch) -> None:
-        output = self._open.get(target)
-        if output is None:
-            while len(self._open) >= MAX_OPEN:
-                _, oldest = self._open.popitem(last=False)
-                oldest.close()
-                self.files.append(oldest.staged)
-            output = self._open[target] = _Output(self._tables, self._staging, target, SCHEMAS[table])
-        else:
-            self._open.move_to_end(target)
-        output.write(batch)
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Events have no cycles, and looking for some takes as long as decoding."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
-class _Output:
-    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema) -> None:
-        self._name = f"{staging}/{uuid4().hex}.parquet"
-        self._path = tables / self._name
-        self._target = target
-        self._writer = pq.ParquetWriter(self._path, schema, compression="zstd")
-        self._batches: list[pa.RecordBatch] = []
-        self._bytes = 0
-        self._rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
-        self._bytes += batch.nbytes
-        self._rows += batch.num_rows
-        if self._bytes >= ROW_GROUP_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._batches:
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-        self._batches, self._bytes = [], 0
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    @property
-    def staged(self) -> StagedFile:
-        return StagedFile(self._name, self._target, self._rows)
-
-
-class Stager:
-    """Goes through a share, line by line, and knows what it met."""
+class _Stager:
+    """Goes through a share, block by block, and notes what it met."""
 
     def __init__(self, share: Share, report: Report, outputs: Outputs) -> None:
-        self._share = share
         self._report = report
         self._outputs = outputs
         self._teller = mentions.Teller()
-        self._known = {
-            (cluster, epoch): Runs(Run(first, last, 0, 0) for first, last in places)
-            for cluster, epochs in share.known.items()
-            for epoch, places in epochs.items()
-        }
+        self._known = _known_places(share) if share.leaves_out else None
         self._now = datetime.now(UTC)
+        self._index = 0
+        """Which of the share's reads."""
 
-    def run(self) -> None:
-        for index, read in enumerate(self._share.reads):
-            reader = Reader(read)
-            for block in reader.blocks():
-                self._block(reader, block, index)
-            if reader.broken is not None:
-                self._quarantine(reader, [(reader.consumed, reader.broken, b"")])
-            self._report.reached.append(Reached(read, reader.consumed, reader.rest, reader.failure))
+    def read(self, reader: Reader, index: int) -> None:
+        self._index = index
+        before: int | None = None
+        for block in reader.blocks():
+            if bad := list(self._block(block)):
+                before = reader.lines_before() if before is None else before
+                self._quarantine(reader.path, before, bad)
+        if reader.broken is not None:
+            before = reader.lines_before() if before is None else before
+            self._quarantine(reader.path, before, [(reader.lines, reader.broken, b"")])
+        self._report.reached.append(Reached(reader.read, reader.consumed, reader.rest, reader.failure))
 
-    def _block(self, reader: Reader, block: Block, index: int) -> None:
+    def _block(self, block: Block) -> Iterator[Bad]:
         if block.too_long:
-            reason = f"longer than {MAX_LINE_BYTES >> 20} MiB"
-            self._quarantine(reader, [(block.offset, reason, block.lines[0])])
+            yield block.first, TOO_LONG, block.lines[0]
             return
-        events, lines, bad = _decoded(block)
-        if bad:
-            self._quarantine(reader, bad)
-        self._take(events, lines, index)
+        events: list[AuditEvent] = []
+        lines: list[bytes] = []
+        for number, line in enumerate(block.lines, block.first):
+            try:
+                if len(line) > MAX_LINE_BYTES:
+                    raise UnfitEventError(TOO_LONG)
+                events.append(checked(line))
+                lines.append(line)
+            except UnreadableLineError as error:
+                yield number, str(error), line
+        if self._known is not None:
+            events, lines = self._without_known(self._known, events, lines)
+        if events and not self._take(events, lines):
+            numbers = {id(line): number for number, line in enumerate(block.lines, block.first)}
+            fit = []
+            for event, line in zip(events, lines, strict=True):
+                if reason := _misfit(event, line):
+                    yield numbers[id(line)], reason, line
+                else:
+                    fit.append((event, line))
+            if fit:
+                self._take([event for event, _ in fit], [line for _, line in fit])
 
-    def _take(self, events: Sequence[AuditEvent], lines: Sequence[bytes], index: int) -> None:
-        if self._share.whole:
-            events, lines = self._without_known(events, lines, index)
-        self._report.events += len(events)
-        _stretch(self._report.stretches, events, index)
-        self._report.marks.extend(_marks(events))
-        for target, day_events, day_lines in _by_folder(events, lines):
-            self._outputs.write(Table.EVENTS.value, target, rows.event_rows(day_events, day_lines))
+    def _take(self, events: Sequence[AuditEvent], lines: Sequence[bytes]) -> bool:
+        """All of them, or none and False: one has a value that its column cannot hold."""
         told: dict[str, list[mentions.Mention]] = {}
         for mention in self._teller.mentions(events):
             told.setdefault(mention.event.cluster_id, []).append(mention)
-        for cluster, each in told.items():
-            target = f"{MENTIONS}/{folder_name('cluster_id', cluster)}"
-            self._outputs.write(MENTIONS, target, mentions.mention_rows(each))
+        try:
+            batches = [
+                *((target, rows.event_rows(*some)) for target, some in _by_folder(events, lines)),
+                *((_mentions_folder(cluster), mentions.mention_rows(each)) for cluster, each in told.items()),
+            ]
+        except (pa.ArrowInvalid, OverflowError, ValueError):
+            self._teller.forget()
+            return False
+        for target, batch in batches:
+            self._outputs.write(target, batch)
+        self._report.events += len(events)
+        stretch_on(self._report.stretches, events, self._index)
+        self._report.marks.extend(marks_of(events))
+        return True
 
     def _without_known(
-        self, events: Sequence[AuditEvent], lines: Sequence[bytes], index: int
+        self, known: dict[tuple[str, int], Runs], events: Sequence[AuditEvent], lines: Sequence[bytes]
     ) -> tuple[list[AuditEvent], list[bytes]]:
         new, new_lines, repeated, repeated_lines = [], [], [], []
         for event, line in zip(events, lines, strict=True):
-            known = self._known.setdefault((event.cluster_id, event.epoch), Runs())
-            if event.sequence in known:
+            places = known.setdefault((event.cluster_id, event.epoch), Runs())
+            if event.sequence in places:
                 repeated.append(event)
                 repeated_lines.append(line)
             else:
-                known.add(Run(event.sequence, event.sequence, 0, 0))
+                places.add(Run(event.sequence, event.sequence, 0, 0))
                 new.append(event)
                 new_lines.append(line)
         if repeated:
-            _stretch(self._report.repeated, repeated, index)
+            stretch_on(self._report.repeated, repeated, self._index)
             columns = (
                 [event.cluster_id for event in repeated],
                 [event.epoch for event in repeated],
                 [event.sequence for event in repeated],
                 repeated_lines,
             )
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, REPEATED_SCHEMA, strict=True)]
-            self._outputs.write(REPEATED, REPEATED, pa.RecordBatch.from_arrays(arrays, schema=REPEATED_SCHEMA))
+            self._outputs.write(REPEATED, _batch(REPEATED_SCHEMA, columns))
         return new, new_lines
 
-    def _quarantine(self, reader: Reader, bad: Iterable[tuple[int, str, bytes]]) -> None:
-        found = [
-            (line_number(reader.path, offset), reason, text[:MAX_TEXT].decode("utf-8", "replace"))
-            for offset, reason, text in bad
-        ]
-        self._report.quarantined += len(found)
-        columns: Sequence[list[Any]] = (
-            [str(reader.path)] * len(found),
-            [number for number, _, _ in found],
-            [reason for _, reason, _ in found],
-            [text for _, _, text in found],
-            [self._now] * len(found),
+    def _quarantine(self, path: Path, lines_before: int, bad: Sequence[Bad]) -> None:
+        self._report.quarantined += len(bad)
+        columns = (
+            [str(path)] * len(bad),
+            [lines_before + number + 1 for number, _, _ in bad],
+            [reason for _, reason, _ in bad],
+            [line[:KEPT_BYTES].decode("utf-8", "replace") for _, _, line in bad],
+            [self._now] * len(bad),
         )
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, QUARANTINE_SCHEMA, strict=True)]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=QUARANTINE_SCHEMA)
-        self._outputs.write(Table.QUARANTINE.value, Table.QUARANTINE.value, batch)
+        self._outputs.write(Table.QUARANTINE.value, _batch(QUARANTINE_SCHEMA, columns))
 
 
-def _decoded(block: Block) -> tuple[list[AuditEvent], list[bytes], list[tuple[int, str, bytes]]]:
-    events: list[AuditEvent] = []
-    lines: list[bytes] = []
-    bad: list[tuple[int, str, bytes]] = []
-    offset = block.offset
-    for line in block.lines:
-        try:
-            if len(line) > MAX_LINE_BYTES:
-                raise UnfitEventError(f"longer than {MAX_LINE_BYTES >> 20} MiB")
-            events.append(checked(line))
-            lines.append(line)
-        except UnreadableLineError as error:
-            bad.append((offset, str(error), line))
-        offset += len(line) + 1
-    return events, lines, bad
+def _known_places(share: Share) -> dict[tuple[str, int], Runs]:
+    return {
+        (cluster, epoch): Runs(Run(first, last, 0, 0) for first, last in places)
+        for cluster, epochs in share.known.items()
+        for epoch, places in epochs.items()
+    }
 
 
-def _stretch(stretches: list[Stretch], events: Iterable[AuditEvent], read: int) -> None:
-    """Go on with the last stretch, or begin another."""
-    last = stretches[-1] if stretches else None
-    for event in events:
-        run = last.run if last is not None else None
-        if (
-            last is None
-            or run is None
-            or event.sequence != run.last + 1
-            or event.epoch != last.epoch
-            or event.cluster_id != last.cluster_id
-            or read != last.read
-        ):
-            run = Run(event.sequence, event.sequence, event.time_ms, event.time_ms)
-            begins = event.sequence == 1 and isinstance(event, SnapshotBegin)
-            last = Stretch(event.cluster_id, event.epoch, run, event.decided_node, 0, begins, read)
-            stretches.append(last)
-        else:
-            run.last = event.sequence
-            run.last_ms = event.time_ms
-        last.decisions += isinstance(event, Decision)
+def _misfit(event: AuditEvent, line: bytes) -> str | None:
+    """Why it does not fit into its columns."""
+    try:
+        rows.event_rows([event], [line])
+        if told := mentions.Teller().mentions([event]):
+            mentions.mention_rows(told)
+    except (pa.ArrowInvalid, OverflowError, ValueError) as error:
+        return f"a value does not fit into its column: {error}"
+    return None
 
 
-def _marks(events: Iterable[AuditEvent]) -> Iterator[Mark]:
-    for event in events:
-        if isinstance(event, SnapshotBegin | SnapshotEnd | Dropped):
-            kind = str(event.__struct_config__.tag)
-            mark = Mark(event.cluster_id, event.epoch, event.sequence, kind, event.time_ms)
-            if isinstance(event, Dropped):
-                told = event.reason[:MAX_TEXT]
-                mark = replace(mark, text=told, first=event.first_sequence, last=event.last_sequence)
-            yield mark
+def _mentions_folder(cluster: str) -> str:
+    return f"{mentions.FOLDER}/{folder_name('cluster_id', cluster)}"
 
 
 def _by_folder(
     events: Sequence[AuditEvent], lines: Sequence[bytes]
-) -> Iterator[tuple[str, Sequence[AuditEvent], Sequence[bytes]]]:
+) -> Iterator[tuple[str, tuple[Sequence[AuditEvent], Sequence[bytes]]]]:
     folders: dict[tuple[str, int], list[int]] = {}
     for index, event in enumerate(events):
         folders.setdefault((event.cluster_id, event.time_ms // DAY_MS), []).append(index)
     for (cluster, day), places in folders.items():
-        target = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/day={EPOCH_DAY + timedelta(days=day)}"
+        target = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/day={FIRST_DAY + timedelta(days=day)}"
         if len(places) == len(events):
-            yield target, events, lines
+            yield target, (events, lines)
         else:
-            yield target, [events[i] for i in places], [lines[i] for i in places]
+            yield target, ([events[index] for index in places], [lines[index] for index in places])
 
 
-def share_of(read: Read, number: int) -> Share:
-    return Share(number, [read])
+def _batch(schema: pa.Schema, columns: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from ..tables import STATE
+from ..tables import STATE, Table
 from .files import Progress
 from .places import Run
 from .report import Mark
@@ -23,6 +24,7 @@ from .report import Mark
 STATE_FILE = f"{STATE}/state.json"
 JOURNAL_FILE = f"{STATE}/journal.json"
 LOCK_FILE = f"{STATE}/lock"
+EVENTS = Table.EVENTS.value
 STAGING = f"{STATE}/staging"
 CHECKPOINT = f"{STATE}/checkpoint"
 FORMAT = 1
@@ -40,13 +42,22 @@ class EpochState(msgspec.Struct):
     """Where there were duplicates."""
     conflicts: list[Run] = []
 
+    @property
+    def events(self) -> int:
+        return sum(run.count for run in self.runs)
+
+    @property
+    def missing(self) -> int:
+        """Of the places up to the last one."""
+        return self.runs[-1].last - self.events if self.runs else 0
+
 
 class ClusterState(msgspec.Struct):
     """What is in the tables of one cluster."""
 
     epochs: dict[int, EpochState] = {}
     marks: list[Mark] = []
-    stale: bool = False
+    is_stale: bool = False
     """Its derived tables do not have everything yet."""
 
 
@@ -61,6 +72,14 @@ class State(msgspec.Struct):
     files: dict[str, Progress] = {}
     clusters: dict[str, ClusterState] = {}
     quarantined: int = 0
+    torn: dict[str, int] = {}
+    """Files that are finished and end in the middle of a line: how many bytes of it there are."""
+    unreadable: dict[str, str] = {}
+    """Files that could not be read: why."""
+
+    @property
+    def is_stale(self) -> bool:
+        return any(cluster.is_stale for cluster in self.clusters.values())
 
 
 class Journal(msgspec.Struct):
@@ -84,10 +103,20 @@ class Ledger:
 
     def open(self) -> None:
         """Finish what was interrupted, and clear what was left. Raises OSError, StateError."""
-        self.state = load(self.tables)
         journal = self.tables / JOURNAL_FILE
+        if not journal.exists() and not (self.tables / STATE_FILE).exists() and (self.tables / EVENTS).exists():
+            raise StateError(
+                f"{self.tables} has events, but {STATE_FILE} is gone, which tells what is in them: ingest into another folder."
+            )
+        self.state = load(self.tables)
         if journal.exists():
             self._carry_out(_decoded(journal, Journal))
+        self.clear()
+        if self.state.batch >= 0 and not (self.tables / CHECKPOINT).exists():
+            self.change(replace(self.state, batch=-1))  # Spark counts its batches anew
+
+    def clear(self) -> None:
+        """What was staged and not used."""
         shutil.rmtree(self.tables / STAGING, ignore_errors=True)
 
     def change(self, state: State, *, moves: Iterable[tuple[str, str]] = (), removes: Iterable[str] = ()) -> None:

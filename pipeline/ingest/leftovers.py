@@ -1,0 +1,84 @@
+"""What a run leaves in the files: lines whose end is yet to come, or never will, and files that it could not read.
+
+Rule: whatever was not read is told, as long as it is so.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .files import CANONICAL, Found, Progress, former_names, is_told
+from .state import State
+
+
+class Leftovers(NamedTuple):
+    """By file, as it is told in a table."""
+
+    pending: dict[str, int]
+    """Bytes after the last line's end."""
+    torn: dict[str, int]
+    """Those of them in files that are finished."""
+    unreadable: dict[str, str]
+    """Why."""
+
+
+def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Leftovers:
+    left = Leftovers({}, {}, {})
+    former = former_names(found, files)
+    newest = _newest(found)
+    for name, file in found.items():
+        told = _told(str(file.path))
+        progress = files.get(former.get(name, name))
+        if why := _why_not(name, file, progress):
+            left.unreadable[told] = why
+            continue
+        rest = file.size if progress is None else progress.rest if file.ending else file.size - progress.consumed
+        if rest > 0:
+            left.pending[told] = rest
+            key = _key(name)
+            if file.ending or (key is not None and key[1] < newest[key[0]]):
+                left.torn[told] = rest
+    return left
+
+
+def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
+    """Of files that were not looked at now, what is known stays."""
+    for told in [_told(name + ending) for name in found for ending in ("", ".gz", ".zst")]:
+        state.torn.pop(told, None)
+        state.unreadable.pop(told, None)
+    state.torn.update(left.torn)
+    state.unreadable.update(left.unreadable)
+
+
+def _why_not(name: str, file: Found, progress: Progress | None) -> str | None:
+    if not is_told(name):
+        return "its name is not UTF-8"
+    if progress is not None and progress.consumed:
+        return None
+    try:
+        file.path.open("rb").close()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _told(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _newest(found: Mapping[str, Found]) -> dict[tuple[str, int], tuple[int, int, int]]:
+    newest: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for node, place in filter(None, map(_key, found)):
+        newest[node] = max(place, newest.get(node, place))
+    return newest
+
+
+def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
+    """Cluster and node; epoch, first sequence, and which one of several of this name."""
+    base = name.rpartition("/")[2]
+    if CANONICAL.fullmatch(base) is None:
+        return None
+    stem, _, again = base.removesuffix(".ndjson").removeprefix("audit-").partition(".")
+    epoch, sequence, node = stem[23:].split("-")
+    return (stem[:22], int(node)), (int(epoch), int(sequence), int(again or 0))

@@ -1,0 +1,84 @@
+"""Parquet files that lie ready for their tables.
+
+Rule: each has a name of its own and belongs to nobody until it is moved to its place. What waits to be written is bounded.
+"""
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+from typing import Self
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .report import StagedFile
+
+COMPRESSION = "zstd"
+MAX_OPEN = 16
+ROW_GROUP_BYTES = 64 << 20
+
+
+class Outputs:
+    """One file for each folder that rows belong to; more where there are too many folders at once."""
+
+    def __init__(self, tables: Path, staging: str) -> None:
+        self._tables = tables
+        self._staging = staging
+        self._open: OrderedDict[str, _Output] = OrderedDict()
+        self.files: list[StagedFile] = []
+        """Complete after the `with` block."""
+
+    def __enter__(self) -> Self:
+        (self._tables / self._staging).mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        while self._open:
+            _, output = self._open.popitem(last=False)
+            if kind is None:
+                self.files.append(output.finish())
+
+    def write(self, target: str, batch: pa.RecordBatch) -> None:
+        """Rows that belong into the folder `target`, relative to that of the tables."""
+        output = self._open.get(target)
+        if output is None:
+            if len(self._open) >= MAX_OPEN:
+                _, oldest = self._open.popitem(last=False)
+                self.files.append(oldest.finish())
+            output = self._open[target] = _Output(self._tables, self._staging, target, batch.schema)
+        self._open.move_to_end(target)
+        output.write(batch)
+
+
+class _Output:
+    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema) -> None:
+        self._name = f"{staging}/{uuid4().hex}.parquet"
+        self._path = tables / self._name
+        self._target = target
+        self._writer = pq.ParquetWriter(self._path, schema, compression=COMPRESSION)
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._bytes += batch.nbytes
+        self._rows += batch.num_rows
+        if self._bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches, self._bytes = [], 0
+
+    def finish(self) -> StagedFile:
+        self._flush()
+        self._writer.close()
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return StagedFile(self._name, self._target, self._rows)

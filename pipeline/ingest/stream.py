@@ -1,0 +1,115 @@
+"""The query that takes what is new, batch by batch.
+
+Rule: a batch that is being committed is waited for, however the query ends.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ..session import first_line
+from .batches import Batches, StagingError, staged
+from .conflicts import conflicts
+from .progress import Progress
+from .report import Report, Share
+from .source import NAME, AuditSource
+from .state import CHECKPOINT, Ledger
+
+FOLLOW_INTERVAL = "1 second"
+
+
+class IngestError(Exception):
+    """The run failed: why, in a sentence."""
+
+
+class Totals(msgspec.Struct):
+    """Of all batches."""
+
+    events: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+
+    def add(self, report: Report) -> None:
+        self.events += report.events
+        self.quarantined += report.quarantined
+        self.duplicates += report.duplicates
+
+
+class Stream:
+    """One query."""
+
+    def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
+        self.totals = Totals()
+        self._spark = spark
+        self._ledger = ledger
+        self._folders = folders
+        self._progress = progress
+        self._batches = Batches(ledger, self._staged, partial(conflicts, spark, ledger.tables))
+        self._query: StreamingQuery | None = None
+        self._failure: Exception | None = None
+        self._is_stopping = False
+        self._busy = threading.Lock()
+
+    def start(self, batch_bytes: int, *, follow: bool) -> None:
+        self._spark.dataSource.register(AuditSource)
+        options: dict[str, str | int] = {
+            "tables": str(self._ledger.tables),
+            "folders": msgspec.json.encode([str(folder) for folder in self._folders]).decode(),
+            "batch_bytes": batch_bytes,
+            "readers": self._spark.sparkContext.defaultParallelism,
+        }
+        frame = self._spark.readStream.format(NAME).options(**options).load()
+        writer = frame.writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(self._ledger.tables / CHECKPOINT))
+        writer = writer.trigger(processingTime=FOLLOW_INTERVAL) if follow else writer.trigger(availableNow=True)
+        self._query = writer.start()
+
+    @property
+    def is_active(self) -> bool:
+        return self._query is not None and self._query.isActive
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Nothing is committed meanwhile."""
+        with self._busy:
+            yield
+
+    def stop(self) -> None:
+        """Raises what ended the query, if it ended by itself: IngestError, OSError."""
+        assert self._query is not None
+        failed = None if self._query.isActive else self._query.exception()
+        with self._busy:
+            self._is_stopping = True
+            self._query.stop()
+        if isinstance(self._failure, OSError):
+            raise self._failure
+        if isinstance(self._failure, StagingError):
+            raise IngestError(str(self._failure)) from None
+        if failed is not None:
+            raise IngestError(f"Spark failed: {first_line(failed)}") from None
+
+    def _staged(self, shares: Sequence[Share], folder: str) -> list[Report]:
+        """By Spark's workers."""
+        work = partial(staged, tables=self._ledger.tables, folder=folder)
+        return self._spark.sparkContext.parallelize(shares, max(1, len(shares))).map(work).collect()
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        with self._busy:
+            if self._is_stopping:
+                return
+            try:
+                shares = [msgspec.json.decode(row["share"], type=Share) for row in frame.collect()]
+                reports = self._batches.take(shares, number)
+            except (OSError, StagingError, PySparkException) as error:
+                self._failure = error
+                raise
+            for report in reports:
+                self.totals.add(report)
+        self._progress.has_read(reports)

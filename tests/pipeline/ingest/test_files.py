@@ -1,0 +1,188 @@
+"""Files that grow, are compressed and moved between runs: each of their events is in the tables once."""
+
+import gzip
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.pipeline.ingest.state import State
+from minicontroller.pipeline.tables import Table
+from minicontroller.policies.audit_event import encode
+from tests.audit.logs import CLUSTER, a_creation, a_log, write
+from tests.pipeline.ingest.local import ingest_here, places, rows_of
+
+NAME = f"audit-{CLUSTER}-{1:010}-{1:012}-1.ndjson"
+
+
+def duplicates(state: State) -> int:
+    return sum(epoch.duplicates for cluster in state.clusters.values() for epoch in cluster.epochs.values())
+
+
+def compress(file: Path, ending: str) -> Path:
+    made = file.with_name(file.name + ending)
+    if ending == ".gz":
+        made.write_bytes(gzip.compress(file.read_bytes()))
+    else:
+        with pa.output_stream(made, compression="zstd") as stream:
+            stream.write(file.read_bytes())
+    file.unlink()
+    return made
+
+
+class World:
+    """Two folders and what happens to the files in them."""
+
+    def __init__(self, root: Path) -> None:
+        self.folders = root / "one", root / "two"
+        for folder in self.folders:
+            folder.mkdir()
+        self.tables = root / "tables"
+        self.whole = self.half = 0
+        self.state = State()
+
+    @property
+    def file(self) -> Path | None:
+        return next((path for folder in self.folders for path in folder.iterdir()), None)
+
+    def append(self, count: int) -> None:
+        """Whole events, if the file is plain."""
+        if (file := self._plain()) is not None:
+            with file.open("ab") as stream:
+                for _ in range(count):
+                    self._finish_line()
+                    stream.write(self._line())
+                    self.whole += 1
+
+    def begin_line(self, share: float) -> None:
+        """A part of an event whose rest is yet to come."""
+        if not self.half and (file := self._plain()) is not None:
+            line = self._line()
+            self.half = max(1, int(share * (len(line) - 1)))
+            with file.open("ab") as stream:
+                stream.write(line[: self.half])
+
+    def compress(self, ending: str) -> None:
+        if (file := self._plain()) is not None:
+            self._finish_line()
+            compress(file, ending)
+
+    def move(self) -> None:
+        if (file := self.file) is not None:
+            other = self.folders[file.parent == self.folders[0]]
+            shutil.move(file, other / file.name)
+
+    def run(self, batch_bytes: int) -> None:
+        self.state = ingest_here(self.tables, *self.folders, batch_bytes=batch_bytes)
+
+    def _plain(self) -> Path | None:
+        file = self.file
+        if file is None:
+            file = self.folders[0] / NAME
+            file.touch()
+        return file if file.suffix == ".ndjson" else None
+
+    def _line(self) -> bytes:
+        return encode(a_creation(self.whole + 1, f"t{self.whole}"))
+
+    def _finish_line(self) -> None:
+        if self.half and (file := self._plain()) is not None:
+            with file.open("ab") as stream:
+                stream.write(self._line()[self.half :])
+            self.half = 0
+            self.whole += 1
+
+
+STEP = st.one_of(
+    st.tuples(st.just("append"), st.integers(1, 40)),
+    st.tuples(st.just("begin_line"), st.floats(0, 1)),
+    st.tuples(st.just("compress"), st.sampled_from([".gz", ".zst"])),
+    st.tuples(st.just("move")),
+    st.tuples(st.just("run"), st.sampled_from([1000, 1 << 20])),
+    st.tuples(st.just("run"), st.just(1 << 20)),
+)
+
+
+@given(st.lists(STEP, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
+    """A file that grows, line by half line, is compressed, moved and read in between is in the tables once, and nothing is a duplicate (P-1)."""
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        for name, *values in [*steps, ("run", 1 << 20)]:
+            getattr(world, name)(*values)
+        assert places(world.tables) == [(CLUSTER, 1, number) for number in range(1, world.whole + 1)]
+        assert (duplicates(world.state), rows_of(world.tables, Table.QUARANTINE)) == (0, [])
+
+
+def test_a_plain_file_counts_while_it_is_compressed(tmp_path: Path) -> None:
+    """While `gzip` writes, the plain file is still there, and the compressed one is not complete: it is not read."""
+    file = write(tmp_path / NAME, a_log(3))
+    whole = gzip.compress(file.read_bytes())
+    (tmp_path / f"{NAME}.gz").write_bytes(whole[: len(whole) // 2])
+    ingest_here(tmp_path / "tables", tmp_path)
+    (tmp_path / f"{NAME}.gz").write_bytes(whole)
+    file.unlink()
+    state = ingest_here(tmp_path / "tables", tmp_path)
+    assert len(places(tmp_path / "tables")) == 5
+    assert (duplicates(state), state.quarantined) == (0, 0)
+
+
+def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Path) -> None:
+    """What a broken file gives is taken, why there is no more is in quarantine, and a better copy adds the rest."""
+    file = write(tmp_path / NAME, a_log(4000))
+    whole = gzip.compress(file.read_bytes())
+    file.unlink()
+    (tmp_path / f"{NAME}.gz").write_bytes(whole[:-1000])
+    ingest_here(tmp_path / "tables", tmp_path)
+    some = len(places(tmp_path / "tables"))
+    [row] = rows_of(tmp_path / "tables", Table.QUARANTINE)
+    assert 0 < some < 4002
+    assert row["line"] == some + 1
+    assert "cut, or broken" in row["reason"]
+    (tmp_path / f"{NAME}.gz").write_bytes(whole)
+    state = ingest_here(tmp_path / "tables", tmp_path)
+    assert (len(places(tmp_path / "tables")), duplicates(state)) == (4002, 0)
+
+
+def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
+    """After a failed write the controller takes back the last lines and gives them again: no event is lost, and none is called a duplicate."""
+    events = a_log(6)
+    write(tmp_path / NAME, events)
+    ingest_here(tmp_path / "tables", tmp_path)
+    write(tmp_path / NAME, events[:4])
+    ingest_here(tmp_path / "tables", tmp_path)
+    write(tmp_path / NAME, [*events, a_creation(9)])
+    state = ingest_here(tmp_path / "tables", tmp_path)
+    assert [sequence for _, _, sequence in places(tmp_path / "tables")] == list(range(1, 10))
+    assert duplicates(state) == 0
+
+
+def test_a_file_that_is_gone_is_read_when_it_comes_back(tmp_path: Path) -> None:
+    """Between the plan and the reader a file can vanish: the run goes on, and a later one reads it."""
+    folder, tables = tmp_path / "audit", tmp_path / "tables"
+    folder.mkdir()
+    write(folder / "a.ndjson", a_log(3))
+    ingest_here(tables, folder)
+    hidden = write(tmp_path / "hidden", [*a_log(3), a_creation(6)])
+    (folder / "a.ndjson").unlink()
+    (folder / "a.ndjson").symlink_to(hidden)
+    (folder / "b.ndjson").symlink_to(hidden.with_name("nowhere"))
+    ingest_here(tables, folder)
+    assert len(places(tables)) == 6
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_compressed_in_several_pieces(tmp_path: Path, ending: str) -> None:
+    """A compressed file may be several, one after the other, as `cat a.gz b.gz` makes it."""
+    one, other = (write(tmp_path / name, events) for name, events in (("1", a_log(3)), ("2", [a_creation(6)])))
+    joined = b"".join(compress(file, ending).read_bytes() for file in (one, other))
+    (tmp_path / f"a.ndjson{ending}").write_bytes(joined)
+    ingest_here(tmp_path / "tables", tmp_path)
+    assert len(places(tmp_path / "tables")) == 6

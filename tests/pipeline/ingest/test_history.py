@@ -1,0 +1,227 @@
+"""The table `topic_history`, held against a replay of the same events."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from pyspark.sql import Row, SparkSession
+
+from minicontroller.pipeline.ingest.barriers import barriers
+from minicontroller.pipeline.ingest.history import topic_history
+from minicontroller.pipeline.ingest.state import State as Ingested
+from minicontroller.policies.audit_event import (
+    AuditEvent,
+    Effect,
+    NamedState,
+    Observed,
+    Removal,
+    SnapshotBegin,
+    SnapshotEnd,
+    SnapshotTopics,
+    State,
+    encode,
+)
+from minicontroller.policies.audit_replay import Replay
+from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
+from tests.pipeline.ingest.local import ingest_here
+
+HISTORIES = 150
+"""All in one job of Spark's, each as a cluster of its own."""
+
+TOPICS = st.sampled_from(["a", "b", "c"])
+STATES = st.builds(
+    a_state,
+    topic_id=st.sampled_from(["A" * 22, "B" * 22]),
+    replicas=st.sampled_from([((1, 2),), ((2, 1),), ((1, 2), (2, 1)), ()]),
+    configs=st.sampled_from([{}, {"x": "1", "y": "2"}, {"y": "2", "x": "1"}, {"x": "2"}]),
+    marked_for_deletion=st.booleans(),
+    internal=st.just(False),
+    created_ms=st.sampled_from([None, 5]),
+)
+MAYBE = st.one_of(st.none(), STATES)
+
+Log = Sequence[tuple[int, bool, AuditEvent]]
+"""Events, each with the file in which it is, and whether that file comes late."""
+Maker = Any
+"""From a stamp to an event."""
+
+
+def decision(topic: str, after: State | None, effect: Effect, operation: str) -> Maker:
+    return lambda place: replace(
+        a_creation(1, topic, after=after, effect=effect, operation=operation), **{**place, "request": place["sequence"]}
+    )
+
+
+def snapshot(parts: Sequence[Mapping[str, State]], *, is_whole: bool) -> list[Maker]:
+    named = [tuple(NamedState(topic=topic, state=state) for topic, state in part.items()) for part in parts]
+    count = len({topic for part in parts for topic in part})
+    begin = [lambda place: SnapshotBegin(**place, reason="reread", cluster_size=1, topics=count)]
+    topics = [lambda place, each=each: SnapshotTopics(**place, topics=each) for each in named]
+    end = [lambda place: SnapshotEnd(**place, topics=count)] if is_whole else []
+    return [*begin, *topics, *end]
+
+
+CHANGES = st.one_of(
+    st.builds(
+        decision,
+        TOPICS,
+        MAYBE,
+        st.sampled_from([Effect.APPLIED, Effect.APPLIED, Effect.NONE, Effect.UNKNOWN]),
+        st.sampled_from(["create_topic", "delete_topic", "alter_configs"]),
+    ),
+    TOPICS.map(lambda topic: lambda place: Removal(**place, topic=topic, before=None)),
+    st.tuples(TOPICS, MAYBE).map(
+        lambda each: lambda place: Observed(**place, topic=each[0], before=None, after=each[1])
+    ),
+).map(lambda maker: [maker])
+SNAPSHOTS = st.lists(st.dictionaries(TOPICS, STATES), max_size=3)
+EPOCHS = st.tuples(
+    SNAPSHOTS.map(lambda parts: snapshot(parts, is_whole=True)),
+    st.lists(st.one_of(CHANGES, CHANGES, SNAPSHOTS.map(lambda parts: snapshot(parts, is_whole=True))), max_size=12),
+    st.one_of(st.just([]), SNAPSHOTS.map(lambda parts: snapshot(parts, is_whole=False))),
+)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Log:
+    """A few epochs, of which some events were lost."""
+    found: list[tuple[int, bool, AuditEvent]] = []
+    for epoch, (begin, middle, end) in enumerate(draw(st.lists(EPOCHS, min_size=1, max_size=3)), start=1):
+        makers = [*begin, *(maker for makers in middle for maker in makers), *end]
+        lost = draw(st.sets(st.integers(1, len(makers)), max_size=2)) if draw(st.booleans()) else set()
+        files = draw(st.lists(st.integers(0, 2), min_size=len(makers), max_size=len(makers)))
+        changes_file = draw(st.booleans())
+        for sequence, (maker, file) in enumerate(zip(makers, files, strict=True), start=1):
+            if sequence not in lost:
+                event = maker(stamp(sequence, epoch))
+                found.append((file if changes_file else epoch, epoch == 1 and changes_file and file == 1, event))
+    return found
+
+
+def expected(events: Sequence[AuditEvent]) -> Iterator[tuple[tuple[int, int], dict[str, tuple[Any, ...]]]]:
+    """The topics after each event; a gap ends all that was known."""
+    replay, epoch, sequence = Replay(), 0, 0
+    for event in events:
+        if event.sequence != (sequence + 1 if event.epoch == epoch else 1):
+            replay = Replay()
+        epoch, sequence = event.epoch, event.sequence
+        for _ in replay.apply(event):
+            pass
+        yield (epoch, sequence), {name: plain(state) for name, state in replay.topics.items()}
+
+
+def plain(state: State) -> tuple[Any, ...]:
+    return state.topic_id, [list(row) for row in state.replicas], state.configs, state.marked_for_deletion
+
+
+def shown(rows: Sequence[Row], place: tuple[int, int]) -> dict[str, tuple[Any, ...]]:
+    there = [row for row in rows if begin(row) <= place < end(row)]
+    assert len({row["topic"] for row in there}) == len(there), place
+    return {
+        row["topic"]: (row["topic_id"], row["replicas"], row["configs"], row["marked_for_deletion"]) for row in there
+    }
+
+
+def begin(row: Row) -> tuple[int, int]:
+    return row["from_epoch"], row["from_sequence"]
+
+
+def end(row: Row) -> tuple[float, float]:
+    return (row["until_epoch"], row["until_sequence"]) if row["until_cause"] else (float("inf"), 0)
+
+
+def histories(spark: SparkSession, folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]:
+    """Of logs by cluster, ingested in two runs: the files that come late in the second."""
+    state = Ingested()
+    for late in (False, True):
+        for cluster, log in clusters.items():
+            for file, is_late, event in log:
+                if is_late == late:
+                    with (folder / f"{cluster}-{file}-{late}.ndjson").open("ab") as stream:
+                        stream.write(encode(replace(event, cluster_id=cluster)))
+        state = ingest_here(folder / "tables", folder)
+    found = {cluster: barriers(each) for cluster, each in state.clusters.items()}
+    rows: dict[str, list[Row]] = {cluster: [] for cluster in clusters}
+    for row in topic_history(spark, folder / "tables", found).collect():
+        rows[row["cluster_id"]].append(row)
+    return rows
+
+
+def test_the_history_is_what_a_replay_gives(spark: SparkSession, tmp_path: Path) -> None:
+    """At each place of any log the table shows the topics that the replay has there: whatever was lost, cut into files, or came late (P-2)."""
+    clusters: dict[str, Log] = {}
+
+    @given(logs())
+    @settings(max_examples=HISTORIES, deadline=None, phases=[Phase.generate])
+    def collect(log: Log) -> None:
+        clusters[f"cluster-{len(clusters)}"] = log
+
+    collect()
+    rows = histories(spark, tmp_path, clusters)
+    for cluster, log in clusters.items():
+        for place, topics in expected([event for _, _, event in log]):
+            assert shown(rows[cluster], place) == topics, (cluster, place, log, rows[cluster])
+
+
+@pytest.fixture(name="row_of")
+def row_of_fixture(spark: SparkSession, tmp_path: Path) -> Any:
+    def rows(events: Sequence[AuditEvent]) -> list[dict[str, Any]]:
+        found = histories(spark, tmp_path, {"c": [(0, False, event) for event in events]})["c"]
+        return [row.asDict(recursive=True) for row in sorted(found, key=begin)]
+
+    return rows
+
+
+def test_who_made_a_state_and_who_ended_it(row_of: Any) -> None:
+    """A state begins and ends with an event, its cause and the principal who asked; equal neighbours are one row."""
+    one, two = a_state(created_ms=3), a_state(2, created_ms=3, configs={"retention.ms": "1"})
+    gone = replace(two, marked_for_deletion=True)
+    [first, second, third] = row_of(
+        [
+            *an_empty_snapshot(),
+            a_creation(3, after=one),
+            a_creation(4, before=one, after=one, effect=Effect.NONE, operation="create_topic", principal="User:bob"),
+            a_creation(5, before=one, after=two, operation="alter_configs", principal="User:carol"),
+            a_creation(6, before=two, after=gone, operation="delete_topic", principal=None),
+            SnapshotBegin(**stamp(1, 2), reason="elected", cluster_size=1, topics=1),
+            SnapshotTopics(**stamp(2, 2), topics=(NamedState(topic="t", state=gone),)),
+            SnapshotEnd(**stamp(3, 2), topics=1),
+            Removal(**stamp(4, 2), topic="t", before=gone),
+        ]
+    )
+    assert (first["from_sequence"], first["from_cause"], first["from_principal"]) == (3, "create_topic", "User:alice")
+    assert (first["until_sequence"], first["until_cause"], first["until_principal"]) == (
+        5,
+        "alter_configs",
+        "User:carol",
+    )
+    assert (second["partitions"], second["replication_factor"], second["configs"]) == (2, 1, {"retention.ms": "1"})
+    assert (third["marked_for_deletion"], third["from_principal"], third["created"].microsecond) == (True, None, 3000)
+    assert (third["until_epoch"], third["until_sequence"], third["until_cause"]) == (2, 4, "removal")
+    assert first["until_time"] == second["from_time"]
+
+
+def test_snapshots_and_gaps_end_what_was_known(row_of: Any) -> None:
+    """A topic that a snapshot lacks ends there; what was known ends at a gap, and what an event shows later was `seen`."""
+    state = a_state()
+    rows = row_of(
+        [
+            *an_empty_snapshot(),
+            a_creation(3, "vanishes", after=state),
+            SnapshotBegin(**stamp(4), reason="reread", cluster_size=1, topics=1),
+            SnapshotTopics(**stamp(5), topics=(NamedState(topic="found", state=state),)),
+            SnapshotEnd(**stamp(6), topics=1),
+            a_creation(8, "shown", before=state, after=state, effect=Effect.NONE),
+        ]
+    )
+    assert [
+        (row["topic"], *begin(row), row["from_cause"], row["until_sequence"], row["until_cause"]) for row in rows
+    ] == [
+        ("vanishes", 1, 3, "create_topic", 6, "snapshot"),
+        ("found", 1, 6, "snapshot", 8, "gap"),
+        ("shown", 1, 8, "seen", None, None),
+    ]

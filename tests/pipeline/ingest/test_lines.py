@@ -1,0 +1,69 @@
+"""The lines of a file, however they lie in it, and in bounded memory."""
+
+import gzip
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicontroller.pipeline.ingest import lines
+from minicontroller.pipeline.ingest.files import TO_THE_END, Read
+from minicontroller.pipeline.ingest.lines import KEPT_BYTES, MAX_LINE_BYTES, Reader
+
+CHUNK = 8
+
+
+@contextmanager
+def small_chunks() -> Iterator[None]:
+    """Chunks of a few bytes, and lines of a few chunks at most: so every way in which they can lie is met."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "CHUNK_BYTES", CHUNK)
+        patch.setattr(lines, "MAX_LINE_BYTES", 5 * CHUNK)
+        patch.setattr(lines, "KEPT_BYTES", CHUNK)
+        yield
+
+
+@given(
+    data=st.lists(st.sampled_from([b"\n", b"a", b"bcd", b"\0", b"x" * 11, b"y" * 60])).map(b"".join), begin=st.data()
+)
+@settings(deadline=None)
+def test_any_bytes(data: bytes, begin: st.DataObject) -> None:
+    """Whole lines come as they are, in their order; of one that is too long its beginning; what has no end is counted and not told."""
+    starts = [0, *(index + 1 for index, byte in enumerate(data) if byte == ord("\n"))]
+    start = begin.draw(st.sampled_from(starts))
+    expected = data[start:].split(b"\n")
+    with TemporaryDirectory() as folder, small_chunks():
+        file = Path(folder) / "a.ndjson"
+        for path, content in ((file, data), (file.with_name("b.ndjson.gz"), gzip.compress(data))):
+            path.write_bytes(content)
+            reader = Reader(Read(str(path).removesuffix(".gz"), start, TO_THE_END))
+            told = [(block.first, block.too_long, line) for block in reader.blocks() for line in block.lines]
+            assert len(told) == reader.lines == len(expected) - 1
+            assert reader.rest == len(expected[-1])
+            assert reader.consumed == len(data) - len(expected[-1])
+            assert reader.lines_before() == data[:start].count(b"\n")
+            for (_, too_long, line), whole in zip(told, expected, strict=False):
+                assert line == (whole[:CHUNK] if too_long else whole)
+                assert not too_long or len(whole) > 4 * CHUNK
+
+
+def test_a_line_of_50_mb_costs_no_such_memory(tmp_path: Path) -> None:
+    """A line without an end in sight is passed over in bounded memory, and the lines behind it are there."""
+    file = tmp_path / "a.ndjson"
+    file.write_bytes(b"first\n" + b"x" * (50 << 20) + b"\nlast\n")
+    tracemalloc.start()
+    blocks = list(Reader(Read(str(file), 0, file.stat().st_size)).blocks())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(block.first, [line[:10] for line in block.lines], block.too_long) for block in blocks] == [
+        (0, [b"first"], False),
+        (1, [b"x" * 10], True),
+        (2, [b"last"], False),
+    ]
+    assert len(blocks[1].lines[0]) == KEPT_BYTES
+    assert peak < 3 * MAX_LINE_BYTES
