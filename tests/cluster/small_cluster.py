@@ -25,7 +25,14 @@ from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.control_links import KEYS
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import HANDLERS, create_partitions, create_topics, delete_topics
+from minicontroller.controller.handlers import (
+    HANDLERS,
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    incremental_alter_configs,
+)
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.node import Node
@@ -35,6 +42,8 @@ from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages import alter_configs as alter_configs_message
+from minicontroller.protocol.messages import incremental_alter_configs as incremental_message
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -265,12 +274,32 @@ class SmallCluster:
 
     async def grow(self, name: str, count: int) -> int:
         node = self.rulers()[-1].node
-        request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count)], timeout_ms=TIMEOUT_MS)
+        request = CreatePartitionsRequest(
+            topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)], timeout_ms=TIMEOUT_MS
+        )
         try:
             answer = await create_partitions.handle(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)
         except Refusal as refusal:
             return refusal.code
         return answer.results[0].error_code
+
+    async def replace_configs(self, name: str, configs: Mapping[str, str]) -> int:
+        """AlterConfigs: what is not named is gone."""
+        entries = [alter_configs_message.AlterableConfig(name=key, value=value) for key, value in configs.items()]
+        resource = alter_configs_message.AlterConfigsResource(resource_type=2, resource_name=name, configs=entries)
+        node = self.rulers()[-1].node
+        context = context_for(node, ApiKey.ALTER_CONFIGS, 2)
+        request = alter_configs_message.AlterConfigsRequest(resources=[resource])
+        return (await alter_configs.handle(node, context, request)).responses[0].error_code
+
+    async def change_config(self, name: str, key: str, value: str | None) -> int:
+        """IncrementalAlterConfigs of one key; None takes it away."""
+        step = incremental_message.AlterableConfig(name=key, config_operation=0 if value else 1, value=value)
+        resource = incremental_message.AlterConfigsResource(resource_type=2, resource_name=name, configs=[step])
+        node = self.rulers()[-1].node
+        context = context_for(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+        request = incremental_message.IncrementalAlterConfigsRequest(resources=[resource])
+        return (await incremental_alter_configs.handle(node, context, request)).responses[0].error_code
 
     async def shut_down(self, broker_id: int) -> ControlledShutdownResponse:
         epoch = self.members[broker_id].node.broker_epoch

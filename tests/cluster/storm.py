@@ -1,86 +1,71 @@
 """A seeded storm over a small cluster: clients ask, nodes die and return, sessions end, connections break, controllers resign.
 
-Each client has topics of his own, so he knows what must be true of them: what was acknowledged holds, whatever happened around it.
+Each client has topics of his own, so he knows what must be true of them: his answers contradict neither each other nor the end.
 """
 
 from collections.abc import Mapping
 from random import Random
 
 import trio
+from immutables import Map
 
 from minicontroller.controller.cluster.image import Image, Topic
 from minicontroller.controller.cluster.loading import load_brokers, load_topics
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Store
-from minicontroller.protocol.error_codes import ErrorCode
+from tests.cluster.possible_topic import Form, PossibleTopic, Wish
 from tests.cluster.small_cluster import SmallCluster, told
 
 NODES = (1, 2, 3)
 TOPICS_OF_A_CLIENT = 4
-DOUBTFUL = {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Whoever gets one of these cannot know what became of his wish."""
-
-TOO_FEW_NODES = {ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT}
+KEYS = ("retention.ms", "segment.ms", "flush.messages")
 
 
 class Client:
-    """One who administers his own topics, and remembers what he was promised."""
+    """One who administers his own topics, and knows by the answers what each of them may look like."""
 
     def __init__(self, cluster: SmallCluster, random: Random, number: int) -> None:
         self.cluster = cluster
         self.random = random
-        self.names = [f"client-{number}-{index}" for index in range(TOPICS_OF_A_CLIENT)]
-        self.promised: dict[str, int | None] = dict.fromkeys(self.names, 0)
-        """Partitions by topic, 0 for no topic; None while nobody knows."""
+        self.topics = {f"client-{number}-{index}": PossibleTopic() for index in range(TOPICS_OF_A_CLIENT)}
 
     async def act(self) -> None:
-        name = self.random.choice(self.names)
         if not self.cluster.rulers():
             await trio.sleep(0.02)
             return
-        match self.random.choice(("create", "create", "delete", "grow")):
-            case "create":
-                await self._create(name)
-            case "delete":
-                await self._delete(name)
-            case "grow":
-                await self._grow(name)
+        name, topic = self.random.choice(list(self.topics.items()))
+        act = self.random.choice((self._create, self._create, self._delete, self._grow, self._replace, self._change))
+        code, wish = await act(name, topic)
+        topic.answered(code, wish)
 
-    async def _create(self, name: str) -> None:
+    async def _create(self, name: str, topic: PossibleTopic) -> tuple[int, Wish]:
         count, factor = self.random.randint(1, 4), self.random.randint(1, 3)
+        wish = topic.creation(count)
         (code,) = await self.cluster.create(name, partitions=count, replication_factor=factor, timeout_ms=500)
-        before = self.promised[name]
-        if code == ErrorCode.NONE:
-            assert not before, f"{name} was there and is created"
-            self.promised[name] = count
-        elif code == ErrorCode.TOPIC_ALREADY_EXISTS:
-            pass  # there, or still on its way out
-        elif code in DOUBTFUL:
-            self.promised[name] = before or None
-        else:
-            assert code in TOO_FEW_NODES, code
+        return code, wish
 
-    async def _delete(self, name: str) -> None:
+    async def _delete(self, name: str, topic: PossibleTopic) -> tuple[int, Wish]:
+        wish = topic.deletion()
         (code,) = await self.cluster.delete(name, timeout_ms=500)
-        before = self.promised[name]
-        if code in DOUBTFUL:
-            self.promised[name] = None if before != 0 else 0
-            return
-        assert code in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}, code
-        assert code == ErrorCode.NONE or not before, f"{name} was promised and is unknown"
-        self.promised[name] = 0
+        return code, wish
 
-    async def _grow(self, name: str) -> None:
-        before = self.promised[name]
-        if not before:
-            return
-        code = await self.cluster.grow(name, before + 1)
-        if code == ErrorCode.NONE:
-            self.promised[name] = before + 1
-        elif code in DOUBTFUL:
-            self.promised[name] = None
-        else:
-            assert code in TOO_FEW_NODES, code
+    async def _grow(self, name: str, topic: PossibleTopic) -> tuple[int, Wish]:
+        count = self.random.randint(2, 6)
+        return await self.cluster.grow(name, count), topic.growth(count)
+
+    async def _replace(self, name: str, topic: PossibleTopic) -> tuple[int, Wish]:
+        configs = Map({key: self._value() for key in KEYS if self.random.random() < 0.6})
+        return await self.cluster.replace_configs(name, configs), topic.configuration(lambda _before: configs)
+
+    async def _change(self, name: str, topic: PossibleTopic) -> tuple[int, Wish]:
+        key, value = self.random.choice(KEYS), self._value()
+        if self.random.random() < 0.3:
+            wish = topic.configuration(lambda before: before.delete(key) if key in before else before)
+            return await self.cluster.change_config(name, key, None), wish
+        return await self.cluster.change_config(name, key, value), topic.configuration(lambda it: it.set(key, value))
+
+    def _value(self) -> str:
+        return str(self.random.randint(1, 10**6))
 
 
 class Weather:
@@ -212,9 +197,12 @@ def is_sound(topic: Topic) -> bool:
     )
 
 
-def check_promises(clients: list[Client], image: Image) -> None:
-    for client in clients:
-        for name, count in client.promised.items():
-            topic = image.topics.get(name)
-            if count is not None:
-                assert (0 if topic is None else len(topic.partitions)) == count, name
+async def check_answers(clients: list[Client], image: Image, store: Store) -> None:
+    """Every topic has a form that the answers allow, and no topic or configs are left that nobody has."""
+    topics = {name: topic for client in clients for name, topic in client.topics.items()}
+    for name, topic in topics.items():
+        now = image.topics.get(name)
+        form = None if now is None else Form(len(now.partitions), Map(now.configs))
+        assert form in topic.forms, (name, form, topic.forms)
+    assert set(image.topics) <= set(topics)
+    assert set(await store.children("/config/topics")) == set(image.topics)
