@@ -1,9 +1,13 @@
 """`audit.flush=always`: whoever has an answer, its decisions are in the file."""
 
+import os
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 
 from minicontroller.controller.store.base import Create
 from minicontroller.protocol.error_codes import ErrorCode
@@ -60,3 +64,29 @@ async def test_no_answer_before_the_disk(
     async with ruling(settings) as world:
         assert await ask(world) == code
         assert [event.error for event in decisions_in(tmp_path)] == [code.name]
+
+
+async def test_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer waits until the disk has said that it has everything: that the file shows it is not enough."""
+    forced, on_disk = os.fsync, threading.Event()
+
+    def force_later(descriptor: int) -> None:
+        on_disk.wait()
+        forced(descriptor)
+
+    answers: list[ErrorCode] = []
+
+    async def ask() -> None:
+        answers.append(await carried_out(world))
+
+    async with ruling({"audit.dir": str(tmp_path), "audit.flush": "always"}) as world, trio.open_nursery() as nursery:
+        await validated(world)
+        monkeypatch.setattr(os, "fsync", force_later)
+        nursery.start_soon(ask)
+        while len(decisions_in(tmp_path)) < 2:
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        unanswered = not answers
+        on_disk.set()
+    assert unanswered
+    assert answers == [ErrorCode.NONE]

@@ -1,5 +1,8 @@
 """The audit log of controllers that are killed, one after the other."""
 
+import contextlib
+import itertools
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +15,9 @@ from minicontroller.policies.audit_replay import Replay
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.stream import create, created, creation
 from tests.faults.tree import Tree
+from tests.support.cluster import MiniCluster
 from tests.support.nodes import Nodes, running_nodes
-from tests.support.wire import Wire, read_answer
+from tests.support.wire import ConnectionEndedError, Wire, read_answer
 from tests.support.zookeeper import ZooKeeperEnsemble
 
 pytestmark = pytest.mark.slow
@@ -72,3 +76,64 @@ def test_controllers_killed_in_a_row(nodes: Nodes, tree: Tree, folder: Path) -> 
     for event in events:
         list(replay.apply(event))
     assert sorted(replay.topics) == tree.children("/brokers/topics")
+
+
+REQUESTS = 400
+"""More than are answered."""
+
+
+class Asker:
+    """One connection with many requests on their way: topics to be made, and names that nobody may have. What is sent was encoded before, and
+    what came is decoded afterwards, so that the blow falls while the answer is warm.
+    """
+
+    def __init__(self, address: str, number: int) -> None:
+        self._wire = Wire(address)
+        self._names = [f"{'a/b' if each % 3 == 2 else 'topic'}-{number}-{each}" for each in range(REQUESTS)]
+        self._frames = iter(
+            [self._wire.frame("CreateTopics", 7, creation(name, partitions=1, replicas=1)) for name in self._names]
+        )
+        self._answers: list[bytes] = []
+
+    def ask(self, count: int) -> None:
+        self._wire.send(b"".join(itertools.islice(self._frames, count)))
+
+    def listen(self) -> None:
+        self._answers.append(self._wire.receive())
+
+    def listen_to_the_end(self) -> None:
+        """What was answered before the other side died."""
+        with self._wire, contextlib.suppress(ConnectionEndedError):
+            while True:
+                self.listen()
+
+    @property
+    def told(self) -> dict[str, int]:
+        """The error code that was answered, by name."""
+        codes = [created(read_answer("CreateTopics", 7, answer)) for answer in self._answers]
+        return dict(zip(self._names, codes, strict=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_under_load(seed: int, folder: Path) -> None:
+    """SIGKILL at any moment of a burst on several connections: with `audit.flush=always` each decision that was answered, also where it
+    was refused, is in the files as it was answered. (What a broken machine leaves of them is for fsync: tests/audit/test_always.py.)
+    """
+    choice = random.Random(seed)
+    cluster = MiniCluster(brokers=1, settings={"audit.dir": str(folder), "audit.flush": "always"})
+    cluster.start()
+    askers = [Asker(cluster.bootstrap, number) for number in range(choice.randint(1, 4))]
+    for asker in askers:
+        asker.ask(choice.randint(1, 60))
+    for _ in range(choice.randint(1, 300)):
+        asker = choice.choice(askers)
+        asker.listen()
+        asker.ask(1)
+    cluster.kill()
+    for asker in askers:
+        asker.listen_to_the_end()
+    events = [located.event for located in read_all([folder])]
+    recorded = {event.name: event.error_code for event in events if isinstance(event, Decision)}
+    told = {name: code for asker in askers for name, code in asker.told.items()}
+    assert set(told.values()) <= {ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION}
+    assert told.items() <= recorded.items()

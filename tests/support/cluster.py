@@ -120,6 +120,14 @@ class MiniCluster:
         assert code == 0, f"Ctrl-C ended it with code {code}; it said:\n{self.output}"
         assert self._traces or "Traceback" not in self.output, f"It ended, but it said:\n{self.output}"
 
+    def kill(self) -> None:
+        """SIGKILL, and its end."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(STOP_TIMEOUT_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
