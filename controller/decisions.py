@@ -177,12 +177,8 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
     """What the policy said of it, and what of that is no secret."""
     judgement = change.judgement
     verdict = None if judgement is None else judgement.verdict
-    reason, policy, noted, secrets = (
-        decision.reason,
-        "",
-        list[str](),
-        secrets_of(judgement.request) if judgement else (),
-    )
+    secrets = secrets_of(None if judgement is None else judgement.request, change.operations)
+    reason, policy, noted = decision.reason, "", list[str]()
     if verdict is not None and verdict.decision is not Verdicts.ALLOWED:
         policy = verdict.policy
         if verdict.decision is Verdicts.BROKEN:

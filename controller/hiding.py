@@ -7,6 +7,7 @@ know (those of plugins and of listeners, for instance); and the same values wher
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..policies.audit_event import HIDDEN
@@ -28,6 +29,11 @@ def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     if not configs:
         return {}
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
+
+
+def known(configs: Mapping[str, str]) -> Mapping[str, str]:
+    """As a policy sees what stands in the store: other tools may have written there what nobody knows."""
+    return configs if all(name in PLAIN_KEYS for name in configs) else MappingProxyType(hidden(configs))
 
 
 def secrets_of(request: Judged | None, operations: Mapping[str, str | None] | None = None) -> Collection[str]:

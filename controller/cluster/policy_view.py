@@ -8,6 +8,7 @@ import msgspec
 
 from ...policies.interface import ClusterState, RequestedTopicState, TopicState
 from ...policies.states import RememberedStates, requested_state, topic_state
+from ..hiding import known
 from .image import Image, Topic
 
 
@@ -21,7 +22,7 @@ class TopicStates(RememberedStates[Topic]):
 def _state(topic: Topic) -> TopicState:
     return topic_state(
         [partition.replicas for partition in topic.partitions],
-        topic.configs,
+        known(topic.configs),
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,
     )
@@ -60,7 +61,7 @@ def requested(topic: Topic, *, generated_replica_assignments: bool = False) -> R
     """The topic as it will be. `generated_replica_assignments`: the controller chose (some of) the replicas, not the request."""
     return requested_state(
         [partition.replicas for partition in topic.partitions],
-        topic.configs,
+        known(topic.configs),
         generated_replica_assignments=generated_replica_assignments,
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,

@@ -10,6 +10,7 @@ import msgspec
 
 from ... import __version__
 from ..cluster.image import Broker, Image, Partition, Topic
+from ..hiding import hidden
 from ..store import layout
 from ..store.base import SessionExpired, StoreUnavailable
 from .census import Census, leaderless_of
@@ -192,12 +193,12 @@ def _partition_row(index: int, partition: Partition) -> PartitionRow:
 
 
 async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
-    """From the controller's image, or, elsewhere, from the store."""
+    """From the controller's image, or, elsewhere, from the store; what may be a secret is not shown."""
     if node.controller is not None:
         ruled = node.controller.image.topic(name)
-        return None if ruled is None else dict(ruled.configs)
+        return None if ruled is None else hidden(ruled.configs)
     try:
         entry = await node.store.get(layout.topic_config_path(name))
     except (StoreUnavailable, SessionExpired):
         return None
-    return layout.decode_config(entry.data) if entry is not None and entry.data else {}
+    return hidden(layout.decode_config(entry.data)) if entry is not None and entry.data else {}

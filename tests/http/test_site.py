@@ -145,7 +145,7 @@ def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
         with suppress(OSError):
             connection.recv(65536)
     assert ask(cluster, "/health/ready").json["ready"]
-    assert create(cluster, "team-told") == [36]
+    assert create(cluster, "team-told")[0] in {0, 36}
 
 
 def test_connections_are_bounded(cluster: MiniCluster) -> None:

@@ -23,8 +23,12 @@ JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 class NodeProcess:
     """One `minicontroller serve`, over several lives."""
 
-    def __init__(self, directory: Path, broker_id: int, zookeeper: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: Path, broker_id: int, zookeeper: str, settings: Mapping[str, str], *options: str
+    ) -> None:
+        """`options` are those of `serve`."""
         self.broker_id = broker_id
+        self._options = options
         self.config = directory / f"node-{broker_id}.properties"
         self.log = directory / f"node-{broker_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -39,7 +43,10 @@ class NodeProcess:
         with self.log.open("ab") as log:
             self._life_begins = log.tell()
             self._process = subprocess.Popen(
-                [COMMAND, "serve", "--config", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [COMMAND, "serve", "--config", self.config, *self._options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     def wait_ready(self) -> None:
