@@ -4,7 +4,7 @@ Rule: an answer leaves those forms from which it can have been given, and carrie
 wished. An answer that no form can have given is a fault: of two answers that contradict each other one is wrong.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 from immutables import Map
@@ -22,7 +22,7 @@ class Form(msgspec.Struct, frozen=True):
     configs: Map[str, str] = Map()
 
 
-Outcomes = Mapping[int, Form | None]
+Outcomes = dict[int, Form | None]
 """By error code: the form afterwards, None for no topic. Only the codes that the form before can give."""
 
 Wish = Callable[[Form | None], Outcomes]
@@ -49,9 +49,10 @@ class PossibleTopic:
         def of(form: Form | None) -> Outcomes:
             if form is not None:
                 return {ErrorCode.TOPIC_ALREADY_EXISTS: form}
-            too_few_nodes = ErrorCode.INVALID_REPLICATION_FACTOR
-            outcomes = {ErrorCode.NONE: Form(partitions), too_few_nodes: None}
-            return outcomes | ({ErrorCode.TOPIC_ALREADY_EXISTS: None} if self._is_leaving else {})
+            outcomes: Outcomes = {ErrorCode.NONE: Form(partitions), ErrorCode.INVALID_REPLICATION_FACTOR: None}
+            if self._is_leaving:
+                outcomes[ErrorCode.TOPIC_ALREADY_EXISTS] = None
+            return outcomes
 
         return of
 
@@ -61,15 +62,20 @@ class PossibleTopic:
         def of(form: Form | None) -> Outcomes:
             if form is not None:
                 return {ErrorCode.NONE: None}
-            return {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None} | ({ErrorCode.NONE: None} if was_leaving else {})
+            outcomes: Outcomes = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None}
+            if was_leaving:
+                outcomes[ErrorCode.NONE] = None
+            return outcomes
 
         return of
 
     def growth(self, partitions: int) -> Wish:
         def of(form: Form | None) -> Outcomes:
             if form is None:
-                outcomes = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None}
-                return outcomes | ({ErrorCode.INVALID_TOPIC_EXCEPTION: None} if self._is_leaving else {})
+                outcomes: Outcomes = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: None}
+                if self._is_leaving:
+                    outcomes[ErrorCode.INVALID_TOPIC_EXCEPTION] = None
+                return outcomes
             if partitions <= form.partitions:
                 return {ErrorCode.INVALID_PARTITIONS: form}
             grown = Form(partitions, form.configs)
