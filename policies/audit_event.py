@@ -259,8 +259,19 @@ class UnknownSchemaError(UnreadableLineError):
 
 
 def encode(event: AuditEvent) -> bytes:
-    """A line, with its end."""
-    return _encoder.encode(event) + b"\n"
+    """A line, with its end. What is no Unicode in a text (a policy may say anything) has `?` in its place."""
+    try:
+        return _encoder.encode(event) + b"\n"
+    except UnicodeEncodeError:
+        return _encoder.encode(_sayable(msgspec.to_builtins(event))) + b"\n"
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_sayable(key): _sayable(each) for key, each in value.items()}
+    return [_sayable(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def decode(line: bytes | str) -> AuditEvent:

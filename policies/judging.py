@@ -138,7 +138,7 @@ def answer(method: Callable[..., object], *arguments: object) -> Said:
             returned.close()
         return Decision.BROKEN, f"it returned {returned!r:.200}, but a policy allows by returning nothing"
     except BaseException:  # noqa: BLE001 - a policy's SystemExit is no better than its ValueError
-        return Decision.BROKEN, f"it raised:\n{traceback.format_exc()}"
+        return Decision.BROKEN, f"it raised:\n{encodable(traceback.format_exc())}"
 
 
 def sendable(text: str) -> str:

@@ -137,7 +137,7 @@ class Ledger:
             self._place(element.record, effect, old, new, turn)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
-                self._append(turn, records.removal, element.topic, self._state_if_any(old))
+                self._append(turn, self._removal, element.topic, old)
                 self.created.pop(element.topic, None)
             else:
                 self._observe(element.topic, old, new, turn)
@@ -164,27 +164,30 @@ class Ledger:
             old = new = None
         elif element is None or element.topic is None:
             old = new = self._standing(change.topic, turn)
-        before = after = None if old is None else self._state(old)
-        if new is None:
-            after = None
-        elif new is not old:
-            if old is None or old.topic_id != new.topic_id:
-                self.created[new.name] = turn.time_ms
-            after = self._state(new)
         moment = self._next(turn)
-        event = records.decision(
-            moment,
-            record,
-            change,
-            effect=effect,
-            refusal=change.refusal or (None if element is None else element.refusal),
-            before=before,
-            after=after,
-            assumed=self._assumed(record.image, turn)
-            if judgement is not None and record.disturbances != self.disturbances
-            else (),
-            latency_us=int((turn.seconds - record.request.context.arrived) * 1e6),
-        )
+        try:
+            before = after = self._state_if_any(old)
+            if new is None:
+                after = None
+            elif new is not old:
+                if old is None or old.topic_id != new.topic_id:
+                    self.created[new.name] = turn.time_ms
+                after = self._state(new)
+            event: AuditEvent = records.decision(
+                moment,
+                record,
+                change,
+                effect=effect,
+                refusal=change.refusal or (None if element is None else element.refusal),
+                before=before,
+                after=after,
+                assumed=self._assumed(record.image, turn)
+                if judgement is not None and record.disturbances != self.disturbances
+                else (),
+                latency_us=int((turn.seconds - record.request.context.arrived) * 1e6),
+            )
+        except Exception as error:  # noqa: BLE001 - see `records.told`, which costs too much here
+            event = records.untold(moment, error)
         record.placed(self.log.append(moment.origin.epoch, moment.sequence, encode(event)), moment.sequence)
 
     def _standing(self, name: str, turn: Turn) -> Topic | None:
@@ -203,9 +206,15 @@ class Ledger:
         )
 
     def _observe(self, name: str, before: Topic | None, after: Topic | None, turn: Turn) -> None:
-        self._append(turn, records.observed, name, self._state_if_any(before), self._state_if_any(after))
+        self._append(turn, self._observed, name, before, after)
         if after is None:
             self.created.pop(name, None)
+
+    def _removal(self, moment: Moment, name: str, before: Topic | None) -> AuditEvent:
+        return records.removal(moment, name, self._state_if_any(before))
+
+    def _observed(self, moment: Moment, name: str, before: Topic | None, after: Topic | None) -> AuditEvent:
+        return records.observed(moment, name, self._state_if_any(before), self._state_if_any(after))
 
     def _state(self, topic: Topic) -> State:
         return records.state(topic, self.created.get(topic.name))
@@ -220,21 +229,22 @@ class Ledger:
         for first in range(0, len(names), TOPICS_IN_A_CHUNK):
             topics = [(image.topics[name], self.created.get(name)) for name in names[first : first + TOPICS_IN_A_CHUNK]]
             moment = self._next(turn)
-            later = partial(records.snapshot_topics, moment, topics)
+            later = partial(records.told, records.snapshot_topics, moment, topics)
             self.log.append(moment.origin.epoch, moment.sequence, later)
         self._append(turn, records.snapshot_end, len(names))
 
     def _recovered(self) -> None:
         """Events were lost: said so, and the state told whole, so that a replay can begin anew."""
         losses = [loss for loss in self.log.take_losses() if loss.epoch == self._origin.epoch]
-        for loss in losses:
-            self._append(_turn(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
-        if losses and self._image is not None:
-            self._snapshot(self._image, "recovered")
+        with self.log.unbounded():  # else what is lost would grow by what is told of it
+            for loss in losses:
+                self._append(_turn(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
+            if losses and self._image is not None:
+                self._snapshot(self._image, "recovered")
 
     def _append(self, turn: Turn, make: Callable[..., AuditEvent], *values: Any) -> None:
         moment = self._next(turn)
-        self.log.append(moment.origin.epoch, moment.sequence, encode(make(moment, *values)))
+        self.log.append(moment.origin.epoch, moment.sequence, encode(records.told(make, moment, *values)))
 
     def _next(self, turn: Turn) -> Moment:
         self._sequence += 1

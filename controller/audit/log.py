@@ -9,7 +9,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ class AuditLog:
         """The thread's; the loop takes them over when it is told that writing works again."""
         self._overflow: list[Loss] = []
         """The event loop's."""
+        self._is_unbounded = False
         self._waiters: list[tuple[int, int, trio.Event]] = []
         self._lock = threading.Lock()
         self._wake, self._closing = threading.Event(), threading.Event()
@@ -162,7 +164,7 @@ class AuditLog:
         """
         if self._thread is None:
             self._start()
-        if not self.settings.refuses and len(self._queue) >= self.settings.max_queue:
+        if not (self.settings.refuses or self._is_unbounded) and len(self._queue) >= self.settings.max_queue:
             self.dropped_events += 1
             _add_loss(self._overflow, epoch, sequence, "the queue was full")
             return self._ordinal
@@ -175,6 +177,15 @@ class AuditLog:
         if not self._wake.is_set():
             self._wake.set()
         return self._ordinal
+
+    @contextmanager
+    def unbounded(self) -> Iterator[None]:
+        """Nothing that is handed over meanwhile is dropped."""
+        self._is_unbounded = True
+        try:
+            yield
+        finally:
+            self._is_unbounded = False
 
     async def wait_durable(self, ordinal: int) -> None:
         """Until this event and all before it are safe on the disk, or dropped."""

@@ -4,7 +4,8 @@ Rule: pure. Values that are secret, or that nobody knows not to
 be, are hidden here, in configs and wherever they are quoted; so no later step has to know of secrets.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from ...policies.audit_event import (
     SCHEMA_VERSION,
+    AuditEvent,
     Decision,
     Dropped,
     Effect,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from ..context import RequestContext
     from ..handlers.changes import Change
     from .requests import Record
+
+log = logging.getLogger("minicontroller.audit")
 
 OPERATIONS: Mapping[int, str] = {
     ApiKey.CREATE_TOPICS: "create_topic",
@@ -82,6 +86,19 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
 
 # ------------------------------------------------------------------ events
+
+
+def told(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
+    """The event, or where a defect of ours stands in the way, that there was one: the log goes on, and so does its controller."""
+    try:
+        return make(moment, *values)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return untold(moment, error)
+
+
+def untold(moment: Moment, error: Exception) -> Dropped:
+    log.error("event %d of epoch %d cannot be told", moment.sequence, moment.origin.epoch, exc_info=error)
+    return dropped(moment, moment.sequence, moment.sequence, "it could not be told: the log of the node says why")
 
 
 def decision(

@@ -43,6 +43,7 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 
 T = TypeVar("T")
 
+ANOTHER_TOPIC = "Somebody else was faster with a topic of this name: look at it, and ask again."
 MAX_COMMITS_IN_FLIGHT = 2
 """One travels while the next is planned; more make the commits smaller, and a commit's price is mostly its own, not its operations'."""
 
@@ -353,11 +354,28 @@ class Writer:
             return
         if element.begun:
             raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
-        element.refusal = _refusal(error)
+        built_upon = self._built_upon(commit, element)
+        self._refuse(commit, element, _refusal(error))
+        for later in built_upon:
+            self._refuse(commit, later, Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ANOTHER_TOPIC))
+
+    def _refuse(self, commit: Commit, element: Element, refusal: Refusal) -> None:
+        element.refusal = refusal
         if self._journal is not None:
             self._journal.refused(element)
         commit.without(element)
         self._element_settled(element)
+
+    def _built_upon(self, commit: Commit, element: Element) -> list[Element]:
+        """What was planned for the topic as this element would have made it: the topic that somebody else made was never judged."""
+        if element.topic is None:
+            return []
+        after = commit.finishes.index(element) + 1 if element in commit.finishes else 0
+        return [
+            each
+            for each in (*commit.finishes[after:], *self._planned)
+            if each.topic == element.topic and each is not element and not each.settled and not each.begun
+        ]
 
     def _settle(self, commit: Commit, after: Image | None = None) -> None:
         """`after`: the image with the commit's elements, where that is known."""

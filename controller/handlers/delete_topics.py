@@ -17,7 +17,7 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create
-from .changes import Change, asked_by, carry_out, judge
+from .changes import Change, asked_by, carry_out, judge, now_ms
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -102,12 +102,12 @@ class Planner:
         return Change(topic=topic.name, element=element, reached=reached)
 
     async def _created_ms(self, topic: Topic) -> int | None:
-        """By the clock of the store, which is asked only for a rule that wants to know."""
+        """By the clock of the store, which is asked only for a rule that wants to know; now, for a topic that is only on its way there."""
         rules = None if self._node.policy is None else self._node.policy.rules
         if rules is None or not rules.reads_creation:
             return None
         entry = await self._node.store.get(layout.topic_path(topic.name))
-        return None if entry is None else entry.stat.ctime_ms
+        return now_ms() if entry is None else entry.stat.ctime_ms
 
     def _resolve(self, image: Image, wanted: Wanted) -> Topic:
         if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:

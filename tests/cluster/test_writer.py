@@ -403,3 +403,26 @@ async def test_a_version_that_is_not_there_any_more_is_told(world: World, nurser
     element = await world.writer.write(plan)
     assert element.refusal is not None
     assert element.refusal.code == ErrorCode.INVALID_UPDATE_VERSION
+
+
+async def test_what_was_built_upon_a_refused_element_is_refused(world: World, nursery: trio.Nursery) -> None:
+    """A topic that others made meanwhile is not changed by what was planned for ours: that was judged for another topic."""
+    await world.store.commit([Create("/topics/a"), Create("/topics/b")])
+    made: list[Element] = []
+
+    async def plan(draft: Draft) -> None:
+        made.append(creation("a", draft))
+        made.append(draft.stage("a", [SetData("/topics/a", b"grown")]))
+        made.append(draft.stage("b", [SetData("/topics/b", b"grown")]))
+
+    nursery.start_soon(world.writer.run)
+    await world.writer.write(plan)
+    assert [element.refusal and element.refusal.code for element in made] == [
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        None,
+    ]
+    assert [entry and entry.data for entry in await world.store.get_many(["/topics/a", "/topics/b"])] == [
+        None,
+        b"grown",
+    ]
