@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 GZIP, ZSTANDARD = ".gz", ".zst"
 ENDINGS = (GZIP, ZSTANDARD)
+GZIP_BEGINS = b"\x1f"
 CHUNK_BYTES = 1024
 """Of what is compressed: a file made to burst gives some 40 MiB of it at most."""
 MAX_WINDOW_BYTES = 1 << 27
@@ -56,13 +57,13 @@ def opened(file: Path) -> IO[bytes]:
 
 
 class _Gzip(gzip.GzipFile):
-    """For which a file without a byte is whole: it was cut before its first one."""
+    """For which a file without a byte is whole, and one of a single byte is none: both were cut."""
 
     def __init__(self, file: Path, mode: str) -> None:
+        with file.open("rb") as raw:
+            if raw.read(2) in {b"", GZIP_BEGINS}:
+                raise CutFileError("it ends in its beginning")
         super().__init__(file, mode)
-        if file.stat().st_size == 0:
-            self.close()
-            raise CutFileError("it is empty")
 
 
 class _Zstandard(io.RawIOBase):

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import zstandard
 from click.testing import CliRunner, Result
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minicontroller.controller.audit.files import file_name
@@ -79,6 +79,9 @@ def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compr
 
 @kinds
 @ANY_TIME
+@example(cut=0)
+@example(cut=1)
+@example(cut=3)
 @given(cut=st.integers(min_value=0))
 def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> None:
     """What is left are the first of the events, and it is said that it is cut, also between two frames: there a line is."""
