@@ -136,8 +136,10 @@ def test_decisions_are_turned_back(page: Page, cluster: MiniCluster) -> None:
 
 def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:
     """What looks like HTML in a topic's name, or in a policy's words, is shown as it is and does nothing."""
-    create(cluster, HOSTILE[:200], "orders-<i>")
+    create(cluster, "turned\u202edenrut", HOSTILE[:200], "orders-<i>")
     expect(page.locator("#decisions")).to_contain_text(HOSTILE[:60])
+    expect(page.locator("#decisions")).to_contain_text("turned\\u202edenrut")
+    assert "\u202e" not in page.inner_text("#decisions")
     page.locator("#decisions button", has_text="img src=x").first.click()
     expect(page.locator("#topic-name")).to_have_text(HOSTILE[:200])
     assert page.locator("main img, main b, main i, dialog img, main script").count() == 0
