@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -281,6 +281,7 @@ def the_page(world: World, browser: Browser) -> bytes:
     shown = page.content()
     while not page.locator("#decision-source", has_text="from the audit log").count():
         page.click("#older")
+        expect(page.locator("#decision-source")).not_to_have_text("searching…", timeout=30_000)
         shown += page.content()
     page.click("#topics button")
     page.wait_for_selector("#topic-history li")
