@@ -1,0 +1,69 @@
+"""Two reigns that overlap in time: a controller that was fenced still writes what it decided, while its successor decides and writes."""
+
+from pathlib import Path
+
+import trio
+
+from minicontroller.controller.audit.reading import audit_files
+from tests.audit.logs import changed, events_in, found, replayed, shown, told, write
+from tests.audit.test_replay import end
+from tests.cluster.small_cluster import SmallCluster
+from tests.store.worlds import MemoryWorld
+
+NEVER_MS = "86400000"
+
+
+def epochs(folder: Path) -> list[int]:
+    return [event.epoch for event in events_in(folder)]
+
+
+async def test_the_fenced_one_writes_last(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """Its events stand before its successor's all the same, and nothing is missing; as long as they are not there, nothing is made up; where
+    some of them never come, it is told; and clocks that go backwards from one reign to the next change nothing.
+    """
+    folder = tmp_path / "audit"
+    settings = {"audit.dir": str(folder), "audit.flush.interval.ms": NEVER_MS}
+    cluster = SmallCluster(nursery, MemoryWorld(), settings=settings)
+    await cluster.start(1)
+    await cluster.until_quiet()
+    await cluster.create("early", "gone")
+    await cluster.delete("gone")
+    settings["audit.flush.interval.ms"] = "1"
+    await cluster.start(2)
+    await cluster.until_quiet()
+    await cluster.create("last-of-the-first")
+    first = cluster.controller
+    await cluster.expire(1)
+    await cluster.until_succeeded(first.epoch)
+    second = cluster.controller
+    assert (first.node.broker_id, second.node.broker_id) == (1, 2)
+    await cluster.create("first-of-the-second")
+    image = second.image
+    assert second.node.audit is not None
+    await second.node.audit.close()
+    assert set(epochs(folder)) == {second.epoch}
+    assert found(folder) == []
+
+    await end(cluster)
+    files = audit_files([folder])
+    assert [file.stat().st_mtime_ns for file in files] == sorted((f.stat().st_mtime_ns for f in files), reverse=True)
+    assert epochs(folder) == sorted(epochs(folder))
+    assert set(epochs(folder)) == {first.epoch, second.epoch}
+    assert found(folder) == []
+    events = events_in(folder)
+    assert told(replayed(events).topics) == shown(image)
+
+    lines = files[0].read_bytes().splitlines(keepends=True)
+    creation = next(number for number, line in enumerate(lines) if b'"last-of-the-first"' in line)
+    files[0].write_bytes(b"".join(lines[:creation]))
+    assert found(folder) == ["snapshot"]
+
+    for file in files:
+        file.unlink()
+    for number, epoch in enumerate((first.epoch, second.epoch)):
+        own = [
+            changed(event, time_ms=10_000 - 5_000 * number - event.sequence) for event in events if event.epoch == epoch
+        ]
+        write(files[number], own)
+    assert found(folder) == []
+    assert told(replayed(events_in(folder)).topics) == shown(image)
