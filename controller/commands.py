@@ -11,8 +11,9 @@ from typing import NoReturn
 import click
 
 from .. import __version__
-from .cli import SIGNALS
 from .command_line.lazy import LazyGroup
+from .command_line.output import nobody_reads
+from .command_line.typed import Seconds, read_text
 
 MAX_PORT = 65535
 
@@ -51,6 +52,25 @@ for name, place, summary in (
     ("topics", ".command_line.topics:topics", "The topics of a cluster: list, create, alter, delete."),
 ):
     commands.add_later(name, place, summary)
+
+
+def run() -> NoReturn:
+    """The command that was typed, to its end. Whatever ends it is a sentence and a code here, if it is not a defect of ours."""
+    try:
+        code = commands.main(standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        code = 1
+    except OSError as error:
+        nobody_reads()
+        click.echo(f"Error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.", err=True)
+        code = 1
+    sys.exit(code)
 
 
 @commands.command()
@@ -94,19 +114,12 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
 
     if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
         raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
-    _run(run_one, "" if file is None else _text(file), str(file or "the environment"), settings, verbose=verbose)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise click.ClickException(f"Cannot read {file}: {error}.") from None
+    _run(run_one, "" if file is None else read_text(file), str(file or "the environment"), settings, verbose=verbose)
 
 
 @commands.command(short_help="Whether the node at HOST:PORT is ready.")
 @click.argument("address", metavar="HOST:PORT", callback=_address)
-@click.option("--timeout", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Seconds.")
+@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds.")
 @click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
 def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
     """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or 1."""
@@ -118,15 +131,14 @@ def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
     from .ping import ping as ask
     from .security.credentials import PlainCredentials
 
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)  # one that was interrupted must not look like a yes
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
     host, port = address
     credentials = None if user is None else PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
     try:
         pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials))
     except NotReady as reason:
-        raise click.ClickException(str(reason)) from None
+        text = str(reason)
+        raise click.ClickException(text[:1].upper() + text[1:]) from None
     click.echo(f"ready: {pulse}")
 
 
@@ -138,16 +150,11 @@ def protocol() -> None:
 @protocol.command()
 def apis() -> None:
     """The APIs and versions that are spoken."""
-    from rich.console import Console
-    from rich.table import Table
-
     from ..protocol import describe
+    from .command_line.tables import print_table
 
-    table = Table("key", "API", "versions", "flexible from")
-    for row in describe.apis():
-        flexible_from = "" if row.flexible_from is None else str(row.flexible_from)
-        table.add_row(str(row.key), row.name, row.versions, flexible_from)
-    Console().print(table)
+    rows = [(int(row.key), row.name, row.versions, row.flexible_from) for row in describe.apis()]
+    print_table(("key", "API", "versions", "flexible from"), rows)
 
 
 @protocol.command()

@@ -9,6 +9,7 @@ answered by then it has not read. A connection that ends without (the node was k
 
 import logging
 import math
+import os
 import ssl
 from collections.abc import Sequence
 
@@ -224,7 +225,7 @@ class PeerConnection:
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
                     link = await self._open()
             except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
-                text = f"cannot reach {self}: {str(error) or 'no answer in time'}"
+                text = f"cannot reach {self}: {_why(error)}"
                 if text != self._complaint:
                     self._complaint = text
                     log.warning("%s", text)
@@ -318,3 +319,19 @@ class PeerConnection:
             link.frames.feed(data)
         _, response = registry.decode_response(api_key, version, frame)
         return response
+
+
+def _why(error: Exception) -> str:
+    """In words, without the system's numbers; a host with several addresses failed at each of them."""
+    if isinstance(error, trio.TooSlowError):
+        return "no answer in time"
+    if not isinstance(error, OSError):
+        return str(error)
+    cause = error.__cause__
+    tried = cause.exceptions if isinstance(cause, BaseExceptionGroup) else [cause or error]
+    return ", ".join(dict.fromkeys(_words(each) for each in tried))
+
+
+def _words(error: BaseException) -> str:
+    number = getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else str(getattr(error, "strerror", None) or error)

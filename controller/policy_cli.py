@@ -47,7 +47,7 @@ def test(folder: Path, report: Path | None) -> None:
     except CaseError as error:
         raise click.ClickException(str(error)) from None
     if not cases:
-        raise click.UsageError(f"There is no *.cases.toml with a case in {folder}.")
+        raise click.UsageError(f"There is no *.cases.toml with a case in the folder {folder.resolve().name}.")
     known: dict[tuple[Path, ...], RuleSet] = {}
     outcomes = []
     for case in cases:

@@ -75,7 +75,7 @@ def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str)
     except PropertiesError as error:
         raise ConfigurationError(str(error)) from None
     properties = ClientProperties(parsed.entries, file)
-    servers = bootstrap or properties.text("bootstrap.servers") or default_bootstrap
+    servers = properties.text("bootstrap.servers") or default_bootstrap if bootstrap is None else bootstrap
     request_timeout = properties.seconds("request.timeout.ms", 30.0)
     protocol = _protocol(properties)
     return ClientConfig(

@@ -4,7 +4,6 @@ Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (calle
 did not come). Whatever goes wrong is one sentence on stderr, and with --json an object on stdout as well.
 """
 
-import signal
 from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -16,8 +15,9 @@ import msgspec
 from ...policies.escaping import escaped
 from ..admin.client_config import ClientConfig, load
 from ..admin.errors import AdminError, Unreachable
-from ..cli import SIGNALS
 from ..errors import ConfigurationError
+from .output import readers_may_leave
+from .typed import Seconds, read_text, require_text
 
 if TYPE_CHECKING:
     from ..admin.client import AdminClient
@@ -33,6 +33,8 @@ class Asking(msgspec.Struct, frozen=True):
 
     config: ClientConfig
     as_json: bool
+    names_nodes: bool = True
+    """Else it is the address where a node of this machine would be."""
 
 
 class NotReached(click.ClickException):
@@ -44,13 +46,12 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def command(*, bootstrap: str | None, file: Path | None, timeout: float | None, as_json: bool, **rest: Any) -> None:
+        require_text()
         function(who=asking(bootstrap, file, timeout, as_json=as_json), **rest)
 
     for option in (
         click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for machines."),
-        click.option(
-            "--timeout", type=click.FloatRange(0, min_open=True), help="Seconds for all of it.  [default: 30]"
-        ),
+        click.option("--timeout", type=Seconds(), help="Seconds for all of it.  [default: 30]"),
         click.option(
             "--command-config",
             "file",
@@ -73,21 +74,21 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
 def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> Asking:
     """Raises click.UsageError."""
     try:
-        text = "" if file is None else file.read_text(encoding="utf-8")
+        text = "" if file is None else read_text(file)
         config = load(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
     except ConfigurationError as error:
         raise click.UsageError(escaped(str(error))) from None
-    except (OSError, UnicodeError) as error:
-        raise click.UsageError(f"Cannot read {file}: {error}.") from None
+    except click.ClickException as error:
+        raise click.UsageError(error.message) from None
     for warning in config.warnings:
         click.echo(f"Warning: {escaped(warning)}", err=True)
     if timeout is not None or file is None:
         seconds = timeout or 30.0
         config = msgspec.structs.replace(config, request_timeout_seconds=seconds, api_timeout_seconds=seconds)
-    return Asking(config, as_json)
+    return Asking(config, as_json, names_nodes=bootstrap is not None or "bootstrap.servers" in text)
 
 
-def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]", *, keep_signals: bool = False) -> T:
+def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]") -> T:
     """Raises click.ClickException with the exit code that fits."""
     import logging
 
@@ -95,8 +96,6 @@ def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]", *, keep_
 
     from ..admin.client import connect
 
-    for number in () if keep_signals else SIGNALS:
-        signal.signal(number, signal.SIG_DFL)  # one that was interrupted must not look like a yes
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
 
     async def run() -> T:
@@ -106,7 +105,8 @@ def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]", *, keep_
     try:
         return trio.run(run)
     except Unreachable as error:
-        _fail(who, "UNREACHABLE", str(error), NotReached)
+        hint = "" if who.names_nodes else " Name nodes by --bootstrap-server."
+        _fail(who, "UNREACHABLE", f"{error}{hint}", NotReached)
     except AdminError as error:
         _fail(who, error.name, str(error), click.ClickException)
 
@@ -145,16 +145,18 @@ class Verdict(msgspec.Struct, frozen=True):
 def conclude(who: Asking, verdicts: Iterable[Verdict], *, dry_run: bool = False) -> NoReturn:
     """Say what became of each element, and end with the code that fits."""
     listed = list(verdicts)
-    if who.as_json:
-        results = [
-            {**verdict.facts, "ok": verdict.error is None, "error": error_json(verdict.error)} for verdict in listed
-        ]
-        print_json({"dry_run": dry_run, "results": results})
+    with readers_may_leave():
+        if who.as_json:
+            results = [
+                {**verdict.facts, "ok": verdict.error is None, "error": error_json(verdict.error)} for verdict in listed
+            ]
+            print_json({"dry_run": dry_run, "results": results})
+        for verdict in listed:
+            if verdict.error is None and not who.as_json:
+                click.echo(f"{escaped(verdict.element)}: {'would be ' if dry_run else ''}{escaped(verdict.done)}")
     for verdict in listed:
         if verdict.error is not None:
             complain(verdict.element, verdict.error)
-        elif not who.as_json:
-            click.echo(f"{escaped(verdict.element)}: {'would be ' if dry_run else ''}{escaped(verdict.done)}")
     raise SystemExit(exit_code(verdict.error for verdict in listed))
 
 

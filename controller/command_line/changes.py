@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ..admin.model import ConfigChange, ConfigOperation
+from .typed import INT32
 
 OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
 
@@ -45,8 +46,9 @@ def parse_assignment(
     if text is None:
         return ()
     try:
-        return tuple(tuple(int(broker) for broker in replicas.split(":")) for replicas in text.split(","))
+        rows = tuple(tuple(int(broker) for broker in replicas.split(":")) for replicas in text.split(","))
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not of the form 1:2,2:3 (broker ids, a group for each partition)."
-        ) from None
+        rows = ()
+    if not rows or not all(0 <= broker <= INT32 for replicas in rows for broker in replicas):
+        raise click.BadParameter(f"{text!r} is not of the form 1:2,2:3 (broker ids, a group for each partition).")
+    return rows

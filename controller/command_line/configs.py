@@ -10,6 +10,8 @@ from ..admin.errors import AdminError
 from ..admin.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes
+from .output import readers_may_leave
+from .typed import INT32
 
 if TYPE_CHECKING:
     from ..admin.client import AdminClient
@@ -24,7 +26,9 @@ dry_run_option = click.option(
 def target_options(function: F) -> F:
     for option in (
         click.option("--cluster", is_flag=True, help="What holds for all brokers."),
-        click.option("--broker", "brokers", metavar="ID", type=click.IntRange(0), multiple=True, help="Repeatable."),
+        click.option(
+            "--broker", "brokers", metavar="ID", type=click.IntRange(0, INT32), multiple=True, help="Repeatable."
+        ),
         click.option("--topic", "topics", metavar="NAME", multiple=True, help="Repeatable."),
     ):
         function = option(function)
@@ -69,13 +73,15 @@ def get(
         resource: entries if isinstance(entries, AdminError) else _chosen(resource, entries, everything or bool(keys))
         for resource, entries in found.items()
     }
-    if who.as_json:
-        print_json({"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]})
+    with readers_may_leave():
+        if who.as_json:
+            print_json({"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]})
+        for resource, entries in chosen.items():
+            if not (isinstance(entries, AdminError) or who.as_json):
+                _print(resource, entries)
     for resource, entries in chosen.items():
         if isinstance(entries, AdminError):
             complain(str(resource), entries)
-        elif not who.as_json:
-            _print(resource, entries)
     raise SystemExit(exit_code(entries for entries in chosen.values() if isinstance(entries, AdminError)))
 
 

@@ -118,7 +118,7 @@ def _play(console: Console, bootstrap: str) -> None:
             console.print(_outcome(outcome.element, outcome.done, outcome.error))
 
     config = load("", "", bootstrap=bootstrap, default_bootstrap=bootstrap)
-    ask(Asking(config, as_json=False), play, keep_signals=True)
+    ask(Asking(config, as_json=False), play)
 
 
 def _outcome(element: str, done: str, error: AdminError | None) -> Text:

@@ -3,9 +3,24 @@
 Rule: whoever calls one command, asks for the list of all, or has the shell complete a name, does not wait for what another one needs.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
+
+from .output import nobody_reads
+
+
+@contextmanager
+def a_reader_may_end_it() -> Iterator[None]:
+    """By leaving: then nothing failed. Click, further outside, would say so by code 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        nobody_reads()
+        raise click.exceptions.Exit(0) from None
 
 
 class LazyGroup(click.Group):
@@ -19,6 +34,14 @@ class LazyGroup(click.Group):
         """`place` is relative to `minicontroller.controller`; `summary` stands in the list of commands."""
         self._places[name] = place
         self.add_command(click.Command(name, short_help=summary))
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with a_reader_may_end_it():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with a_reader_may_end_it():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

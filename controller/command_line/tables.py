@@ -3,24 +3,25 @@
 Rule: rich is loaded for a terminal alone. It takes longer than the rest of a command.
 """
 
-import sys
 from collections.abc import Sequence
 
 import click
 
 from ...policies.escaping import escaped
+from .output import is_terminal
 
 Cell = str | int | None
-RIGHT = frozenset({"partition", "partitions", "replication", "leader", "id", "port"})
+RIGHT = frozenset({"partition", "partitions", "replication", "leader", "id", "port", "key"})
 GAP = "  "
+NARROW = 40
+"""Columns of a terminal; below, lines that it breaks by itself read better."""
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     shown = [["-" if cell is None else escaped(str(cell)) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _draw(columns, shown)
-    else:
-        click.echo("\n".join(_bare([columns, *shown])))
+    bare = _bare([columns, *shown])
+    if not (is_terminal() and _draw(columns, shown, max(map(len, bare)))):
+        click.echo("\n".join(bare))
 
 
 def _bare(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -32,15 +33,20 @@ def _bare(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Where there is room for it. Cells are folded, but not to a letter a line."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False, markup=False, emoji=False)
+    if console.width < min(width, NARROW):
+        return False
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in RIGHT else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False, markup=False, emoji=False).print(table)
+    console.print(table)
+    return True

@@ -1,7 +1,6 @@
 """`minicontroller topics`: what there is, made, altered, deleted, at any Kafka."""
 
 import base64
-import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -24,6 +23,8 @@ from ..admin.model import (
 )
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_assignment, parse_changes, parse_settings
+from .output import is_conversation, readers_may_leave
+from .typed import INT16, INT32
 
 if TYPE_CHECKING:
     from ..admin.client import AdminClient
@@ -69,7 +70,7 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
 
         print_table(("topic", "partitions", "replication"), [row[:3] for row in rows])
     else:
-        click.echo("No topics.", err=True)
+        click.echo("No topics." if pattern is None else f"No topic is called {escaped(pattern)}.", err=True)
 
 
 @topics.command()
@@ -85,13 +86,15 @@ def describe(*, names: Sequence[str], who: Asking) -> None:
         return found, {resource.name: _set_here(entries) for resource, entries in configs.items()}
 
     found, configs = ask(who, question)
-    if who.as_json:
-        print_json({"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]})
+    with readers_may_leave():
+        if who.as_json:
+            print_json({"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]})
+        for name, topic in found.items():
+            if not (isinstance(topic, AdminError) or who.as_json):
+                _print_topic(topic, configs.get(name, {}))
     for name, topic in found.items():
         if isinstance(topic, AdminError):
             complain(name, topic)
-        elif not who.as_json:
-            _print_topic(topic, configs.get(name, {}))
     raise SystemExit(exit_code(topic for topic in found.values() if isinstance(topic, AdminError)))
 
 
@@ -159,8 +162,10 @@ def _topic_json(name: str, topic: TopicDescription | AdminError, configs: dict[s
 
 @topics.command()
 @names_argument
-@click.option("--partitions", type=click.IntRange(1), help="How many.  [default: the cluster's]")
-@click.option("--replication-factor", type=click.IntRange(1), help="How many replicas.  [default: the cluster's]")
+@click.option("--partitions", type=click.IntRange(1, INT32), help="How many.  [default: the cluster's]")
+@click.option(
+    "--replication-factor", type=click.IntRange(1, INT16), help="How many replicas.  [default: the cluster's]"
+)
 @click.option(
     "--assignment",
     metavar="1:2,2:3,...",
@@ -206,7 +211,7 @@ def _creation(name: str, result: CreatedTopic | AdminError) -> Verdict:
 
 @topics.command()
 @names_argument
-@click.option("--partitions", type=click.IntRange(1), help="How many it shall have; they can only become more.")
+@click.option("--partitions", type=click.IntRange(1, INT32), help="How many it shall have; they can only become more.")
 @click.option(
     "--config", "changes", metavar="KEY=VALUE", multiple=True, callback=parse_changes, help="KEY+=VALUE adds to a list."
 )
@@ -261,7 +266,8 @@ def delete(
     """Delete topics and what is in them."""
     if dry_run:
         raise click.UsageError(NO_DRY_RUN)
-    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
-        click.confirm(f"Delete {escaped(', '.join(names))} and all that is in them?", abort=True)
+    question = f"Delete {escaped(', '.join(names))} and all that is in them?"
+    if not yes and is_conversation() and not click.confirm(question):
+        raise click.ClickException("Nothing was deleted.")
     results = ask(who, lambda admin: admin.delete_topics(names))
     conclude(who, (Verdict(name, "deleted", {"topic": name}, result) for name, result in results.items()))

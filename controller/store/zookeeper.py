@@ -166,6 +166,10 @@ class ZooKeeperStore:
         self._failures = Failures(hosts)
         self._handler = LinkHandler(self._crossing.post, self._thread_ended)
         try:
+            if any(len(host.split()) != 1 for host in hosts.split(",")):
+                raise ValueError("a host is empty, or has a space in it")
+            if "//" in self._chroot:
+                raise ValueError("the chroot has an empty name in it")
             self._client = Client(
                 hosts,
                 timeout=session_timeout_ms / 1000,

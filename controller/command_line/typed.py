@@ -1,0 +1,50 @@
+"""What is typed at a command, before anybody is asked: times, texts, the files that are named."""
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+MOST_SECONDS = 86_400.0
+INT32 = 2**31 - 1
+INT16 = 2**15 - 1
+"""What Kafka's requests have room for."""
+
+
+class Seconds(click.FloatRange):
+    """More than none, and no more than a day: Kafka's requests tell them in milliseconds."""
+
+    def __init__(self) -> None:
+        super().__init__(0, MOST_SECONDS, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
+
+def require_text() -> None:
+    """Names and values are text in UTF-8; what is none would arrive as something else. Raises click.UsageError."""
+    for word in sys.argv[1:]:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            from ...policies.escaping import escaped
+
+            raise click.UsageError(f"{escaped(word)} is not text in UTF-8.") from None
+
+
+def read_text(file: Path) -> str:
+    """Raises click.ClickException."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeError:
+        reason = "it is not text in UTF-8"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    from ...policies.escaping import escaped
+
+    raise click.ClickException(f"Cannot read {escaped(str(file))}: {reason}.")
