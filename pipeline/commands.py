@@ -132,3 +132,64 @@ def ingest(
     from .ingest.command import run_command
 
     run_command(spark, tables, [*folders, *more], follow=follow, fails_on_problems=fail_on is not None)
+
+
+def _page(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Any:
+    from .page.files import Files, UnwritableError
+
+    try:
+        return None if value is None else Files(value)
+    except UnwritableError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _candidate(function: Callable[..., None]) -> Callable[..., None]:
+    """POLICY and --set become `found`, before Spark is started."""
+
+    @wraps(function)
+    def command(*, policy: str, sets: tuple[str, ...], **rest: Any) -> None:
+        from .backtest.candidate import CandidateError, read_candidate
+
+        try:
+            found = read_candidate(policy, sets)
+        except CandidateError as error:
+            raise click.ClickException(str(error)) from None
+        function(found=found, **rest)
+
+    return command
+
+
+@pipeline.command()
+@click.argument("policy")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="What the policy is configured with; repeatable."
+)
+@click.option(
+    "--counterfactual", is_flag=True, help="What the candidate refuses did not happen, and what it allows did."
+)
+@click.option(
+    "--out",
+    "files",
+    metavar="PAGE.html",
+    type=click.Path(path_type=Path),
+    callback=_page,
+    help="A page with every difference; as NDJSON, Parquet and JSON they stand beside it.",
+)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(["newly-denied", "newly-allowed", "changed", "errors", "existing"]),
+    help="Exit with 1 if there is any; repeatable.",
+)
+@period_options
+@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
+@_candidate
+@spark_options
+def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
+    """Put every recorded request to POLICY: what would it have decided?
+
+    POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or file.py:Class), or a node's server.properties.
+    """
+    from .backtest.command import run_command
+
+    run_command(spark, tables, found, files, **options)

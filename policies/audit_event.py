@@ -274,7 +274,7 @@ def _sayable(value: Any) -> Any:
     return [_sayable(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-def decode(line: bytes | str) -> AuditEvent:
+def decode(line: bytes | memoryview | str) -> AuditEvent:
     """Raises UnreadableLineError."""
     try:
         event = _decoder.decode(line)
@@ -286,7 +286,7 @@ def decode(line: bytes | str) -> AuditEvent:
     return event
 
 
-def _check_version(line: bytes | str) -> None:
+def _check_version(line: bytes | memoryview | str) -> None:
     """What is no event of this version may be one of another. Raises UnknownSchemaError."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         version = _version_decoder.decode(line).schema_version

@@ -1,7 +1,7 @@
 """The topics at any point of an audit log, and the question that a policy was asked there: pure, for `audit verify` and for back-tests.
 
 Rule: events are fed in the order of (epoch, sequence). Whoever has fed all events before a decision asks `question` for what the policy was
-asked then, and gets the very same; what the log lacks is told by `faults`, and never guessed.
+asked then, and gets the very same; what does not fit is told when an event is fed, and what the log lacks is never guessed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +28,12 @@ from .states import requested_state
 class Replay:
     """The state after all events that were fed. One cluster's."""
 
-    def __init__(self) -> None:
-        self._known = self._seen = ReplayedTopics()
+    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+        """`topics`: all there were before the first event that will be fed, for who knows them; else a snapshot has to tell."""
+        self._known = self._seen = ReplayedTopics.of(topics or {})
         self._states = SeenStates()
-        self.is_known = False
-        """Whether there was a snapshot to begin from; until then there are only the topics that events told of."""
+        self.is_known = topics is not None
+        """Whether all topics are known. Until a snapshot there may be only those that events told of, and after a loss some may be otherwise."""
         self._snapshot: dict[str, State] | None = None
         self._expects_equal = False
         self._doubtful: set[str] = set()
@@ -131,11 +132,13 @@ class Replay:
     def question(self, event: Decision) -> tuple[PolicyRequest, ReplayedCluster] | None:
         """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn.
 
-        The cluster stays as it is while the replay goes on.
+        The cluster stays as it is while the replay goes on. Where the topics are not known, the decision's own topic is as it says itself.
         """
         if event.asked_ms is None or event.resource != "topic":
             return None
         seen = self._seen if (event.epoch, event.request) == self._request else self._known
+        if not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
+            seen = seen.changed(event.name, event.before)
         for each in event.assumed:
             seen = seen.changed(each.topic, each.state)
         self._states.forget_beyond(len(seen.states))

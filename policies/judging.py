@@ -65,6 +65,11 @@ class Judge:
         self.policy_hash = sha256(both.encode()).hexdigest() if both else self._class_hash
         """SHA-256, in hexadecimal, of what is in force."""
 
+    @property
+    def has_code(self) -> bool:
+        """Whether there is a policy in Python that is asked about something."""
+        return bool(self._methods)
+
     def with_rules(self, rules: "RuleSet | None") -> "Judge":
         """The same policy, as it was loaded, beside other rules."""
         return Judge(self._policy, rules, class_hash=self._class_hash)
@@ -137,8 +142,14 @@ def answer(method: Callable[..., object], *arguments: object) -> Said:
         if inspect.iscoroutine(returned):
             returned.close()
         return Decision.BROKEN, f"it returned {returned!r:.200}, but a policy allows by returning nothing"
-    except BaseException:  # noqa: BLE001 - a policy's SystemExit is no better than its ValueError
-        return Decision.BROKEN, f"it raised:\n{encodable(traceback.format_exc())}"
+    except BaseException as error:  # noqa: BLE001 - a policy's SystemExit is no better than its ValueError
+        return Decision.BROKEN, f"it raised:\n{_traceback(error)}"
+
+
+def _traceback(error: BaseException) -> str:
+    """Of the policy: without the line here that called it."""
+    beyond = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    return encodable("".join(traceback.format_exception(type(error), error, beyond)))
 
 
 def sendable(text: str) -> str:

@@ -35,7 +35,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = (_text(name) for name in ("style.css", "sort.js"))
+    style, script = _text("style.css"), _text("sort.js") + _text("search.js")
     environment.globals |= {
         "style": style,
         "script": script,

@@ -1,0 +1,207 @@
+"""The policy that is tried, from the command line to whoever asks it, on this machine or on another.
+
+Rule: it is loaded by what the controller loads policies by, from the same keys. It is loaded here first, so that whatever is wrong with it is
+told before anything runs; what travels is bytes, and no secret of the configuration is among them.
+"""
+
+import io
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...policies.faults import PolicyLoadError
+from ...policies.interface import TopicManagementPolicy
+from ...policies.judging import Judge, answer
+from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, is_rule_file, without_secrets
+from ...policies.properties import PropertiesError, parse_properties
+from ...policies.rules import RuleFileError, Source, load
+from .suspicions import Suspicion, suspicions
+from .travelling import (
+    Folder,
+    Origin,
+    TooMuchError,
+    forgotten_after,
+    is_file,
+    is_installed,
+    origin_of,
+    packed,
+    unpacked,
+)
+from .watching import Watched, listening, opened
+
+RULES_KEY = "policy.rules.files"
+TIMEOUT_KEY = "policy.timeout.ms"
+DEFAULT_TIMEOUT_MS = 5_000
+CLASS_KEYS = (POLICY_KEY, CREATE_KEY, ALTER_KEY)
+
+
+class CandidateError(Exception):
+    """The policy cannot be tried: why, in a sentence."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy is made of."""
+
+    name: str
+    """Of its class, of its files, or both."""
+    policy_hash: str
+    configs: dict[str, str]
+    """What it is configured with."""
+    timeout_ms: int
+    rules: tuple[Source, ...] = ()
+    origins: dict[str, Origin] = {}
+    """Of its classes, by the keys that name them."""
+    folders: tuple[Folder, ...] = ()
+
+    @contextmanager
+    def watched(self) -> Iterator[Watched]:
+        """Loaded anew, ready to be asked within the block. Raises PolicyLoadError, RuleFileError."""
+        rules = load(self.rules) if self.rules else None
+        with unpacked(self.folders) as places, _searched(self.origins.values(), places):
+            specs = {key: origin.elsewhere(places) for key, origin in self.origins.items()}
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                policy = build_policy({**self.configs, **specs})
+            names = {str(place): folder for folder, place in places.items()}
+            watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
+            with watched.watching():
+                yield watched
+                answer((policy or TopicManagementPolicy()).close)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A candidate, and what can be said of it before it is asked anything."""
+
+    candidate: Candidate
+    suspicions: tuple[Suspicion, ...]
+    """Where its code may answer otherwise tomorrow."""
+    reads: tuple[str, ...]
+    """Files beside its own that it read while it was loaded: they have to be on every machine."""
+
+
+def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
+    """Of the argument POLICY and of `--set KEY=VALUE`. Raises CandidateError."""
+    configs = {**_named(policy), **dict(map(_setting, settings))}
+    visible = dict(without_secrets(configs))
+    timeout_ms = _timeout(visible)
+    rules = _rules(visible)
+    specs = {key: visible[key] for key in CLASS_KEYS if key in visible and not is_rule_file(visible[key])}
+    if not rules and not specs:
+        raise CandidateError(f"{policy} names no policy: {', '.join((*CLASS_KEYS, RULES_KEY))} would.")
+    read: set[str] = set()
+    own: list[str] = []
+    try:
+        with _noting(read), forgotten_after(own), redirect_stdout(sys.stderr):
+            known = set(sys.modules)
+            loaded = build_policy(visible)
+            judge = Judge(loaded, load(rules) if rules else None)
+            new = sorted(set(sys.modules) - known)
+            origins = {key: origin_of(spec) for key, spec in specs.items()}
+            own += [origin.folder for origin in origins.values() if origin.folder is not None]
+            folders = _merged(packed(origin, read, new) for origin in origins.values())
+            answer((loaded or TopicManagementPolicy()).close)
+    except (PolicyLoadError, TooMuchError) as error:
+        raise CandidateError(str(error)) from None
+    except RuleFileError as error:
+        raise CandidateError(f"The rules cannot be used:\n{error}") from None
+    candidate = Candidate(
+        name=judge.name, policy_hash=judge.policy_hash, configs=visible, timeout_ms=timeout_ms, rules=rules,
+        origins=origins, folders=folders,
+    )  # fmt: skip
+    return Found(candidate, suspicions(folders), _elsewhere(read, folders))
+
+
+# ------------------------------------------------------------------ what is named
+
+
+def _named(policy: str) -> dict[str, str]:
+    if policy.endswith(".properties"):
+        return _properties(Path(policy))
+    parts = [part.strip() for part in policy.split(",") if part.strip()]
+    files = [part for part in parts if is_rule_file(part)]
+    classes = [part for part in parts if not is_rule_file(part)]
+    if len(classes) > 1:
+        raise CandidateError(
+            f"{' and '.join(classes)}: there is one policy in Python, beside any number of rule files. Both of Kafka's older kinds "
+            f"can be named by --set {CREATE_KEY}=... and --set {ALTER_KEY}=..."
+        )
+    named = dict.fromkeys([POLICY_KEY], classes[0]) if classes else {}
+    return named | ({RULES_KEY: ",".join(files)} if files else {})
+
+
+def _properties(file: Path) -> dict[str, str]:
+    try:
+        found = parse_properties(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)
+        raise CandidateError(f"{file} cannot be read: {why}.") from None
+    except PropertiesError as error:
+        raise CandidateError(str(error)) from None
+    return {key: entry.value for key, entry in found.entries.items()}
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise CandidateError(f"--set {text}: write it as KEY=VALUE.")
+    return key.strip(), value.strip()
+
+
+def _timeout(configs: Mapping[str, str]) -> int:
+    text = configs.get(TIMEOUT_KEY, str(DEFAULT_TIMEOUT_MS)).strip()
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise CandidateError(f"{TIMEOUT_KEY} is {text!r}, but must be a number of milliseconds, at least 1.")
+    return int(text)
+
+
+def _rules(configs: Mapping[str, str]) -> tuple[Source, ...]:
+    """As the controller reads them: a file that is named twice is one."""
+    named = configs.get(POLICY_KEY, "").strip()
+    listed = [name.strip() for name in configs.get(RULES_KEY, "").split(",") if name.strip()]
+    names = dict.fromkeys([*([named] if is_rule_file(named) else []), *listed])
+    sources = []
+    for name in names:
+        try:
+            sources.append(Source(name, Path(name).read_bytes()))
+        except OSError as error:
+            raise CandidateError(f"The rule file {name} cannot be read: {error.strerror or error}.") from None
+    return tuple(sources)
+
+
+# ------------------------------------------------------------------ what it needs
+
+
+@contextmanager
+def _noting(read: set[str]) -> Iterator[None]:
+    def listener(event: str, arguments: tuple[Any, ...]) -> None:
+        path = opened(event, arguments)
+        if path is not None:
+            read.add(path)
+
+    with listening(listener):
+        yield
+
+
+def _merged(folders: Iterator[Folder | None]) -> tuple[Folder, ...]:
+    merged: dict[str, dict[str, bytes]] = {}
+    for folder in folders:
+        if folder is not None:
+            merged.setdefault(folder.path, {}).update(folder.files)
+    return tuple(Folder(path, files) for path, files in merged.items())
+
+
+def _elsewhere(read: set[str], folders: Sequence[Folder]) -> tuple[str, ...]:
+    sent = {str(Path(folder.path) / name) for folder in folders for name in folder.files}
+    files = {path: Path(path).resolve() for path in read}
+    return tuple(sorted(path for path, file in files.items() if str(file) not in sent and not is_installed(file)))
+
+
+@contextmanager
+def _searched(origins: Iterable[Origin], places: Mapping[str, Path]) -> Iterator[None]:
+    """Modules of the policy are found where its folder is unpacked, and forgotten after."""
+    first = [places[each.folder] for each in origins if each.folder is not None and not is_file(each.place)]
+    with forgotten_after(tuple(map(str, places.values())), first=first):
+        yield

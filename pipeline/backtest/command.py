@@ -1,0 +1,151 @@
+"""What `minicontroller pipeline backtest` does from its arguments to its exit code.
+
+Rule: what can be found wrong is found before Spark is started; what the workers answered is on the disk before anything is made of it, and stays
+there if that fails.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ..page.files import Files, UnwritableError, as_json, plain_sheet
+from ..progress import Stages
+from ..tables import NoTablesError, Tables
+from .candidate import Found
+from .page import page
+from .replaying import Window
+from .results import Results, Written, write_differences, write_existing
+from .running import BacktestError, Backtesting, Wish, answers
+from .summary import Summary, summarized
+from .terminal import print_summary
+
+STAGES = 4
+ROWS = 10_000
+"""Of a table as JSON."""
+
+
+def run_command(
+    spark: SparkSession,
+    folder: Path,
+    found: Found,
+    files: Files | None,
+    *,
+    since: int | None,
+    until: int | None,
+    clusters: Sequence[str],
+    counterfactual: bool,
+    fail_on: Sequence[str],
+) -> None:
+    window = Window(_milliseconds(since), _milliseconds(until))
+    wish = Wish(candidate=found.candidate, window=window, clusters=tuple(clusters), counterfactual=counterfactual)
+    try:
+        summary = backtest(spark, Tables(folder), found, wish, files)
+    except (BacktestError, NoTablesError, UnwritableError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or folder}: {error.strerror or error}.") from None
+    print_summary(summary, sys.stdout)
+    if files is not None:
+        for sentence in files.misplaced:
+            click.echo(sentence, err=True)
+        click.echo(f"The page is {files.written[-1]}; beside it lie {', '.join(path.name for path in _beside(files))}.")
+    failed = [f"{what} ({summary.fails_on(what)})" for what in dict.fromkeys(fail_on) if summary.fails_on(what)]
+    if failed:
+        click.echo(f"Failed on {', '.join(failed)}.", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, files: Files | None) -> Summary:
+    """Raises BacktestError, NoTablesError, UnwritableError, OSError."""
+    tables.require()
+    with _answers_folder(tables, files) as folder, Stages(spark, STAGES).shown() as progress:
+        running = Backtesting(spark, tables, wish, folder)
+        with progress.stage("looking where to cut"):
+            plan = _by_spark(running.look)
+        with progress.stage(f"replaying {plan.events:,} events"):
+            replayed = _by_spark(running.replay)
+        with progress.stage("asking for the topics of today"):
+            existing = _by_spark(running.scan)
+        with progress.stage("writing"):
+            return _results(found, wish, running.clusters, (replayed, existing), files)
+
+
+def _results(
+    found: Found, wish: Wish, clusters: Sequence[str], folders: tuple[Path, Path], files: Files | None
+) -> Summary:
+    """What stands in the files is written before the page is made."""
+    results = Results()
+    replayed, existing = (results.read(answers(folder)) for folder in folders)
+    if files is None:
+        for _ in (*replayed, *existing):
+            pass
+        return summarized(found, wish, clusters, results)
+    written = Written(files)
+    write_differences(replayed, written)
+    write_existing(existing, written)
+    summary = summarized(found, wish, clusters, results)
+    files.save(files.json, as_json(_plain(summary)))
+    files.save(files.out, page(summary, results, files))
+    return summary
+
+
+def _beside(files: Files) -> list[Path]:
+    written = Written(files)
+    return [files.json, written.ndjson, written.parquet, written.existing]
+
+
+def _plain(summary: Summary) -> dict[str, Any]:
+    parts = {name: getattr(summary, name) for name in ("candidate", "history", "totals", "existing")}
+    return {**msgspec.to_builtins(parts), "tables": [plain_sheet(sheet.cut(ROWS)) for sheet in summary.sheets]}
+
+
+@contextmanager
+def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
+    """Where the workers leave their answers: beside the page, or else with the tables. What fails late leaves them there, and says so."""
+    parent = tables.state if files is None else files.out.parent
+    try:
+        parent.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".backtest-", dir=parent))
+    except OSError as error:
+        raise BacktestError(f"Nothing can be written into {parent}: {error.strerror or error}.") from None
+    is_wanted = False
+    try:
+        yield folder
+    except Exception as error:
+        is_wanted = (folder / "replayed" / "_SUCCESS").exists() and not isinstance(error, BacktestError)
+        if is_wanted:
+            click.echo(f"What the candidate said lies in {folder}, as Parquet.", err=True)
+        raise
+    finally:
+        if not is_wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _by_spark(work: Callable[[], Any]) -> Any:
+    """What Spark has to say of a failure is told in a sentence."""
+    try:
+        return work()
+    except PySparkException as error:
+        raise BacktestError(f"Spark could not do it: {_first_line(error)}") from None
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            raise BacktestError(f"Spark could not do it: {_first_line(error)}") from None
+        raise
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:500] if lines else type(error).__name__
+
+
+def _milliseconds(microseconds: int | None) -> int | None:
+    return None if microseconds is None else -(-microseconds // 1000)

@@ -1,0 +1,220 @@
+"""History as it would have been: what the candidate refuses does not happen, and what it allows does.
+
+Rule: two worlds go side by side, the recorded one and the other. A topic that is alike in both follows the record; one that is not goes on from
+what the candidate's own decisions made of it. What a request would have come to is taken from the record as far as it can be; a request
+that could not have been made is moot, and is not put to the candidate. docs/pipeline.md tells each case.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from ...policies.audit_event import (
+    AuditEvent,
+    Decision,
+    Effect,
+    Observed,
+    Removal,
+    Requested,
+    SnapshotEnd,
+    State,
+)
+from ...policies.audit_replay import Replay, policy_request, same
+from ...policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from .replaying import Asked, Moot
+from .tally import Note, Tally
+from .verdicts import ALLOWED, recorded
+
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Of a topic that nobody ever made."""
+
+
+class Otherwise:
+    """A world for `Backtest`."""
+
+    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+        self._recorded = Replay(topics)
+        self._topics = ReplayedTopics.of(topics or {})
+        self._states = SeenStates()
+        self._request = (-1, -1)
+        self._validated: dict[str, State] = {}
+        self._allowed: bool | None = None
+        """What the candidate said of the decision that is applied next; None where it was not asked."""
+
+    @property
+    def is_known(self) -> bool:
+        return self._recorded.is_known
+
+    @property
+    def topics(self) -> Mapping[str, State]:
+        """As they would be now."""
+        return self._topics.states
+
+    def lost(self) -> None:
+        self._recorded.lost()
+
+    def parted(self) -> Iterator[tuple[str, str]]:
+        """Topics that are not as recorded, and how: `missing`, `more` or `otherwise`."""
+        for name in sorted({*self._recorded.topics, *self.topics}):
+            was, would = self._recorded.topics.get(name), self.topics.get(name)
+            if not same(was, would):
+                yield name, "missing" if would is None else "more" if was is None else "otherwise"
+
+    def tell(self, tally: Tally, cluster_id: str) -> None:
+        """At the end."""
+        for name, how in self.parted():
+            tally.counts["parted", how] += 1
+            tally.note(f"parted-{how}", Note(cluster_id, 0, 0, name))
+
+    # ------------------------------------------------------------------ asking
+
+    def question(self, event: Decision) -> Asked | Moot | None:
+        self._begin(event)
+        self._allowed = None
+        before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
+        if not self._recorded.is_known:
+            before = was = event.before  # nothing else is known of it
+            self._becomes(event.name, before)
+        parted = not same(before, was)
+        if event.asked_ms is None:
+            return (
+                Moot("unknown-request", f"{event.name} would be otherwise, and the log does not tell what was asked.")
+                if parted
+                else None
+            )
+        moot = _moot(event, before) if parted else None
+        if moot is not None:
+            return moot
+        wanted = _requested(event, before) if parted and before is not None else event.requested
+        request = policy_request(
+            event if wanted is event.requested else msgspec.structs.replace(event, requested=wanted)
+        )
+        seen = self._seen(event)
+        self._states.forget_beyond(len(seen.states))
+        cluster = ReplayedCluster(seen, event.cluster_size, self._states)
+        return Asked(request, cluster, before, wanted) if parted else Asked(request, cluster)
+
+    def decided(self, event: Decision, *, allowed: bool) -> None:
+        del event
+        self._allowed = allowed
+
+    def _seen(self, event: Decision) -> ReplayedTopics:
+        seen = self._topics
+        for name, state in self._validated.items():
+            seen = seen.changed(name, state)
+        for each in event.assumed:
+            if same(self.topics.get(each.topic), self._recorded.topics.get(each.topic)):
+                seen = seen.changed(each.topic, each.state)
+        return seen
+
+    # ------------------------------------------------------------------ going on
+
+    def apply(self, event: AuditEvent) -> Iterator[str]:
+        match event:
+            case Decision():
+                if event.resource == "topic":
+                    self._decide(event)
+            case Removal():
+                topic = self.topics.get(event.topic)
+                if topic is not None and topic.marked_for_deletion:
+                    self._becomes(event.topic, None)
+            case Observed():
+                self._observe(event.topic, self._recorded.topics.get(event.topic), event.after)
+            case SnapshotEnd():
+                yield from self._end_snapshot(event)
+                return
+        yield from self._recorded.apply(event)
+
+    def _decide(self, event: Decision) -> None:
+        """What comes of it here. The candidate has been asked, unless it was not its turn or the request is moot."""
+        allowed, self._allowed = self._allowed, None
+        before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
+        if allowed is None:
+            if same(before, was):
+                self._becomes(event.name, event.after)
+            return
+        then = recorded(event).decision == ALLOWED
+        if not allowed or (then and (event.error_code != 0 or event.effect is Effect.UNKNOWN)):
+            return
+        state = _made(event, before, event.requested if before is None else _requested(event, before))
+        if event.validate_only:
+            if event.requested is not None and state is not None:
+                self._validated[event.name] = state
+        elif then and same(before, was):
+            self._becomes(event.name, event.after)
+        elif event.requested is None and before is not None and then:
+            self._becomes(event.name, msgspec.structs.replace(before, marked_for_deletion=True))  # its removal follows
+        else:
+            self._becomes(event.name, state)
+
+    def _observe(self, name: str, was: State | None, after: State | None) -> None:
+        """Others changed it, whatever the policy says; what is not there, nobody can change."""
+        before = self.topics.get(name)
+        if same(before, was) or (was is not None and before is not None):
+            self._becomes(name, after)
+
+    def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
+        """What the events before it do not tell, others did."""
+        before = self._recorded.topics
+        yield from self._recorded.apply(event)
+        after = self._recorded.topics
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                self._observe(name, before.get(name), after.get(name))
+
+    def _begin(self, event: Decision) -> None:
+        if (event.epoch, event.request) != self._request:
+            self._request = event.epoch, event.request
+            self._validated.clear()
+
+    def _becomes(self, name: str, state: State | None) -> None:
+        if self.topics.get(name) != state:
+            self._topics = self._topics.changed(name, state)
+
+
+def _moot(event: Decision, before: State | None) -> Moot | None:
+    """Whether a request that Kafka took for possible would not be."""
+    if event.operation == "create_topic":
+        return (
+            None
+            if before is None
+            else Moot("topic-exists", f"{event.name} would be there already: it would not have been deleted.")
+        )
+    if before is None or before.marked_for_deletion:
+        return Moot("no-topic", f"There would be no topic {event.name}.")
+    wanted = event.requested
+    if event.operation == "create_partitions" and wanted is not None and len(before.replicas) >= len(wanted.replicas):
+        return Moot("partitions", f"{event.name} would have {len(before.replicas)} partitions already.")
+    return None
+
+
+def _requested(event: Decision, before: State) -> Requested | None:
+    """What the request would come to, from where the topic would have been."""
+    wanted = event.requested
+    if wanted is None or event.operation == "create_topic":
+        return wanted
+    if event.operation == "create_partitions":
+        replicas = before.replicas + wanted.replicas[len(before.replicas) :]
+        return msgspec.structs.replace(wanted, replicas=replicas, configs=before.configs)
+    configs = wanted.configs
+    if event.operation == "incremental_alter_configs":
+        named = event.config_operations or {}
+        kept = {key: value for key, value in before.configs.items() if key not in named}
+        configs = kept | {key: wanted.configs[key] for key in named if key in wanted.configs}
+    return msgspec.structs.replace(wanted, replicas=before.replicas, configs=configs)
+
+
+def _made(event: Decision, before: State | None, wanted: Requested | None) -> State | None:
+    """The topic that comes of a request."""
+    if wanted is None:
+        return None
+    if before is not None:
+        return msgspec.structs.replace(before, replicas=wanted.replicas, configs=wanted.configs)
+    return State(
+        topic_id=NO_ID,
+        replicas=wanted.replicas,
+        configs=wanted.configs,
+        marked_for_deletion=False,
+        internal=wanted.internal,
+        created_ms=event.asked_ms,
+    )

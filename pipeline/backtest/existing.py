@@ -1,0 +1,68 @@
+"""The topics that are there today, each put to the candidate as if somebody asked for it now.
+
+Rule: a topic is asked for as it is, replicas and configs included, by whoever created it if the log tells, beside all other topics. It is asked for
+by counts, as most topics are, and not with replicas of its own, which a policy may refuse in itself.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from ...policies.audit_event import State
+from ...policies.interface import CreateTopicRequest
+from ...policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ...policies.states import requested_state
+from ...policies.verdict import Decision
+from .verdicts import Opinion, opinion
+from .watching import Watched
+
+
+class Existing(msgspec.Struct, frozen=True):
+    """A topic in its newest state."""
+
+    topic: str
+    state: State
+    principal: str | None = None
+    """Who created it; null if the log does not tell."""
+
+
+class Now(msgspec.Struct, frozen=True):
+    """What a cluster was at the end of its log."""
+
+    cluster_id: str
+    cluster_size: int
+    time_ms: int
+    """Of its newest event."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A topic that the candidate would not allow today."""
+
+    cluster_id: str
+    topic: str
+    principal: str | None
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str]
+    candidate: Opinion
+
+
+def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Iterator[Refused]:
+    """In the order of their names."""
+    there = ReplayedTopics.of({name: existing.state for name, existing in topics.items()})
+    states = SeenStates()
+    for name in sorted(topics):
+        existing = topics[name]
+        if existing.state.marked_for_deletion:
+            continue
+        state = existing.state
+        wanted = requested_state(state.replicas, state.configs, internal=state.internal)
+        request = CreateTopicRequest(
+            topic=name, principal=existing.principal, api="CreateTopics", time_ms=now.time_ms, requested_state=wanted
+        )
+        verdict = watched.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
+        if verdict.decision is not Decision.ALLOWED:
+            yield Refused(
+                now.cluster_id, name, existing.principal, wanted.num_partitions, wanted.replication_factor, state.configs,
+                opinion(verdict, names=watched.names),
+            )  # fmt: skip

@@ -1,0 +1,184 @@
+"""The page of a back-test: what it comes to, by whom and by what, and each difference with all that was asked and said.
+
+Rule: all of it stands in the files beside it; the page has room for so many differences, and says where the others are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...policies.audit_event import Decision, Effect, Requested, State
+from ..page.files import Files
+from ..page.rendering import render
+from ..page.sheet import Column, Sheet, count, moment, plural
+from ..page.sheet import Kind as Holds
+from .results import Results, Written
+from .summary import NOBODY, TITLES, Summary
+from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
+from .wording import answer, lacks, steadiness
+
+ROWS = 20
+"""Of a table."""
+PARTITIONS = 12
+"""Whose replicas are shown."""
+EFFECTS = {Effect.APPLIED: "carried out", Effect.NONE: "no effect", Effect.UNKNOWN: "unknown"}
+SAID = {ALLOWED: "allowed", VIOLATED: "denied", BROKEN: "failed"}
+TONES: Mapping[Kind, str] = {
+    Kind.NEWLY_DENIED: "bad",
+    Kind.BROKEN: "bad",
+    Kind.TIMED_OUT: "bad",
+    Kind.NEWLY_ALLOWED: "warn",
+}
+
+_differences: msgspec.json.Decoder[Difference] = msgspec.json.Decoder(Difference)
+_decisions: msgspec.json.Decoder[Decision] = msgspec.json.Decoder(Decision)
+
+Line = tuple[str, str]
+"""A title and a text."""
+
+
+def page(summary: Summary, results: Results, files: Files) -> bytes:
+    """The same results give the same bytes."""
+    shown = [_entry(body) for body in results.differences()]
+    kinds = {kind.value: TITLES[kind] for kind in Kind if summary.totals.differences[kind.value]}
+    return render(
+        "backtest/backtest.html",
+        summary=summary,
+        figures=_figures(summary),
+        answer=answer(summary),
+        lacks=lacks(summary),
+        steadiness=steadiness(summary),
+        entries=shown,
+        kinds=kinds,
+        others=summary.differences - len(shown),
+        existing=_existing(summary, results),
+        written=Written(files),
+        json=files.json.name,
+        rows=ROWS,
+    )
+
+
+def _figures(summary: Summary) -> list[tuple[str, str, str]]:
+    """Title, value, tone."""
+    kinds = summary.totals.differences
+    figures = [("requests asked", count(summary.history.asked), "")]
+    always = {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}
+    for kind in Kind:
+        number = kinds[kind.value]
+        if number or kind in always:
+            figures.append((TITLES[kind], count(number), TONES.get(kind, "") if number else ""))
+    if summary.existing.topics:
+        tone = "bad" if summary.existing.refused else ""
+        figures.append(
+            ("existing topics refused", f"{count(summary.existing.refused)} of {count(summary.existing.topics)}", tone)
+        )
+    return figures
+
+
+def _existing(summary: Summary, results: Results) -> Sheet:
+    columns = (
+        Column("topic", "Topic", Holds.NAME),
+        Column("principal", "Created by", Holds.NAME),
+        Column("partitions", "Partitions", Holds.COUNT),
+        Column("rule", "Rule", Holds.NAME),
+        Column("message", "Why", Holds.TEXT),
+    )
+    rows: list[tuple[Any, ...]] = []
+    for each in map(msgspec.json.decode, results.refused):
+        said = each["candidate"]
+        rows.append((each["topic"], each["principal"], each["partitions"], said["rule"], said["message"]))
+    sheet = Sheet("existing", "Existing topics that would be refused today", columns, rows)
+    return Sheet(sheet.name, sheet.title, columns, rows, max(summary.existing.refused, len(rows)))
+
+
+# ------------------------------------------------------------------ one difference
+
+
+def _entry(body: str) -> Mapping[str, Any]:
+    difference = _differences.decode(body)
+    event = _decisions.decode(difference.event)
+    return {
+        "kind": difference.kind.value,
+        "title": TITLES[difference.kind],
+        "tone": TONES.get(difference.kind, ""),
+        "time": moment(difference.time_ms * 1000),
+        "principal": difference.principal or NOBODY,
+        "operation": difference.operation.replace("_", " "),
+        "topic": difference.topic,
+        "rule": difference.rule,
+        "place": f"{difference.cluster_id} {difference.epoch}/{difference.sequence}",
+        "lines": _lines(difference, event),
+    }
+
+
+def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
+    lines: list[Line] = [("then", _said(difference.recorded))]
+    if difference.kind is Kind.MOOT:
+        lines.append(("now", f"moot: {difference.candidate.message}"))
+    else:
+        lines.append(("candidate", _said(difference.candidate)))
+    via = ", ".join(filter(None, (event.client_id, event.software, event.client_host)))
+    lines.append(("by", f"{difference.principal or NOBODY} ({via})" if via else difference.principal or NOBODY))
+    asked = f"{event.api} version {event.api_version}, element {event.element + 1} of {event.elements}"
+    lines.append(("request", asked + (", only to validate" if event.validate_only else "")))
+    if event.config_operations:
+        named = (
+            f"{key} = {value}" if value is not None else f"{key} deleted"
+            for key, value in event.config_operations.items()
+        )
+        lines.append(("configs named", "\n".join(named)))
+    if event.requested is not None:
+        lines.append(("wanted", _state(event.requested)))
+    lines.append(("before", _state(event.before)))
+    if difference.before is not None or difference.requested is not None:
+        lines.append(("before, as it would have been", _state(difference.before)))
+        if difference.requested is not None:
+            lines.append(("wanted, as it would have been", _state(difference.requested)))
+    lines.append(("after", _state(event.after)))
+    refused = f", {event.error}" + (f": {event.message}" if event.message else "") if event.error_code else ""
+    outcome = EFFECTS[event.effect] + refused
+    lines.append(("outcome then", outcome))
+    if difference.hidden:
+        lines.append(
+            (
+                "hidden",
+                f"The log does not show the values of {', '.join(difference.hidden)}: the candidate was not asked about them as they were.",
+            )
+        )
+    if not difference.is_certain:
+        lines.append(("uncertain", "Events are missing before this one: other topics may have been otherwise."))
+    if not difference.is_steady:
+        lines.append(("unsteady", "Asked again, the candidate said something else."))
+    return lines
+
+
+def _said(opinion: Opinion) -> str:
+    text = SAID.get(opinion.decision, opinion.decision) + (f" by {opinion.rule}" if opinion.rule else "")
+    if opinion.message:
+        text += f": {opinion.message}"
+    for finding in opinion.findings:
+        if finding.rule != opinion.rule or finding.error is not None:
+            text += f"\n{finding.action} by {finding.rule}: {finding.message}"
+            text += f" ({finding.error})" if finding.error is not None else ""
+    return text
+
+
+def _state(state: State | Requested | None) -> str:
+    if state is None:
+        return "no topic"
+    replicas = state.replicas
+    parts = [f"{plural(len(replicas), 'partition')}, replication factor {len(replicas[0]) if replicas else 0}"]
+    if state.marked_for_deletion:
+        parts[0] += ", marked for deletion"
+    if isinstance(state, Requested):
+        parts[0] += (
+            ", replicas chosen by the controller"
+            if state.generated_replica_assignments
+            else ", replicas named by the request"
+        )
+    parts += [f"{key} = {value}" for key, value in sorted(state.configs.items())]
+    rows = [f"{number}: {','.join(map(str, row))}" for number, row in enumerate(replicas[:PARTITIONS])]
+    left = len(replicas) - len(rows)
+    parts.append("replicas " + "  ".join(rows) + (f"  and {left} more" if left else ""))
+    return "\n".join(parts)

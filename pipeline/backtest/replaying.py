@@ -1,0 +1,291 @@
+"""The heart of a back-test: recorded events in, differences out. Pure but for the policy, and knows nothing of Spark.
+
+Rule: one cluster's events, in the order of (epoch, sequence), from any point whose topics are known. Each decision is put to the candidate as
+the policy was asked then; what the log does not tell is counted and said, never guessed. The same events give the same differences, in one go
+or in slices.
+
+    with candidate.watched() as watched:
+        backtest = Backtest(watched)
+        differences = [found for event in events if (found := backtest.feed(event)) is not None]
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from ...policies.audit_event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
+from ...policies.audit_replay import Replay
+from ...policies.interface import ClusterState, PolicyRequest
+from ...policies.verdict import Verdict
+from .tally import Note, Tally
+from .verdicts import (
+    ALLOWED,
+    BROKEN,
+    Difference,
+    Kind,
+    Opinion,
+    are_plainly_allowed,
+    difference_between,
+    opinion,
+    recorded,
+    rule_behind,
+)
+from .watching import Watched
+
+Place = tuple[int, int]
+"""Epoch and sequence."""
+NOWHERE: Place = (0, 0)
+ASKED_AGAIN = 64
+"""Of so many questions one is asked twice, and of all that make a difference each."""
+DAY_MS = 86_400_000
+SAME = "same"
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Decisions of which time are put to the candidate, in milliseconds since 1970."""
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def has(self, time_ms: int) -> bool:
+        return (self.since_ms is None or time_ms >= self.since_ms) and (
+            self.until_ms is None or time_ms < self.until_ms
+        )
+
+
+ALWAYS = Window()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a candidate is asked."""
+
+    request: PolicyRequest
+    cluster: ClusterState
+    before: State | None = None
+    """The topic, where it is not as recorded."""
+    requested: Requested | None = None
+
+
+class Moot(msgspec.Struct, frozen=True):
+    """Why a request that was made could not be made, or not so."""
+
+    why: str
+    """`no-topic`, `topic-exists`, `partitions` or `unknown-request`."""
+    text: str
+
+
+class World(Protocol):
+    """What happens, as far as it matters to a candidate."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all topics are."""
+
+    def question(self, event: Decision) -> Asked | Moot | None:
+        """What to ask about a decision that has not been fed yet; None where it is not the policy's turn."""
+
+    def decided(self, event: Decision, *, allowed: bool) -> None:
+        """What the candidate made of it: called before it is applied, if it was asked."""
+
+    def apply(self, event: AuditEvent) -> Iterator[str]:
+        """Go on to the moment after the event. Yields what does not fit."""
+
+    def lost(self) -> None:
+        """Events are missing here."""
+
+
+class AsRecorded:
+    """History as it was, whatever the candidate says."""
+
+    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+        self._replay = Replay(topics)
+        self.apply = self._replay.apply
+        self.lost = self._replay.lost
+
+    @property
+    def is_known(self) -> bool:
+        return self._replay.is_known
+
+    def question(self, event: Decision) -> Asked | None:
+        question = self._replay.question(event)
+        return None if question is None else Asked(*question)
+
+    def decided(self, event: Decision, *, allowed: bool) -> None:
+        """Nothing comes of it."""
+
+
+class Backtest:
+    """A candidate over one slice of one cluster's history."""
+
+    def __init__(
+        self,
+        watched: Watched,
+        world: World | None = None,
+        *,
+        after: Place = NOWHERE,
+        window: Window = ALWAYS,
+    ) -> None:
+        """`world` begins `after` an event; without it a snapshot has to come."""
+        self._watched = watched
+        self._world = world or AsRecorded()
+        self._last = after
+        self._window = window
+        self._tally = Tally()
+        self._cells: Counter[tuple[str, str, int, str]] = Counter()
+
+    def feed(self, event: AuditEvent, line: bytes | memoryview | None = None) -> Difference | None:
+        """The next event; `line` is what was decoded to it. Returns what the candidate says otherwise."""
+        place = event.epoch, event.sequence
+        if place <= self._last:
+            return None  # the same event twice is one
+        if event.sequence != (self._last[1] + 1 if event.epoch == self._last[0] else 1):
+            self._lose(event)
+        self._last = place
+        difference = self._decided(event, line) if type(event) is Decision else None
+        for fault in self._world.apply(event):
+            self._note("dropped" if type(event) is Dropped else "misfit", event, fault)
+        return difference
+
+    def tally(self) -> Tally:
+        """Of all that was fed."""
+        whole = Tally()
+        whole.add(self._tally)
+        whole.deeds |= self._watched.deeds
+        for (principal, operation, day, label), count in self._cells.items():
+            if label != Kind.MOOT.value:
+                whole.counts["asked",] += count
+            whole.counts["label", label] += count
+            whole.counts["principal", label, principal] += count
+            whole.counts["operation", label, operation] += count
+            whole.counts["day", label, str(day)] += count
+        return whole
+
+    # ------------------------------------------------------------------ one decision
+
+    def _decided(self, event: Decision, line: bytes | memoryview | None) -> Difference | None:
+        counts = self._tally.counts
+        is_within = self._window.has(event.time_ms)
+        if event.resource != "topic":
+            counts["other-resource", event.resource] += is_within
+            return None
+        asked = self._world.question(event)
+        if not is_within:
+            if isinstance(asked, Asked):
+                self._world.decided(event, allowed=recorded(event).decision == ALLOWED)
+            return None
+        if asked is None:
+            counts["not-asked", event.error] += 1
+            return None
+        policy = event.policy
+        counts["in-force", "" if policy is None else policy.policy, "" if policy is None else policy.policy_hash] += 1
+        if not self._world.is_known:
+            counts["uncertain",] += 1
+        if isinstance(asked, Moot):
+            return self._mooted(event, asked, line)
+        verdict = self._watched.ask(asked.request, asked.cluster)
+        self._world.decided(event, allowed=verdict.decision.value == ALLOWED)
+        hidden = hidden_in(event)
+        for key in hidden:
+            counts["hidden", key] += 1
+        if are_plainly_allowed(event, verdict):
+            counts["verdicts", ALLOWED, ALLOWED] += 1
+            self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, SAME] += 1
+            if self._watched.has_code and event.sequence % ASKED_AGAIN == 0:
+                self._is_steady(asked, opinion(verdict, names=self._watched.names), event)
+            return None
+        return self._compared(event, asked, verdict, hidden, line)
+
+    def _compared(
+        self, event: Decision, asked: Asked, verdict: Verdict, hidden: tuple[str, ...], line: bytes | memoryview | None
+    ) -> Difference | None:
+        timed_out = self._watched.timed_out
+        then, now = recorded(event), opinion(verdict, names=self._watched.names)
+        kind = difference_between(then, now, timed_out=timed_out)
+        self._count(event, then, now, kind)
+        is_steady = True
+        if self._watched.has_code and not timed_out and (kind is not None or event.sequence % ASKED_AGAIN == 0):
+            is_steady = self._is_steady(asked, now, event)
+        if kind is None:
+            return None
+        if hidden:
+            self._tally.counts["hidden-differences",] += 1
+        return Difference(
+            cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=kind,
+            principal=event.principal, operation=event.operation, topic=event.name, rule=rule_behind(then, now), recorded=then,
+            candidate=now, hidden=hidden, is_certain=self._world.is_known, is_steady=is_steady, before=asked.before,
+            requested=asked.requested, event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
+        )  # fmt: skip
+
+    def _mooted(self, event: Decision, moot: Moot, line: bytes | memoryview | None) -> Difference:
+        then = recorded(event)
+        self._tally.counts["moot", moot.why] += 1
+        self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, Kind.MOOT.value] += 1
+        return Difference(
+            cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=Kind.MOOT,
+            principal=event.principal, operation=event.operation, topic=event.name, rule="", recorded=then,
+            candidate=Opinion("", message=moot.text), hidden=(), is_certain=self._world.is_known, is_steady=True,
+            event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
+        )  # fmt: skip
+
+    def _count(self, event: Decision, then: Opinion, now: Opinion, kind: Kind | None) -> None:
+        counts = self._tally.counts
+        label = SAME if kind is None else kind.value
+        self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, label] += 1
+        counts["verdicts", then.decision, now.decision] += 1
+        for which, said in (("recorded", then), ("candidate", now)):
+            for finding in said.findings:
+                counts["finding", which, finding.rule, finding.action] += 1
+                if finding.error is not None:
+                    counts["rule-error", which, finding.rule] += 1
+        if now.decision == BROKEN:
+            counts["errors",] += 1
+
+    def _is_steady(self, asked: Asked, now: Opinion, event: Decision) -> bool:
+        """Ask once more: who says something else has looked at something else than the question."""
+        state = random.getstate()
+        again = opinion(self._watched.ask(asked.request, asked.cluster), names=self._watched.names)
+        self._tally.counts["asked-again",] += 1
+        if random.getstate() != state:
+            self._watched.deeds.add("draws from Python's random numbers")
+        if again == now or self._watched.timed_out:
+            return True
+        self._note("unsteady", event, f"{event.name}: {said(now)}; asked again: {said(again)}")
+        return False
+
+    # ------------------------------------------------------------------ the history
+
+    def _lose(self, event: AuditEvent) -> None:
+        missing = event.sequence - (self._last[1] if event.epoch == self._last[0] else 0) - 1
+        if self._window.has(event.time_ms):
+            self._tally.counts["missing",] += missing
+        begins = self._last == NOWHERE
+        self._note(
+            "begins-late" if begins else "gap", event, f"{missing} event{'s' if missing > 1 else ''} before this one"
+        )
+        self._world.lost()
+
+    def _note(self, about: str, event: AuditEvent, text: str) -> None:
+        if self._window.has(event.time_ms):  # what is around it is replayed or not, as it comes
+            self._tally.note(about, Note(event.cluster_id, event.epoch, event.sequence, text))
+
+
+def hidden_in(event: Decision) -> tuple[str, ...]:
+    """Configs that the request names or leaves as they are, whose values the log does not show."""
+    found: set[str] = set()
+    for configs in (
+        event.config_operations,
+        None if event.requested is None else event.requested.configs,
+        None if event.before is None else event.before.configs,
+    ):
+        if configs and HIDDEN in configs.values():
+            found.update(key for key, value in configs.items() if value == HIDDEN)
+    return tuple(sorted(found))
+
+
+def said(opinion: Opinion) -> str:
+    """In short."""
+    lines = (opinion.message or "").strip().splitlines()
+    return f"{opinion.decision}{f' ({lines[-1].strip()[:200]})' if lines else ''}"

@@ -1,0 +1,148 @@
+"""A back-test on Spark: which columns travel where, and where the answers lie until they are results.
+
+Rule: one pass over the events. Each slice is one task, which gets its topics and then its events in their order; what it answers is on the disk
+before anybody looks at it, in the order of the slices, which is the order of the log.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ..tables import Table, Tables
+from . import workers
+from .candidate import Candidate
+from .replaying import Window
+from .slices import BUCKET_EVENTS, Bucket, Plan, buckets, ends, good_size, planned, with_begins, with_slices
+from .workers import FAILURE, Job
+
+READ_ROWS = 2_000
+
+
+class BacktestError(Exception):
+    """The back-test cannot be done: why, in a sentence."""
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be tried on what."""
+
+    candidate: Candidate
+    window: Window
+    clusters: tuple[str, ...] = ()
+    """Their ids; none are all."""
+    counterfactual: bool = False
+    slice_events: int | None = None
+    """For who knows better than `slices.good_size`."""
+    bucket_events: int = BUCKET_EVENTS
+
+
+class Backtesting:
+    """One back-test on its way. What it leaves lies in `folder`, which every worker can write."""
+
+    def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
+        self._spark = spark
+        self._wish = wish
+        self._folder = folder
+        self._events = _of_clusters(tables.read(spark, Table.EVENTS), wish.clusters)
+        self._history = _of_clusters(tables.read(spark, Table.TOPIC_HISTORY), wish.clusters)
+        self._buckets: Sequence[Bucket] = ()
+        self.plan = Plan((), (), wish.bucket_events)
+
+    def look(self) -> Plan:
+        """Find out what there is, and cut it. Raises BacktestError."""
+        wish = self._wish
+        self._buckets = found = buckets(self._events, wish.window, wish.bucket_events)
+        unknown = sorted(set(wish.clusters) - {bucket.cluster_id for bucket in found})
+        if unknown:
+            raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
+        size = wish.slice_events or good_size(found, self._spark.sparkContext.defaultParallelism)
+        self.plan = planned(found, slice_events=None if wish.counterfactual else size, bucket_events=wish.bucket_events)
+        return self.plan
+
+    @property
+    def clusters(self) -> list[str]:
+        return sorted({bucket.cluster_id for bucket in self._buckets})
+
+    def replay(self) -> Path:
+        """Put all recorded requests to the candidate. Returns the folder of the answers."""
+        plan, wish = self.plan, self._wish
+        job = Job(wish.candidate, plan.slices, wish.window, wish.counterfactual)
+        events = with_slices(self._spark, self._events, plan).select("slice", "epoch", "sequence", "event")
+        begins = with_begins(self._spark, self._history, plan).select(
+            "slice",
+            f.lit(workers.STATE).alias("epoch"),
+            f.lit(0).cast("bigint").alias("sequence"),
+            _as_json().alias("event"),
+        )
+        return self._answers("replayed", events.unionAll(begins), len(plan.slices), partial(workers.replay, job))
+
+    def scan(self) -> Path:
+        """Put all existing topics to the candidate. Returns the folder of the answers."""
+        clusters = ends(self._buckets)
+        numbers = self._spark.createDataFrame(
+            [(each.cluster_id, number) for number, each in enumerate(clusters)], "cluster_id string, slice int"
+        )
+        there = f.col("until_sequence").isNull()
+        creation = f.when(f.col("from_cause") == "create_topic", f.struct("from_epoch", "from_sequence"))
+        creators = self._history.groupBy("cluster_id", "topic", "topic_id").agg(
+            f.max(f.when(there, True)).alias("is_there"),
+            f.min_by("from_principal", creation).alias("principal"),
+        )
+        creators = creators.where("is_there").drop("is_there")
+        rows = (
+            self._history.where(there)
+            .join(creators, ["cluster_id", "topic", "topic_id"], "left")
+            .join(f.broadcast(numbers), "cluster_id")
+            .select(
+                "slice",
+                f.lit(0).alias("epoch"),
+                f.lit(0).cast("bigint").alias("sequence"),
+                _as_json("principal").alias("event"),
+            )
+        )
+        job = Job(self._wish.candidate, clusters=clusters)
+        return self._answers("existing", rows, len(clusters), partial(workers.scan, job))
+
+    def _answers(self, name: str, rows: DataFrame, parts: int, work: workers.Work) -> Path:
+        folder = self._folder / name
+        if parts:
+            answers = (
+                rows.repartitionById(parts, "slice")
+                .sortWithinPartitions("epoch", "sequence")
+                .mapInArrow(work, workers.OUT)
+            )
+            answers.write.parquet(folder.as_uri())
+        else:
+            folder.mkdir(parents=True)
+        return folder
+
+
+def answers(folder: Path) -> Iterator["pq.RecordBatch"]:
+    """What the workers answered, in the order of the slices. Raises BacktestError for what they could not."""
+    for file in sorted(folder.glob("part-*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(READ_ROWS):
+            for what, body in zip(batch.column("what").to_pylist(), batch.column("body"), strict=True):
+                if what == FAILURE:
+                    raise BacktestError(f"On a worker of Spark: {body.as_py()}")
+            yield batch
+
+
+def _of_clusters(table: DataFrame, clusters: Sequence[str]) -> DataFrame:
+    return table.where(f.col("cluster_id").isin(*clusters)) if clusters else table
+
+
+def _as_json(*more: str) -> Column:
+    """A row of `topic_history` as a named state of an audit event."""
+    state = f.struct(
+        "topic_id",
+        "replicas",
+        "configs",
+        "marked_for_deletion",
+        "internal",
+        f.unix_millis("created").alias("created_ms"),
+    )
+    return f.to_json(f.struct("topic", state.alias("state"), *more), {"ignoreNullFields": "false"})

@@ -1,0 +1,253 @@
+"""Where a history may be cut, so that its parts can be replayed side by side and give what the whole gives.
+
+Rule: a slice begins where all topics are known from the events before it, and at no place within a request or a snapshot: at the first element
+of a request, at a removal, at what was observed, at a snapshot's begin. After a loss, a change of unknown effect or a late begin there is no
+cut until the next snapshot is complete. Only a few columns of the events are read for it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from .existing import Now
+from .replaying import NOWHERE, Place, Window
+
+BUCKET_EVENTS = 5_000
+"""A cut is looked for once in so many events of an epoch."""
+MOST_EVENTS = 100_000
+"""Of a slice, unless there is nowhere to cut: few enough that in the end no processor waits long for another."""
+PER_CORE = 4
+"""Slices for each processor, where there are enough events."""
+NOT_NEEDED = -1
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """Some events of one epoch, one after the other."""
+
+    cluster_id: str
+    epoch: int
+    number: int
+    events: int
+    first: int
+    last: int
+    start: int | None
+    """The first place at which a slice may begin."""
+    snapshot_end: int | None
+    """The last one."""
+    doubt: int | None
+    """The last place from which on not all topics are known: events were dropped, or an effect is unknown."""
+    wanted: int
+    """Events within the window."""
+    cluster_size: int | None = None
+    """As the last of them tells that tells it."""
+    newest_ms: int = 0
+    """The time of the last one."""
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """Part of a cluster's history, from after an event until the next part begins."""
+
+    number: int
+    """From 0 in the order of clusters and events; NOT_NEEDED if nothing of it lies within the window."""
+    cluster_id: str
+    after: Place
+    """The event before its first one; NOWHERE where the history begins, and no topics are known."""
+    events: int
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """To which parts the events of a bucket belong."""
+
+    cluster_id: str
+    epoch: int
+    bucket: int
+    start: int
+    before: int
+    """The part of events before `start`."""
+    since: int
+    """Of all others."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    parts: tuple[Slice, ...]
+    """All of the history; of each cluster one after the other."""
+    cuts: tuple[Cut, ...]
+    bucket_events: int
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """By their numbers: what has to be replayed."""
+        return tuple(part for part in self.parts if part.number != NOT_NEEDED)
+
+    @property
+    def events(self) -> int:
+        return sum(each.events for each in self.slices)
+
+
+def buckets(events: DataFrame, window: Window, bucket_events: int = BUCKET_EVENTS) -> list[Bucket]:
+    """In the order of the log."""
+    sequence, kind = f.col("sequence"), f.col("kind")
+    starts = kind.isin("removal", "observed", "snapshot_begin") | ((kind == "decision") & (f.col("element") == 0))
+    rows = (
+        events.groupBy("cluster_id", "epoch", _bucket(sequence, bucket_events).alias("number"))
+        .agg(
+            f.count("*").alias("events"),
+            f.min(sequence).alias("first"),
+            f.max(sequence).alias("last"),
+            f.min(f.when(starts, sequence)).alias("start"),
+            f.max(f.when(kind == "snapshot_end", sequence)).alias("snapshot_end"),
+            f.max(f.when((kind == "dropped") | (f.col("effect") == "unknown"), sequence)).alias("doubt"),
+            f.count_if(_within(window)).alias("wanted"),
+            f.max_by("cluster_size", f.when(f.col("cluster_size").isNotNull(), sequence)).alias("cluster_size"),
+            f.unix_millis(f.max_by("time", sequence)).alias("newest_ms"),
+        )
+        .collect()
+    )
+    found = [Bucket(**row.asDict()) for row in rows]
+    return sorted(found, key=lambda bucket: (bucket.cluster_id, bucket.epoch, bucket.number))
+
+
+def planned(found: Sequence[Bucket], *, slice_events: int | None, bucket_events: int = BUCKET_EVENTS) -> Plan:
+    """Slices of about so many events, or one for each cluster. What lies wholly outside the window is not replayed."""
+    parts: list[Slice] = []
+    cuts: list[Cut] = []
+    needed = 0
+    for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
+        cut = list(_parts(list(group), slice_events))
+        for index, part in enumerate(cut):
+            (first, start), number = part[0], NOT_NEEDED
+            if any(bucket.wanted for bucket, _ in part) or (index + 1 < len(cut) and _is_shared(*cut[index + 1][0])):
+                number, needed = needed, needed + 1
+            after = NOWHERE if start is None else (first.epoch, start - 1)
+            own = len(parts)
+            parts.append(Slice(number, cluster_id, after, sum(bucket.events for bucket, _ in part)))
+            for bucket, begin in part:
+                before = own if begin is None else own - 1
+                cuts.append(Cut(cluster_id, bucket.epoch, bucket.number, begin or bucket.first, before, own))
+    return Plan(tuple(parts), tuple(cuts), bucket_events)
+
+
+def good_size(found: Iterable[Bucket], cores: int) -> int:
+    """How many events a slice should have."""
+    events = sum(bucket.events for bucket in found)
+    return max(BUCKET_EVENTS, min(MOST_EVENTS, -(-events // (cores * PER_CORE))))
+
+
+def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
+    """What each cluster was at the end of its log."""
+    newest: dict[str, Now] = {}
+    for bucket in found:
+        size = bucket.cluster_size
+        if size is None:
+            size = newest[bucket.cluster_id].cluster_size if bucket.cluster_id in newest else 1
+        newest[bucket.cluster_id] = Now(bucket.cluster_id, size, bucket.newest_ms)
+    return tuple(newest.values())
+
+
+def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[list[tuple[Bucket, int | None]]]:
+    """One cluster's buckets, cut where enough has come together, and where the window begins and ends. With the first of a part stands the
+    place of the cut.
+    """
+    part: list[tuple[Bucket, int | None]] = []
+    events, is_wanted, is_known, last = 0, False, False, NOWHERE
+    for bucket in group:
+        is_whole = _follows(bucket, last) and bucket.last - bucket.first + 1 == bucket.events
+        start = bucket.start if is_known and is_whole else None
+        if bucket.doubt is not None and start is not None and bucket.doubt < start:
+            start = None
+        is_full = most is not None and events >= most
+        if part and start is not None and (is_full or is_wanted != (bucket.wanted > 0)):
+            yield part
+            part, events, is_wanted = [], 0, False
+            part.append((bucket, start))
+        else:
+            part.append((bucket, None))
+        events += bucket.events
+        is_wanted = is_wanted or bucket.wanted > 0
+        is_known = is_whole and _is_known_after(bucket, is_known)
+        last = bucket.epoch, bucket.last
+    if part:
+        yield part
+
+
+def _is_shared(bucket: Bucket, start: int | None) -> bool:
+    """Whether what is wanted of a bucket may lie before the cut in it."""
+    return bucket.wanted > 0 and start != bucket.first
+
+
+def _follows(bucket: Bucket, last: Place) -> bool:
+    return bucket.first == (last[1] + 1 if bucket.epoch == last[0] else 1)
+
+
+def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
+    """In a bucket that has all its events. Where one has not, nobody looks what came last in it: the next snapshot has to be in another."""
+    if bucket.snapshot_end is not None and (bucket.doubt is None or bucket.snapshot_end > bucket.doubt):
+        return True
+    return was_known and bucket.doubt is None
+
+
+# ------------------------------------------------------------------ on Spark
+
+
+def with_slices(spark: SparkSession, events: DataFrame, plan: Plan) -> DataFrame:
+    """The events of all slices, each with the number of its slice in the column `slice`."""
+    numbers = [part.number for part in plan.parts]
+    needed = [cut for cut in plan.cuts if max(numbers[cut.before], numbers[cut.since]) >= 0]
+    rows = [(c.cluster_id, c.epoch, c.bucket, c.start, numbers[c.before], numbers[c.since]) for c in needed]
+    cuts = spark.createDataFrame(rows, "cluster_id string, epoch int, bucket int, start bigint, before int, since int")
+    epochs = [cut.epoch for cut in needed]
+    slice_ = f.when(f.col("sequence") < f.col("start"), f.col("before")).otherwise(f.col("since"))
+    return (
+        events.where(f.col("epoch").between(min(epochs), max(epochs)))
+        .withColumn("bucket", _bucket(f.col("sequence"), plan.bucket_events))
+        .join(f.broadcast(cuts), ["cluster_id", "epoch", "bucket"])
+        .withColumn("slice", slice_)
+        .where(f.col("slice") >= 0)
+    )
+
+
+def with_begins(spark: SparkSession, history: DataFrame, plan: Plan) -> DataFrame:
+    """The states of `topic_history` that hold where slices begin, each with the slice's number."""
+    rows = [(cut.cluster_id, cut.epoch, cut.bucket, cut.start, cut.before, cut.since) for cut in plan.cuts]
+    schema = "cluster_id string, {0}_epoch int, {0}_bucket int, start bigint, before int, since int"
+    found = history
+    for end in ("from", "until"):
+        sequence = f.col(f"{end}_sequence")
+        cuts = spark.createDataFrame(rows, schema.format(end))
+        part = f.when(sequence < f.col("start"), f.col("before")).otherwise(f.col("since"))
+        found = (
+            found.withColumn(f"{end}_bucket", _bucket(sequence, plan.bucket_events))
+            .join(f.broadcast(cuts), ["cluster_id", f"{end}_epoch", f"{end}_bucket"], "left")
+            .withColumn(f"{end}_part", part)
+            .drop("start", "before", "since")
+        )
+    lasts = {part.cluster_id: number for number, part in enumerate(plan.parts)}
+    slices = [
+        (number, part.number) for number, part in enumerate(plan.parts) if part.number >= 0 and part.after != NOWHERE
+    ]
+    return (
+        found.join(f.broadcast(spark.createDataFrame(list(lasts.items()), "cluster_id string, last int")), "cluster_id")
+        .withColumn(
+            "until_part", f.when(f.col("until_sequence").isNull(), f.col("last")).otherwise(f.col("until_part"))
+        )
+        .where(f.col("from_part") < f.col("until_part"))
+        .withColumn("part", f.explode(f.sequence(f.col("from_part") + 1, f.col("until_part"))))
+        .join(f.broadcast(spark.createDataFrame(slices, "part int, slice int")), "part")
+    )
+
+
+def _bucket(sequence: Column, bucket_events: int) -> Column:
+    return f.floor((sequence - 1) / f.lit(bucket_events)).cast("int")
+
+
+def _within(window: Window) -> Column:
+    """As `Window.has` has it."""
+    within = f.lit(True)
+    if window.since_ms is not None:
+        within &= f.col("time") >= f.timestamp_millis(f.lit(window.since_ms))
+    if window.until_ms is not None:
+        within &= f.col("time") < f.timestamp_millis(f.lit(window.until_ms))
+    return within

@@ -1,0 +1,74 @@
+"""What is counted in a back-test, slice by slice, and put together.
+
+Rule: the tallies of slices add up to the tally of all, however the history was sliced and in whatever order they come.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import nsmallest
+
+import msgspec
+
+MOST_NOTES = 20
+"""Of each kind: all are counted, and so many are shown."""
+
+
+class Note(msgspec.Struct, frozen=True, order=True):
+    """Something that is wrong with the history, and where."""
+
+    cluster_id: str
+    epoch: int
+    sequence: int
+    text: str
+
+
+class Tally:
+    """Counts by keys such as ("principal", "newly-denied", "User:alice"), and notes by what they are about."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        self.notes: dict[str, list[Note]] = {}
+        """The first in the order of the log."""
+        self.deeds: set[str] = set()
+
+    def note(self, about: str, note: Note) -> None:
+        self.counts["note", about] += 1
+        self.notes[about] = nsmallest(MOST_NOTES, {*self.notes.get(about, ()), note})
+
+    def add(self, other: "Tally") -> None:
+        self.counts.update(other.counts)
+        self.deeds = set(nsmallest(MOST_NOTES, self.deeds | other.deeds))
+        for about, notes in other.notes.items():
+            self.notes[about] = nsmallest(MOST_NOTES, {*self.notes.get(about, ()), *notes})
+
+    def of(self, *key: str) -> int:
+        return self.counts[key]
+
+    def by(self, *key: str) -> dict[str, int]:
+        """What follows the key, and how often, in the order of what follows."""
+        return {rest[0]: count for rest, count in self.beginning(*key) if len(rest) == 1}
+
+    def beginning(self, *key: str) -> Iterator[tuple[tuple[str, ...], int]]:
+        """The rest of all keys that begin so."""
+        length = len(key)
+        yield from sorted((found[length:], count) for found, count in self.counts.items() if found[:length] == key)
+
+    def encode(self) -> str:
+        plain = Plain(counts=sorted(self.counts.items()), notes=self.notes, deeds=sorted(self.deeds)[:MOST_NOTES])
+        return msgspec.json.encode(plain).decode()
+
+    @classmethod
+    def decode(cls, text: str | bytes) -> "Tally":
+        plain, tally = msgspec.json.decode(text, type=Plain), cls()
+        tally.counts.update(dict(plain.counts))
+        tally.notes.update(plain.notes)
+        tally.deeds.update(plain.deeds)
+        return tally
+
+
+class Plain(msgspec.Struct):
+    """As JSON has it."""
+
+    counts: list[tuple[tuple[str, ...], int]]
+    notes: dict[str, list[Note]]
+    deeds: list[str]

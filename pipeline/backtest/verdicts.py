@@ -1,0 +1,188 @@
+"""What was decided then beside what the candidate decides: whether they differ, and how.
+
+Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of an exception the last line counts: its
+other lines tell of the machine that it happened on.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from ...policies.audit_event import HIDDEN, Decision, Requested, RuleFinding, State
+from ...policies.verdict import Decision as Decided
+from ...policies.verdict import Verdict
+
+ALLOWED, VIOLATED, BROKEN = (decided.value for decided in Decided)
+TIMED_OUT = "it takes more than policy.timeout.ms"
+TRACEBACK = "Traceback (most recent call last):"
+ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
+"""Of an object in memory: another one in each process."""
+NO_ADDRESS = " at 0x...>"
+
+
+class Kind(Enum):
+    """How two verdicts differ."""
+
+    NEWLY_DENIED = "newly-denied"
+    NEWLY_ALLOWED = "newly-allowed"
+    """By the policy: what Kafka itself would have had against it, nobody knows."""
+    OTHER_MESSAGE = "other-message"
+    """The same decision, by another rule, in other words or with other warnings."""
+    BROKEN = "broken"
+    """The candidate fails, where the policy then did not, or failed otherwise."""
+    TIMED_OUT = "timed-out"
+    """The candidate takes too long."""
+    RECORDED_BROKEN = "recorded-broken"
+    """The policy failed then; the candidate does not."""
+    MOOT = "moot"
+    """With --counterfactual: after what the candidate refused or allowed before, it could not have been asked for."""
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """What a policy said."""
+
+    decision: str
+    """`allowed`, `violated` or `broken`."""
+    rule: str = ""
+    message: str | None = None
+    findings: tuple[RuleFinding, ...] = ()
+
+
+NO_POLICY = Opinion(ALLOWED)
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One request about which the candidate says something else."""
+
+    cluster_id: str
+    epoch: int
+    sequence: int
+    time_ms: int
+    kind: Kind
+    principal: str | None
+    operation: str
+    topic: str
+    rule: str
+    """That makes the difference: the candidate's, or else that of the policy then; empty where it was no rule."""
+    recorded: Opinion
+    candidate: Opinion
+    hidden: tuple[str, ...]
+    """Configs whose values the log does not show, in what the candidate was asked about."""
+    is_certain: bool
+    """Whether the log tells all of the cluster as it was."""
+    is_steady: bool
+    """Whether the candidate said the same when it was asked once more."""
+    before: State | None = None
+    """With --counterfactual: the topic as it would have been."""
+    requested: Requested | None = None
+    """With --counterfactual: what the request would have come to."""
+    event: msgspec.Raw
+    """As recorded: the request, the topic before and after, and what became of it."""
+
+
+def recorded(event: Decision) -> Opinion:
+    policy = event.policy
+    return NO_POLICY if policy is None else Opinion(policy.decision, policy.rule, policy.message, policy.findings)
+
+
+def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
+    """What the candidate says. `names`: where it was unpacked, and where that came from."""
+    findings = tuple(
+        RuleFinding(
+            rule=finding.rule,
+            action=finding.action.value,
+            message=finding.message,
+            error=finding.error if finding.error is None else _everywhere_alike(finding.error, names),
+        )
+        for finding in verdict.findings
+    )
+    message = verdict.message
+    if message is not None:
+        message = _everywhere_alike(message, names)
+    return Opinion(verdict.decision.value, verdict.rule, message, findings)
+
+
+def are_plainly_allowed(event: Decision, verdict: Verdict) -> bool:
+    """The usual case, in short."""
+    policy = event.policy
+    return (
+        verdict.decision is Decided.ALLOWED
+        and not verdict.findings
+        and (policy is None or (policy.decision == ALLOWED and not policy.findings))
+    )
+
+
+def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> Kind | None:
+    """None where they agree."""
+    if now.decision == BROKEN:
+        if then.decision == BROKEN and _essence(then.message) == _essence(now.message):
+            return None
+        return Kind.TIMED_OUT if timed_out else Kind.BROKEN
+    if then.decision == BROKEN:
+        return Kind.RECORDED_BROKEN
+    if then.decision != now.decision:
+        return Kind.NEWLY_DENIED if now.decision == VIOLATED else Kind.NEWLY_ALLOWED
+    same = then.rule == now.rule and agree(then.message, now.message) and _findings_agree(then.findings, now.findings)
+    return None if same else Kind.OTHER_MESSAGE
+
+
+def rule_behind(then: Opinion, now: Opinion) -> str:
+    """To whom a difference is put down."""
+    if now.rule or then.rule:
+        return now.rule or then.rule
+    others = [finding.rule for finding in now.findings if finding not in then.findings]
+    others += [finding.rule for finding in then.findings if finding not in now.findings]
+    return next(iter(others), "")
+
+
+def agree(then: str | None, now: str | None) -> bool:
+    """As far as the log shows what was said then."""
+    if then == now:
+        return True
+    if then is None or now is None:
+        return False
+    then, now = ADDRESS.sub(NO_ADDRESS, then), ADDRESS.sub(NO_ADDRESS, now)
+    return then == now or (HIDDEN in then and _fits(then.split(HIDDEN), now))
+
+
+def _findings_agree(then: tuple[RuleFinding, ...], now: tuple[RuleFinding, ...]) -> bool:
+    return then == now or (
+        len(then) == len(now)
+        and all(
+            one.rule == other.rule
+            and one.action == other.action
+            and agree(one.message, other.message)
+            and agree(one.error, other.error)
+            for one, other in zip(then, now, strict=True)
+        )
+    )
+
+
+def _fits(parts: list[str], text: str) -> bool:
+    """Whether the text is these parts with something between them."""
+    first, *middle, last = parts
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _essence(message: str | None) -> str:
+    """Of why a policy broke."""
+    text = ADDRESS.sub(NO_ADDRESS, message or "").strip()
+    if text.startswith(TIMED_OUT):
+        return TIMED_OUT
+    return text.splitlines()[-1].strip() if TRACEBACK in text else text
+
+
+def _everywhere_alike(text: str, names: Mapping[str, str]) -> str:
+    for here, there in names.items():
+        text = text.replace(here, there)
+    return ADDRESS.sub(NO_ADDRESS, text)

@@ -1,0 +1,198 @@
+"""A policy in Python under watch while it is asked: how long it takes, and what it does besides judging.
+
+Rule: a policy is asked in place, without a thread, and comes back within its time limit wherever Python can interrupt it: in Python code, in
+sleeps and in waits, not within a foreign function that never looks up. What it prints is thrown away. What it opens, connects to or starts is
+noted, because the answer may then be another one tomorrow, or on another machine.
+"""
+
+import io
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import FrameType
+from typing import Any
+
+from ...policies.interface import ClusterState, PolicyRequest
+from ...policies.judging import Judge, Said
+from ...policies.verdict import Decision, Verdict
+
+ALLOWED: Said = (Decision.ALLOWED, None)
+SOURCES = (".py", ".pyc", ".so", ".pyd")
+"""What imports and tracebacks open."""
+TIME_ZONES = ("zoneinfo", "tzdata")
+
+Listener = Callable[[str, tuple[Any, ...]], None]
+
+
+class Watched:
+    """A judge, asked by a single thread."""
+
+    def __init__(self, judge: Judge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
+        """`names`: where the policy's files are while it is asked, and where they came from."""
+        self._judge = judge
+        self.names = names or {}
+        self._seconds = timeout_ms / 1000
+        self._too_late: Said = Decision.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
+        self._has_clock = False
+        self.timed_out = False
+        """Whether the last question took too long."""
+        self.deeds: set[str] = set()
+        """What the policy did besides judging, while it was asked."""
+        self.has_code = judge.has_code
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ask within this. In another thread than the first one there is no time limit: signals reach that one only."""
+        if not self.has_code:
+            yield
+            return
+        _watch_process()
+        lost = _Lost()
+        out = io.TextIOWrapper(io.BufferedWriter(lost), encoding="utf-8", errors="replace", write_through=True)
+        with redirect_stdout(out), redirect_stderr(out), self._clock():
+            yield
+            out.flush()
+        if lost.written:
+            self.deeds.add("prints; what it says is thrown away")
+
+    def ask(self, request: PolicyRequest, cluster: ClusterState) -> Verdict:
+        """What comes of it. Raises nothing of the policy's."""
+        self.timed_out = False
+        judge = self._judge
+        findings, fault = judge.found(request, cluster)
+        question = judge.question(request, cluster)
+        return judge.verdict(findings, fault, ALLOWED if question is None else self._said(question))
+
+    def _said(self, question: Callable[[], Said]) -> Said:
+        global _listener  # noqa: PLW0603 - a process has one audit hook for good
+        if self._has_clock:
+            signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)
+        _listener = self._note
+        try:
+            said = question()
+        except _TooLateError:  # between the policy and us
+            said = self._too_late
+        finally:
+            _listener = None
+            if self._has_clock:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if self.timed_out:
+                sys.settrace(None)
+        return self._too_late if self.timed_out else said
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handler = signal.signal(signal.SIGALRM, self._interrupt)
+        left, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+        self._has_clock = True
+        try:
+            yield
+        finally:
+            self._has_clock = False
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+    def _interrupt(self, _signal: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code is Watched._said.__code__:
+            return  # it is not begun yet, or over already
+        if self.timed_out:
+            _insist(frame)
+        self.timed_out = True
+        raise _TooLateError
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        deed = deed_of(event, arguments)
+        if deed is not None:
+            self.deeds.add(deed)
+
+
+class _TooLateError(BaseException):
+    """Not for the policy to catch by `except Exception`."""
+
+
+def _insist(frame: FrameType | None) -> None:
+    """Who catches everything is interrupted where he does that: at the next line that he comes to."""
+    sys.settrace(_raise)
+    while frame is not None and frame.f_code is not Watched._said.__code__:  # noqa: SLF001 - it is of this module
+        frame.f_trace = _raise
+        frame = frame.f_back
+
+
+def _raise(_frame: FrameType, event: str, _argument: Any) -> Any:
+    """At a line: what is raised while another exception is on its way would be caught with it."""
+    if event == "line":
+        raise _TooLateError
+    return _raise
+
+
+class _Lost(io.RawIOBase):
+    """What is written is counted, and gone."""
+
+    written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.written += len(data)
+        return len(data)
+
+
+# ------------------------------------------------------------------ what a process does
+
+_listener: Listener | None = None
+_is_watched = False
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """`listener` hears what this process does (`sys.addaudithook`)."""
+    global _listener  # noqa: PLW0603 - a process has one audit hook for good
+    _watch_process()
+    _listener = listener
+    try:
+        yield
+    finally:
+        _listener = None
+
+
+def _watch_process() -> None:
+    global _is_watched  # noqa: PLW0603 - a hook cannot be taken away again
+    if not _is_watched:
+        sys.addaudithook(_hear)
+        _is_watched = True
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if _listener is not None:
+        _listener(event, arguments)
+
+
+def opened(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """The file that is opened, if one is that no import opens."""
+    if event != "open" or not isinstance(arguments[0], str | bytes):
+        return None
+    path = arguments[0] if isinstance(arguments[0], str) else arguments[0].decode("utf-8", "backslashreplace")
+    return None if path.endswith(SOURCES) or any(word in path for word in TIME_ZONES) else path
+
+
+def deed_of(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """In words, if it is something that a judgement must not hang on."""
+    path = opened(event, arguments)
+    if path is not None:
+        return f"opens {path}"
+    match event:
+        case "socket.getaddrinfo" | "socket.gethostbyname" | "socket.gethostbyaddr":
+            return f"looks up {arguments[0]}"
+        case "socket.connect" | "socket.sendto" | "socket.bind":
+            return f"uses the network: {arguments[-1]}"
+        case "subprocess.Popen" | "os.posix_spawn" | "os.exec" | "os.system":
+            return f"starts {arguments[0]}"
+        case "os.fork" | "os.forkpty":
+            return "forks"
+    return None

@@ -1,0 +1,63 @@
+"""How far long work is, on the terminal.
+
+Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else gets nothing.
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+LOOK_SECONDS = 0.25
+
+
+class Stages:
+    """A number of stages, each of which Spark divides into tasks."""
+
+    def __init__(self, spark: SparkSession, stages: int) -> None:
+        self._spark = spark
+        self._stages = stages
+        self._done = 0
+        self._text = ""
+
+    @contextmanager
+    def shown(self) -> Iterator["Stages"]:
+        """While the work goes on."""
+        console = Console(file=sys.stderr)
+        if not console.is_terminal:
+            yield self
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"))
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+            over = threading.Event()
+            watcher = threading.Thread(target=self._watch, args=(progress, over), daemon=True)
+            watcher.start()
+            try:
+                yield self
+            finally:
+                over.set()
+                watcher.join()
+
+    @contextmanager
+    def stage(self, text: str) -> Iterator[None]:
+        """One of them."""
+        self._text = text
+        yield
+        self._done += 1
+
+    def _watch(self, progress: Progress, over: threading.Event) -> None:
+        task = progress.add_task("", total=self._stages)
+        while not over.wait(LOOK_SECONDS):
+            completed = min(self._done + self._part(), self._stages)
+            progress.update(task, completed=completed, description=f"{self._done + 1}/{self._stages} {self._text}")
+
+    def _part(self) -> float:
+        """Of the tasks that Spark knows of."""
+        tracker = self._spark.sparkContext.statusTracker()
+        infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        tasks = sum(info.numTasks for info in infos if info)
+        return sum(info.numCompletedTasks for info in infos if info) / tasks if tasks else 0.0

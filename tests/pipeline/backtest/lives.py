@@ -1,0 +1,183 @@
+"""Histories of real controllers under a policy: nodes in one process, on the embedded store, asked at random for all that can be asked for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import trio
+
+from minicontroller.controller.app import load_policy, load_rules
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    incremental_alter_configs,
+)
+from minicontroller.controller.node import Node
+from minicontroller.policies.audit_event import AuditEvent
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.messages import alter_configs as altering
+from minicontroller.protocol.messages import incremental_alter_configs as adjusting
+from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.audit.logs import events_in
+from tests.cluster.small_cluster import SmallCluster, context_for
+from tests.store.worlds import MemoryWorld
+
+NAMES = ("a.orders", "a.users", "b.orders", "b.users", "c", "a/b")
+PRINCIPALS = ("User:alice", "User:bob", None)
+TIMEOUT_MS = 5_000
+AT_ONCE = 4
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND = 0, 1, 2
+
+
+class Life:
+    """One cluster of three nodes, each of which keeps the audit log and has the policy."""
+
+    def __init__(self, nursery: trio.Nursery, folder: Path, settings: Mapping[str, str], seed: int) -> None:
+        self._cluster = SmallCluster(nursery, MemoryWorld(), settings={"audit.dir": str(folder), **settings})
+        self._chance = Random(seed)
+
+    async def lived(self, rounds: int) -> None:
+        await self._start(1, 2, 3)
+        for number in range(rounds):
+            async with trio.open_nursery() as people:
+                for _ in range(AT_ONCE):
+                    people.start_soon(self._act)
+            if number % 4 == 3:
+                await self._change_controller()
+        await self._cluster.until_quiet()
+        for member in list(self._cluster.members.values()):
+            assert member.node.audit is not None
+            await member.node.audit.close()
+
+    async def _start(self, *broker_ids: int) -> None:
+        for broker_id in broker_ids:
+            await self._cluster.start(broker_id)
+            node = self._cluster.members[broker_id].node
+            node.policy = load_policy(node.config)
+            load_rules(node.config, node.policy)
+        await self._cluster.until_quiet()
+
+    async def _change_controller(self) -> None:
+        controller = self._cluster.controller
+        await self._cluster.kill(controller.node.broker_id)
+        await self._cluster.until_succeeded(controller.epoch)
+        await self._start(controller.node.broker_id)
+
+    async def _act(self) -> None:
+        chance = self._chance
+        names = chance.sample(NAMES, chance.choice([1, 1, 2, 4]))
+        validates = chance.random() < 0.25
+        match chance.choice(["create", "create", "create", "delete", "grow", "alter", "adjust", "broker"]):
+            case "create":
+                creation = CreateTopicsRequest(
+                    topics=[self._wanted(name) for name in names], timeout_ms=TIMEOUT_MS, validate_only=validates
+                )
+                await self._ask(create_topics.handle, ApiKey.CREATE_TOPICS, 7, creation)
+            case "delete":
+                deletion = DeleteTopicsRequest(topic_names=list(names), timeout_ms=TIMEOUT_MS)
+                await self._ask(delete_topics.handle, ApiKey.DELETE_TOPICS, 5, deletion)
+            case "grow":
+                wishes = [CreatePartitionsTopic(name=name, count=chance.randint(1, 6)) for name in names]
+                growth = CreatePartitionsRequest(topics=wishes, timeout_ms=TIMEOUT_MS, validate_only=validates)
+                await self._ask(create_partitions.handle, ApiKey.CREATE_PARTITIONS, 3, growth)
+            case "alter":
+                await self._ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, self._alteration(names, validates))
+            case "adjust":
+                adjustment = self._adjustment(names, validates)
+                key = ApiKey.INCREMENTAL_ALTER_CONFIGS
+                await self._ask(incremental_alter_configs.handle, key, 1, adjustment)
+            case _:
+                await self._ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, self._of_a_broker())
+
+    def _wanted(self, name: str) -> CreatableTopic:
+        chance = self._chance
+        configs = [CreatableTopicConfig(name="retention.ms", value=str(chance.randint(1, 9)))]
+        if chance.random() < 0.2:
+            rows = [
+                CreatableReplicaAssignment(partition_index=index, broker_ids=[1, 2])
+                for index in range(chance.randint(1, 3))
+            ]
+            return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=rows)
+        return CreatableTopic(
+            name=name,
+            num_partitions=chance.randint(1, 5),
+            replication_factor=chance.randint(1, 3),
+            configs=configs if chance.random() < 0.5 else [],
+        )
+
+    def _alteration(self, names: list[str], validates: bool) -> altering.AlterConfigsRequest:
+        chance = self._chance
+        resources = [
+            altering.AlterConfigsResource(
+                resource_type=TOPIC,
+                resource_name=name,
+                configs=[altering.AlterableConfig(name="retention.ms", value=str(chance.randint(1, 9)))]
+                if chance.random() < 0.7
+                else [],
+            )
+            for name in names
+        ]
+        return altering.AlterConfigsRequest(resources=resources, validate_only=validates)
+
+    def _adjustment(self, names: list[str], validates: bool) -> adjusting.IncrementalAlterConfigsRequest:
+        chance = self._chance
+        operations: list[tuple[str, int, str | None]] = [
+            ("retention.ms", SET, str(chance.randint(1, 9))),
+            ("retention.ms", DELETE, None),
+            ("cleanup.policy", SET, "compact"),
+            ("cleanup.policy", APPEND, "delete"),
+        ]
+        resources = [
+            adjusting.AlterConfigsResource(
+                resource_type=TOPIC,
+                resource_name=name,
+                configs=[
+                    adjusting.AlterableConfig(name=key, config_operation=operation, value=value)
+                    for key, operation, value in [chance.choice(operations)]
+                ],
+            )
+            for name in names
+        ]
+        return adjusting.IncrementalAlterConfigsRequest(resources=resources, validate_only=validates)
+
+    def _of_a_broker(self) -> altering.AlterConfigsRequest:
+        configs = [altering.AlterableConfig(name="log.cleaner.threads", value=str(self._chance.randint(1, 4)))]
+        resource = altering.AlterConfigsResource(resource_type=BROKER, resource_name="", configs=configs)
+        return altering.AlterConfigsRequest(resources=[resource])
+
+    async def _ask(self, handler: Any, key: ApiKey, version: int, request: Any) -> None:
+        await self._cluster.until(lambda: bool(self._cluster.rulers()))
+        node: Node = self._cluster.rulers()[-1].node
+        context: RequestContext = context_for(node, key, version)
+        context = msgspec.structs.replace(context, principal=self._chance.choice(PRINCIPALS))
+        try:
+            await handler(node, context, request)
+        except Refusal:
+            return
+
+
+def recorded(folder: Path, settings: Mapping[str, str], seed: int, rounds: int = 12) -> list[AuditEvent]:
+    """The events of such a life, in their order. On the real clock: a policy has a thread of its own."""
+
+    async def live() -> None:
+        async with trio.open_nursery() as nursery:
+            await Life(nursery, folder, settings, seed).lived(rounds)
+            nursery.cancel_scope.cancel()
+
+    folder.mkdir()
+    trio.run(live)
+    return events_in(folder)

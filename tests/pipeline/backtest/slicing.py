@@ -1,0 +1,110 @@
+"""Back-tests without Spark: in one go, or cut as `slices.planned` says and put together again."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
+from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
+from minicontroller.pipeline.backtest.slices import Bucket, planned
+from minicontroller.pipeline.backtest.tally import Tally
+from minicontroller.pipeline.backtest.verdicts import Difference
+from minicontroller.policies.audit_event import (
+    AuditEvent,
+    Decision,
+    Dropped,
+    Effect,
+    Observed,
+    Removal,
+    SnapshotBegin,
+    SnapshotEnd,
+    State,
+)
+from minicontroller.policies.audit_replay import Replay
+
+Outcome = tuple[list[Difference], Tally]
+
+
+def candidate(policy: str, *settings: str) -> Candidate:
+    return read_candidate(policy, settings).candidate
+
+
+def backtested(
+    events: Sequence[AuditEvent],
+    candidate: Candidate,
+    world: World | None = None,
+    *,
+    after: Place = NOWHERE,
+    window: Window = ALWAYS,
+) -> Outcome:
+    """In one go."""
+    with candidate.watched() as watched:
+        backtest = Backtest(watched, world, after=after, window=window)
+        differences = [found for event in events if (found := backtest.feed(event)) is not None]
+    return differences, backtest.tally()
+
+
+def otherwise(events: Sequence[AuditEvent], candidate: Candidate) -> tuple[list[Difference], Otherwise]:
+    """History as it would have been."""
+    world = Otherwise()
+    return backtested(events, candidate, world)[0], world
+
+
+def sliced(
+    events: Sequence[AuditEvent],
+    candidate: Candidate,
+    slice_events: int,
+    *,
+    window: Window = ALWAYS,
+    bucket_events: int = 3,
+) -> tuple[Outcome, int]:
+    """Cut into slices of about so many events; and how many slices those were."""
+    plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events, bucket_events=bucket_events)
+    begins = {part.after: number for number, part in enumerate(plan.parts) if part.after != NOWHERE}
+    shares: list[list[AuditEvent]] = [[] for _ in plan.parts]
+    topics: list[Mapping[str, State] | None] = [None for _ in plan.parts]
+    replay, number = Replay(), 0
+    for event in events:
+        if (event.epoch, event.sequence - 1) in begins:
+            number = begins[event.epoch, event.sequence - 1]
+            topics[number] = replay.topics
+        shares[number].append(event)
+        list(replay.apply(event))
+    differences: list[Difference] = []
+    tally = Tally()
+    for part, share, known in zip(plan.parts, shares, topics, strict=True):
+        if part.number >= 0:
+            found, counted = backtested(share, candidate, AsRecorded(known), after=part.after, window=window)
+            differences += found
+            tally.add(counted)
+    return (differences, tally), len(plan.slices)
+
+
+def buckets(events: Sequence[AuditEvent], size: int, window: Window = ALWAYS) -> Iterator[Bucket]:
+    """As `slices.buckets` finds them on Spark."""
+    shares: dict[tuple[int, int], list[AuditEvent]] = {}
+    for event in events:
+        shares.setdefault((event.epoch, (event.sequence - 1) // size), []).append(event)
+    for (epoch, number), share in sorted(shares.items()):
+        sequences = [event.sequence for event in share]
+        doubts = [event.sequence for event in share if is_doubt(event)]
+        snapshot_ends = [event.sequence for event in share if isinstance(event, SnapshotEnd)]
+        yield Bucket(
+            cluster_id=share[0].cluster_id,
+            epoch=epoch,
+            number=number,
+            events=len(share),
+            first=min(sequences),
+            last=max(sequences),
+            start=min((event.sequence for event in share if may_begin(event)), default=None),
+            snapshot_end=max(snapshot_ends, default=None),
+            doubt=max(doubts, default=None),
+            wanted=sum(window.has(event.time_ms) for event in share),
+        )
+
+
+def may_begin(event: AuditEvent) -> bool:
+    return isinstance(event, Removal | Observed | SnapshotBegin) or (isinstance(event, Decision) and event.element == 0)
+
+
+def is_doubt(event: AuditEvent) -> bool:
+    return isinstance(event, Dropped) or (isinstance(event, Decision) and event.effect is Effect.UNKNOWN)

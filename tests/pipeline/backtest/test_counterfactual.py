@@ -1,0 +1,205 @@
+"""History as it would have been, case by case: what is denied does not happen, what is allowed does, and what follows from that."""
+
+from pathlib import Path
+
+from minicontroller.pipeline.backtest.counterfactual import NO_ID
+from minicontroller.pipeline.backtest.replaying import Moot
+from minicontroller.policies.audit_event import Effect, NamedState
+from tests.audit.logs import a_state
+from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
+from tests.pipeline.backtest.by_words import History, denied
+from tests.pipeline.backtest.slicing import otherwise
+
+
+def test_what_follows_a_denied_creation_is_moot(tmp_path: Path) -> None:
+    """Nobody alters, enlarges or deletes a topic that would not be there: such requests are moot, and its name is free for the next one."""
+    history = History().create("bad").adjust("bad", {"retention.ms": "5"}).grow("bad", 3).delete("bad").remove("bad")
+    history.create("good").adjust("good", {"retention.ms": "5"})
+    differences, world = otherwise(history.events, names(tmp_path, "good"))
+    assert told(differences) == [("newly-denied", "bad"), *[("moot", "bad")] * 3]
+    assert differences[1].candidate.message == "There would be no topic bad."
+    assert list(world.parted()) == []
+    assert dict(world.topics) == history.topics
+
+
+def test_what_would_not_be_there_is_told(tmp_path: Path) -> None:
+    """At the end it is known which topics would be missing, and the others are as they are."""
+    history = History().create("bad").create("good").alter("good", {"retention.ms": "1"})
+    _, world = otherwise(history.events, names(tmp_path, "good"))
+    assert list(world.parted()) == [("bad", "missing")]
+    assert dict(world.topics) == {"good": history.topics["good"]}
+
+
+def test_a_denied_deletion_leaves_the_topic(tmp_path: Path) -> None:
+    """Who creates it again is told that it is there; its removal does not happen; and it goes on as it was."""
+    history = (
+        History()
+        .create("kept", 2)
+        .delete("kept")
+        .remove("kept")
+        .create("kept", 5)
+        .adjust("kept", {"retention.ms": "7"})
+    )
+    candidate = in_rules(tmp_path, "[[rule]]\nname = 'keep'\noperations = ['delete']\ncondition = 'false'\n")
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "kept"), ("moot", "kept")]
+    assert world.topics["kept"].configs == {"retention.ms": "7"}
+    assert len(world.topics["kept"].replicas) == 2
+    assert list(world.parted()) == [("kept", "otherwise")]
+
+
+def test_a_newly_allowed_creation_takes_place(tmp_path: Path) -> None:
+    """It is carried out as it was asked for; its maker, who asks again with fewer partitions, meets it."""
+    history = History().create("large", 9, policy=denied("too large")).create("large", 2)
+    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    assert told(differences) == [("newly-allowed", "large"), ("moot", "large")]
+    assert len(world.topics["large"].replicas) == 9
+    assert world.topics["large"].topic_id == NO_ID
+
+
+def test_a_newly_allowed_deletion_is_complete_at_once(tmp_path: Path) -> None:
+    """No removal will ever be recorded for it, so the topic is gone, and later requests about it are moot."""
+    history = History().create("old").delete("old", policy=denied("never")).grow("old", 4)
+    differences, world = otherwise(history.events, at_most(tmp_path, 99))
+    assert told(differences) == [("newly-allowed", "old"), ("moot", "old")]
+    assert dict(world.topics) == {}
+
+
+def test_partitions_are_counted_from_where_the_topic_would_be(tmp_path: Path) -> None:
+    """A topic that did not grow is asked to grow from what it has; one that would be larger already cannot."""
+    history = History().create("t", 2).grow("t", 6).grow("t", 8)
+    candidate = in_python(
+        tmp_path,
+        """
+        def validate_alter_topic(self, request, cluster):
+            before, after = cluster.topic_state(request.topic).num_partitions, request.requested_state.num_partitions
+            if after == 6:
+                raise PolicyViolation(f"{before} to {after}")
+            if after > 3 * before:
+                raise PolicyViolation(f"{before} to {after}")
+        """,
+    )
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences, lambda each: each.candidate.message) == [
+        ("newly-denied", "t", "2 to 6"),
+        ("newly-denied", "t", "2 to 8"),
+    ]
+    assert differences[1].before is not None and len(differences[1].before.replicas) == 2
+    larger = History().create("t", 2).grow("t", 6, policy=denied("no")).grow("t", 4)
+    differences, world = otherwise(larger.events, at_most(tmp_path, 99))
+    assert told(differences, lambda each: each.candidate.message) == [
+        ("newly-allowed", "t", None),
+        ("moot", "t", "t would have 6 partitions already."),
+    ]
+    assert len(world.topics["t"].replicas) == 6
+
+
+def test_configs_are_set_where_the_topic_would_be(tmp_path: Path) -> None:
+    """An incremental change touches the configs it names and leaves those that would be there; a full one replaces them all."""
+    candidate = in_rules(
+        tmp_path,
+        "[[rule]]\nname = 'no seven'\noperations = ['alter']\nmatch_conditions = ['\"a\" in after.configs']\n"
+        'condition = \'after.configs["a"] != "7"\'\n',
+    )
+    history = (
+        History().create("t", configs={"a": "1"}).adjust("t", {"a": "7", "b": "2"}).adjust("t", {"c": "3", "b": None})
+    )
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "t")]
+    assert world.topics["t"].configs == {"a": "1", "c": "3"}
+    history.alter("t", {"d": "4"})
+    assert otherwise(history.events, candidate)[1].topics["t"].configs == {"d": "4"}
+
+
+def test_a_quota_counts_what_would_be_there(tmp_path: Path) -> None:
+    """The third topic is denied, and so is the fourth; after a deletion that happened in both worlds there is room again."""
+    history = (
+        History().create("a.1").create("a.2").create("a.3").create("a.4").delete("a.1").remove("a.1").create("a.5")
+    )
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 2\n")
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "a.3"), ("newly-denied", "a.4")]
+    assert sorted(world.topics) == ["a.2", "a.5"]
+
+
+def test_what_was_refused_before_the_policy_had_its_turn(tmp_path: Path) -> None:
+    """A creation that was refused because its topic was there would have been asked about, but with what, the log does not tell."""
+    history = (
+        History().create("bad").refuse("bad", "TOPIC_ALREADY_EXISTS").refuse("other", "INVALID_REPLICATION_FACTOR")
+    )
+    differences, _ = otherwise(history.events, names(tmp_path, "good"))
+    assert told(differences) == [("newly-denied", "bad"), ("moot", "bad")]
+    assert "does not tell" in (differences[1].candidate.message or "")
+
+
+def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:
+    """What only is validated is not there afterwards, but later elements of its request count it, as far as the candidate let it pass."""
+    history = History().create("a.0")
+    for element in range(3):
+        history.create(f"a.{element + 1}", validate_only=True, element=element, elements=3)
+    history.create("a.9")
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 3\n")
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "a.3")]
+    assert sorted(world.topics) == ["a.0", "a.9"]
+
+
+def test_what_others_write_happens_in_both_worlds(tmp_path: Path) -> None:
+    """A topic of others comes and goes whatever the policy says; what would not be there, they cannot change."""
+    candidate = names(tmp_path, "good")
+    history = History().create("bad").observe("bad", a_state(7)).observe("theirs", a_state(2))
+    differences, world = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "bad")]
+    assert dict(world.topics) == {"theirs": a_state(2)}
+    history.observe("theirs", None)
+    assert not otherwise(history.events, candidate)[1].topics
+
+
+def test_a_snapshot_changes_what_others_changed_and_nothing_else(tmp_path: Path) -> None:
+    """With a new controller the other world goes on, and takes over what changed while none looked."""
+    history = History().create("bad").create("good").become("new", a_state(3)).elect().create("good.2")
+    differences, world = otherwise(history.events, names(tmp_path, r"good.*"))
+    assert told(differences) == [("newly-denied", "bad")]
+    assert sorted(world.topics) == ["good", "good.2", "new"]
+
+
+def test_a_change_that_failed_fails_there_as_well(tmp_path: Path) -> None:
+    """What the policy allowed and the store refused is no change, whoever allows it."""
+    history = History().create("t", effect=Effect.NONE, error_code=7, error="REQUEST_TIMED_OUT").create("t")
+    differences, world = otherwise(history.events, at_most(tmp_path, 9))
+    assert differences == []
+    assert dict(world.topics) == history.topics
+
+
+def test_what_was_assumed_is_assumed_of_topics_that_did_not_part(tmp_path: Path) -> None:
+    """A policy saw a change on its way: the candidate sees it, too, unless the topic is otherwise there."""
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 1\n")
+    ghost = (NamedState(topic="a.ghost", state=a_state()),)
+    differences, _ = otherwise(History().create("a.1", assumed=ghost).events, candidate)
+    assert told(differences) == [("newly-denied", "a.1")]
+
+
+def test_a_protected_topic_stays_whatever_is_asked(tmp_path: Path) -> None:
+    """Everything that is denied leaves no trace, however often it is asked for."""
+    history = History().create("p").adjust("p", {"a": "1"}).adjust("p", {"a": "2"}).grow("p", 2).delete("p").remove("p")
+    differences, world = otherwise(history.events, protecting(tmp_path, "p"))
+    assert told(differences) == [("newly-denied", "p")] * 4
+    assert world.topics["p"].configs == {}
+
+
+def test_a_question_that_cannot_be_asked_is_no_verdict(tmp_path: Path) -> None:
+    """A moot request is not put to the candidate at all."""
+    history = History().create("bad").grow("bad", 3)
+    candidate = in_python(
+        tmp_path,
+        """
+        def validate_create_topic(self, request, cluster):
+            raise PolicyViolation("no")
+
+        def validate_alter_topic(self, request, cluster):
+            raise AssertionError("nobody asks this")
+        """,
+    )
+    differences, _ = otherwise(history.events, candidate)
+    assert told(differences) == [("newly-denied", "bad"), ("moot", "bad")]
+    assert Moot("no-topic", "") != Moot("topic-exists", "")

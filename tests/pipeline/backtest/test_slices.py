@@ -1,0 +1,158 @@
+"""Where histories are cut: nowhere that the topics are not known, and never so that the parts say anything else than the whole."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicontroller.pipeline.backtest.candidate import Candidate
+from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
+from minicontroller.pipeline.backtest.slices import Bucket, good_size, planned
+from minicontroller.policies.audit_event import AuditEvent, Effect
+from tests.audit.logs import a_state
+from tests.pipeline.backtest.asking import in_rules
+from tests.pipeline.backtest.by_words import ALLOWED, History, denied
+from tests.pipeline.backtest.slicing import backtested, buckets, sliced
+from tests.rules.reading import BUSY
+
+NAMES = ("a.1", "a.2", "b")
+
+
+@pytest.fixture(name="candidate", scope="module")
+def a_candidate(tmp_path_factory: pytest.TempPathFactory) -> Candidate:
+    """It looks at other topics, at what was before, and at what is asked for."""
+    text = "[[quota]]\nowned = 'a.*'\nmax_topics = 1\nmax_partitions = 4\n[[rule]]\nname = 'grown'\noperations = ['alter']\n"
+    return in_rules(tmp_path_factory.mktemp("rules"), text + "condition = 'before.num_partitions == 1'\n")
+
+
+def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
+    """With all that happens to a cluster and to its log."""
+    chance, history = Random(seed), History()
+    for _ in range(steps):
+        name, count = chance.choice(NAMES), chance.randint(1, 3)
+        policy = chance.choice([ALLOWED, ALLOWED, denied("no", "r")])
+        there = history.topics.get(name)
+        match chance.choice(
+            [
+                "create",
+                "create",
+                "delete",
+                "grow",
+                "batch",
+                "elect",
+                "reread",
+                "lose",
+                "drop",
+                "doubt",
+                "others",
+                "quiet",
+            ]
+        ):
+            case "create" if there is None:
+                history.create(name, count, policy=policy)
+            case "delete" if there is not None:
+                history.delete(name)
+                if chance.random() < 0.7:
+                    history.remove(name)
+            case "grow" if there is not None:
+                history.grow(name, count, policy=policy)
+            case "batch":
+                for element, each in enumerate(NAMES):
+                    history.create(f"a.{each}", element=element, elements=3, validate_only=True)
+            case "elect":
+                history.elect()
+            case "reread":
+                history.snapshot("reread")
+            case "lose":
+                history.lose(min(chance.randint(1, 2), len(history.events) - 2))
+            case "drop":
+                history.drop(count).snapshot("recovered")
+            case "doubt" if there is None:
+                history.create(name, effect=Effect.UNKNOWN)
+            case "others":
+                history.observe(name, a_state(count))
+            case _:
+                history.refuse(name, "TOPIC_ALREADY_EXISTS")
+    return history.events
+
+
+@BUSY
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 30), st.booleans())
+def test_the_parts_say_what_the_whole_says(
+    candidate: Candidate, seed: int, bucket_events: int, slice_events: int, is_windowed: bool
+) -> None:
+    """Whatever happened, whatever was lost, however it is cut and whatever time is asked for: the same differences, counts and notes."""
+    events = a_life(seed)
+    times = [event.time_ms for event in events]
+    window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else Window()
+    whole = backtested(events, candidate, window=window)
+    parts, _ = sliced(events, candidate, slice_events, window=window, bucket_events=bucket_events)
+    assert parts[0] == whole[0]
+    assert dict(parts[1].counts) == dict(whole[1].counts)
+    assert parts[1].notes == whole[1].notes
+
+
+def test_a_history_without_loss_is_cut_often(candidate: Candidate) -> None:
+    """A slice has about as many events as are wanted."""
+    history = History()
+    for number in range(60):
+        history.create(f"t.{number}")
+    _, slices = sliced(history.events, candidate, 10, bucket_events=5)
+    assert slices == 7
+
+
+def test_nothing_is_cut_before_the_first_snapshot_and_after_a_loss(candidate: Candidate) -> None:
+    """Until the topics are known again all is one slice."""
+    history = History()
+    for number in range(10):
+        history.create(f"t.{number}")
+    history.lose().create("t.x")
+    for number in range(10, 20):
+        history.create(f"t.{number}")
+    history.elect().create("z.1").create("z.2")
+    plan = planned(list(buckets(history.events, 1)), slice_events=1, bucket_events=1)
+    places = [part.after for part in plan.parts]
+    assert places[0] == NOWHERE
+    assert [place for place in places if place[0] == 1] == [(1, sequence) for sequence in range(2, 11)]
+    assert places[-1] == (2, 4)
+
+
+def a_bucket(number: int, wanted: int) -> Bucket:
+    """Five events; the first ones are a snapshot."""
+    first = number * 5 + 1
+    return Bucket("c", 1, number, 5, first, first + 4, first, None if number else 5, None, wanted)
+
+
+def test_what_is_outside_of_the_time_is_not_replayed() -> None:
+    """Only the slices with something in them are, and those have numbers one after the other."""
+    found = [a_bucket(number, wanted=5 if number in {3, 4} else 0) for number in range(8)]
+    plan = planned(found, slice_events=1000, bucket_events=5)
+    assert [(each.number, each.after, each.events) for each in plan.slices] == [(0, (1, 15), 10)]
+    assert plan.events == 10
+
+
+def test_clusters_are_apart(candidate: Candidate) -> None:
+    """No slice has events of two clusters."""
+    one = [Bucket("a", 1, 0, 5, 1, 5, 1, 2, None, 5), Bucket("a", 1, 1, 5, 6, 10, 6, None, None, 5)]
+    two = [Bucket("b", 1, 0, 5, 1, 5, 1, 2, None, 5)]
+    plan = planned([*one, *two], slice_events=None, bucket_events=5)
+    assert [(each.number, each.cluster_id, each.after, each.events) for each in plan.slices] == [
+        (0, "a", NOWHERE, 10),
+        (1, "b", NOWHERE, 5),
+    ]
+
+
+def test_slices_are_of_a_size_that_keeps_all_processors_busy() -> None:
+    """Few events are not cut finely, and of many each processor has several slices."""
+
+    def size(events: int) -> int:
+        return good_size([Bucket("a", 1, 0, events, 1, events, 1, None, None, events)], cores=2)
+
+    assert (size(100), size(400_000), size(10_000_000)) == (5_000, 50_000, 100_000)
+
+
+def test_the_candidate_of_these_tests_sees_a_difference(candidate: Candidate, tmp_path: Path) -> None:
+    """Else they would prove nothing."""
+    assert any(backtested(a_life(seed), candidate)[0] for seed in range(5))
