@@ -2,12 +2,10 @@
 
 import ast
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
 from collections.abc import Iterator
 from email.message import Message
@@ -19,10 +17,10 @@ import pytest
 
 from minicontroller import __version__
 from tests.support.cluster import READY, STOP_TIMEOUT_SECONDS
+from tests.support.wheel import build_wheel, install
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("controller", "pipeline", "policies", "protocol")
-NOT_SOURCE = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "vectors", "recordings")
 
 READ = {"tzdata", "pandas"}
 """Data, which the standard library finds; what PySpark imports."""
@@ -35,13 +33,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 @pytest.fixture(name="wheel", scope="module")
 def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made of a copy, because setuptools leaves things behind where it builds."""
-    folder = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT, folder / "checkout", ignore=NOT_SOURCE)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
-    subprocess.run([*pip, str(folder / "checkout")], check=True)
-    [wheel] = folder.glob("*.whl")
-    return wheel
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def metadata_of(wheel: Path) -> Message:
@@ -106,14 +98,10 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_an_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
     """Installed from the wheel alone, `minicontroller up` serves from an empty folder, and Ctrl-C ends it."""
-    venv.create(tmp_path / "venv", symlinks=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True)
-    borrow_dependencies(tmp_path / "venv")
+    command = install(wheel, tmp_path / "venv")
     (tmp_path / "empty").mkdir()
     up = subprocess.Popen(
-        [tmp_path / "venv" / "bin" / "minicontroller", "up", "--brokers", "3", "--port", "0"],
+        [command, "up", "--brokers", "3", "--port", "0"],
         cwd=tmp_path / "empty",
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -122,7 +110,7 @@ def test_an_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
     try:
         assert up.stdout is not None
         assert up.stdout.readline().startswith(READY)
-        where = [str(python), "-c", "import minicontroller; print(minicontroller.__file__)"]
+        where = [str(command.with_name("python")), "-c", "import minicontroller; print(minicontroller.__file__)"]
         assert str(tmp_path) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
         up.send_signal(signal.SIGINT)
         _, stderr = up.communicate(timeout=STOP_TIMEOUT_SECONDS)
@@ -130,9 +118,3 @@ def test_an_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
         up.kill()
         up.communicate()
     assert (up.returncode, "Traceback" in stderr) == (0, False), stderr
-
-
-def borrow_dependencies(environment: Path) -> None:
-    """Those of the tests' own environment, which saves fetching them; its editable `minicontroller` does not come along."""
-    [packages] = environment.glob("lib/python*/site-packages")
-    (packages / "borrowed.pth").write_text(str(Path(pytest.__file__).parents[1]) + "\n")

@@ -25,10 +25,10 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**mine, "COLUMNS": "120", **(variables or {})}
 
 
-def call(*arguments: str, folder: Path, variables: Mapping[str, str] | None = None) -> Outcome:
+def call(*arguments: str, folder: Path, variables: Mapping[str, str] | None = None, command: Path = COMMAND) -> Outcome:
     """A command that ends by itself."""
     done = subprocess.run(
-        [COMMAND, *arguments],
+        [command, *arguments],
         cwd=folder,
         env=environment(variables),
         capture_output=True,
@@ -49,11 +49,11 @@ def complaint(*arguments: str, folder: Path, code: int = 1, variables: Mapping[s
 
 @contextmanager
 def running(
-    *arguments: str, folder: Path, variables: Mapping[str, str] | None = None
+    *arguments: str, folder: Path, variables: Mapping[str, str] | None = None, command: Path = COMMAND
 ) -> Iterator[subprocess.Popen[str]]:
     """A command that does not end by itself; whoever wants to see it end waits for it within the block."""
     process = subprocess.Popen(
-        [COMMAND, *arguments],
+        [command, *arguments],
         cwd=folder,
         env=environment(variables),
         stdout=subprocess.PIPE,

@@ -58,8 +58,11 @@ class MiniCluster:
         settings: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
         traces: bool = False,
+        command: Path = COMMAND,
+        folder: Path | None = None,
     ) -> None:
-        """`traces`: what it says may hold some, of a broken policy for instance."""
+        """`traces`: what it says may hold some, of a broken policy for instance. `folder`: where `command` is called."""
+        self._command, self._folder = command, folder
         self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store, *options]
         for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
             self._arguments += ["--set", f"{key}={value}"]
@@ -72,7 +75,11 @@ class MiniCluster:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [COMMAND, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [self._command, *self._arguments],
+            cwd=self._folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -104,9 +111,9 @@ class MiniCluster:
     def pid(self) -> int:
         return self._process.pid
 
-    def stop(self) -> None:
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Ctrl-C, and what must be true afterwards."""
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(number)
         try:
             code = self._process.wait(STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -147,9 +154,19 @@ def running_cluster(
     settings: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
     traces: bool = False,
+    command: Path = COMMAND,
+    folder: Path | None = None,
 ) -> Iterator[MiniCluster]:
-    """A fresh cluster for the length of the block; `options` are those of `up`, `traces` as `MiniCluster` has it."""
-    cluster = MiniCluster(brokers=brokers, store=store, settings=settings, options=options, traces=traces)
+    """A fresh cluster for the length of the block; `options` are those of `up`, the rest as `MiniCluster` has it."""
+    cluster = MiniCluster(
+        brokers=brokers,
+        store=store,
+        settings=settings,
+        options=options,
+        traces=traces,
+        command=command,
+        folder=folder,
+    )
     cluster.start()
     try:
         yield cluster
