@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up test lint unit bench clean
+.PHONY: up test lint unit bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -23,6 +23,9 @@ unit: $(VENV)/.dev
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-pipeline: $(VENV)/.dev java
+	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 # The tests run a real ZooKeeper; `make up` needs no Java.
 .PHONY: java

@@ -193,3 +193,23 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
     from .backtest.command import run_command
 
     run_command(spark, tables, found, files, **options)
+
+
+@pipeline.command()
+@click.option(
+    "--out",
+    "files",
+    required=True,
+    metavar="PAGE.html",
+    type=click.Path(path_type=Path),
+    callback=_page,
+    help="The page; PAGE.json and PAGE-csv stand beside it.",
+)
+@period_options
+@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
+@spark_options
+def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
+    """Who was refused and why, what grows, how long changes take: a page with plots, and the figures as JSON and CSV."""
+    from .report.command import run_command
+
+    run_command(spark, tables, files, since=period["since"], until=period["until"], clusters=clusters)

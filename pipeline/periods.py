@@ -18,7 +18,7 @@ MOST_STEPS = 92
 """A quarter shows its days."""
 FAR_OFF = 0.001
 """So few events may be left aside at either end, if that makes the rest readable."""
-READABLE = 3.0
+READABLE = 2.0
 """... if all is so much longer than the rest."""
 _MONDAY = 4 * DAY
 """The first one of 1970 is the 5th of January."""

@@ -40,7 +40,11 @@ class Series:
 
     @property
     def mark(self) -> Mark:
-        return Mark(self.colour, self.label, self.dashed)
+        return Mark(self.colour, self.label)
+
+    @property
+    def line_mark(self) -> Mark:
+        return Mark(self.colour, self.label, "dashed" if self.dashed else "solid")
 
 
 @dataclass(frozen=True)
@@ -54,42 +58,31 @@ class Panel:
     logarithmic: bool = False
 
 
-def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str]) -> Plot:
-    """For each label a bar, made of a piece for each series; what is said of it stands at its end."""
+def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str], rest: str = "") -> Plot:
+    """For each label a bar, made of a piece for each series; what is said of it stands at its end. `rest` tells of those without a bar."""
 
     def draw(figure: "Figure", form: Form) -> None:
-        ax = axes(figure, form, left=1, right=1, top=2, bottom=2)
+        ax = axes(figure, form, left=1, right=1, top=2, bottom=28 if rest else 2)
         ax.set_axis_off()
         ends = [sum(part.values[row] or 0 for part in series) for row in range(len(labels))]
         longest = max([*ends, 1e-9])
-        room = 1 - (max(map(len, said)) * 0.62 * form.font + 12) / form.width
+        room = 1 - (max(map(len, said), default=0) * 0.62 * form.font + 12) / form.width
         ax.set_xlim(0, longest / room)
-        ax.set_ylim(len(labels) - 0.02, 0)
+        ax.set_ylim(len(labels), 0)
         begins = [0.0] * len(labels)
+        rows = [row + 0.66 for row in range(len(labels))]
         for part in series:
             widths = [value or 0 for value in part.values]
-            ax.barh(
-                _rows(labels),
-                widths,
-                0.36,
-                begins,
-                color=COLOURS[part.colour],
-                edgecolor=COLOURS["card"],
-                linewidth=0.7,
-            )
+            ax.barh(rows, widths, 0.36, begins, linewidth=0.7, edgecolor=COLOURS["card"], color=COLOURS[part.colour])
             begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
         for row, label in enumerate(labels):
-            ax.text(0, row + 0.38, shortened(label, _LETTERS[form.name]), va="baseline", clip_on=False)
-            ax.text(
-                ends[row] + longest * 0.012,
-                row + 0.66,
-                said[row],
-                va="center_baseline",
-                color=COLOURS["soft"],
-                clip_on=False,
-            )
+            ax.text(0, row + 0.38, shortened(label, _LETTERS[form.name]), va="baseline")
+            ax.text(ends[row] + longest * 0.012, row + 0.66, said[row], va="center_baseline", color=COLOURS["soft"])
+        if rest:
+            ax.text(0, len(labels) + 0.5, rest, va="baseline", color=COLOURS["soft"])
 
-    return plot(name, 4 + _ROW * len(labels), draw, legend=tuple(part.mark for part in series))
+    height = 4 + _ROW * len(labels) + (26 if rest else 0)
+    return plot(name, height, draw, legend=tuple(part.mark for part in series))
 
 
 def bars_over_time(name: str, starts: Sequence[int], series: Sequence[Series], form: Callable[[float], str]) -> Plot:
@@ -130,7 +123,7 @@ def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *
             _draw_lines(ax, starts, panel, at_ends=at_ends)
             over_time(ax, starts, form)
 
-    marks = tuple(dict.fromkeys(part.mark for panel in panels for part in panel.series))
+    marks = tuple(dict.fromkeys(part.line_mark for panel in panels for part in panel.series))
     return plot(name, height * len(panels), draw, legend=marks)
 
 
@@ -166,7 +159,7 @@ def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
 
     untyped: Any = dates
     ax.set_xlim(starts[0] / _DAY, starts[-1] / _DAY)
-    locator = untyped.AutoDateLocator(minticks=2, maxticks=form.ticks, tz="UTC")
+    locator = untyped.AutoDateLocator(minticks=form.ticks // 2 + 1, maxticks=form.ticks, tz="UTC")
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(
         untyped.ConciseDateFormatter(locator, "UTC", _TIMES, None, _FIRST_TIMES, show_offset=False)
@@ -208,7 +201,3 @@ def short_count(value: float) -> str:
 def _steps(starts: Sequence[int]) -> tuple[list[float], list[float]]:
     days = [start / _DAY for start in starts]
     return days[:-1], [after - before for before, after in pairwise(days)]
-
-
-def _rows(labels: Sequence[Any]) -> list[float]:
-    return [row + 0.66 for row in range(len(labels))]

@@ -42,7 +42,7 @@ class Form:
     font: float = 12.5
 
 
-FORMS = (Form("wide", 800, 8), Form("narrow", 340, 4))
+FORMS = (Form("wide", 880, 8), Form("narrow", 340, 4))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Mark:
     colour: str
     """Its role."""
     label: str
-    dashed: bool = False
+    line: str = ""
+    """`solid` or `dashed`; empty for what is drawn as an area."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ())
     return Plot(_svg(name, wide, height, draw), _svg(name, narrow, height, draw), legend if len(legend) > 1 else ())
 
 
-def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 4) -> "Axes":
+def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18) -> "Axes":
     """Its edges in the page's pixels, from those of the figure: the same with whatever fonts there are."""
     width, height = form.width, figure.get_figheight() * _POINTS
     return figure.add_axes(

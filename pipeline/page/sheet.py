@@ -71,6 +71,22 @@ class Sheet:
         """The first ones; all are still counted."""
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
+    def telling(self) -> "Sheet":
+        """Without the columns that have nothing but zeros and nulls; the first one stays."""
+        kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
+        columns = tuple(self.columns[index] for index in kept)
+        rows = [tuple(row[index] for index in kept) for row in self.rows]
+        totals = {column.name: self.totals[column.name] for column in columns if column.sums}
+        return Sheet(self.name, self.title, columns, rows, self.all_rows, totals)
+
+    def without(self, name: str) -> "Sheet":
+        """All but one column."""
+        kept = [index for index, column in enumerate(self.columns) if column.name != name]
+        rows = [tuple(row[index] for index in kept) for row in self.rows]
+        return Sheet(
+            self.name, self.title, tuple(self.columns[index] for index in kept), rows, self.all_rows, self.totals
+        )
+
     @property
     def others(self) -> int:
         """How many rows are not here."""
@@ -86,6 +102,9 @@ class Sheet:
         """One column."""
         index = [column.name for column in self.columns].index(name)
         return [row[index] for row in self.rows]
+
+    def _tells(self, index: int) -> bool:
+        return any(row[index] for row in self.rows) or bool(self.totals.get(self.columns[index].name))
 
     def _sums(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, int]:
         return {
@@ -103,7 +122,7 @@ def shown(value: Value, kind: Kind) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, str):
-        return escaped(value)
+        return escaped(value) or NOTHING
     match kind:
         case Kind.COUNT:
             return count(int(value))
@@ -125,9 +144,9 @@ def share(part: float) -> str:
     """As a percentage; what is not nothing does not look like it, and what is not all neither."""
     if 0 < part < 0.001:
         return "< 0.1 %"
-    if 0.999 < part < 1:
-        return "> 99.9 %"
-    return f"{part * 100:.3g} %"
+    if 0.995 <= part < 1:
+        return "> 99 %"
+    return f"{part:.1%}".replace("%", " %") if 0 < part < 0.0995 else f"{part:.0%}".replace("%", " %")
 
 
 def duration(microseconds: float) -> str:

@@ -25,7 +25,13 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**mine, "COLUMNS": "120", **(variables or {})}
 
 
-def call(*arguments: str, folder: Path, variables: Mapping[str, str] | None = None, command: Path = COMMAND) -> Outcome:
+def call(
+    *arguments: str,
+    folder: Path,
+    variables: Mapping[str, str] | None = None,
+    command: Path = COMMAND,
+    within: float = TIMEOUT_SECONDS,
+) -> Outcome:
     """A command that ends by itself."""
     done = subprocess.run(
         [command, *arguments],
@@ -33,7 +39,7 @@ def call(*arguments: str, folder: Path, variables: Mapping[str, str] | None = No
         env=environment(variables),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_SECONDS,
+        timeout=within,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr

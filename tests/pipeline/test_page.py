@@ -63,13 +63,8 @@ def test_durations_are_told_in_the_unit_that_suits(microseconds: float, text: st
 
 def test_a_small_share_is_not_nothing() -> None:
     """What is rounded never becomes none or all."""
-    assert [share(part) for part in (0, 0.0001, 0.123456, 0.99999, 1)] == [
-        "0 %",
-        "< 0.1 %",
-        "12.3 %",
-        "> 99.9 %",
-        "100 %",
-    ]
+    parts = (0, 0.0001, 0.0123, 0.0999, 0.123456, 0.9949, 0.99999, 1)
+    assert [share(part) for part in parts] == ["0 %", "< 0.1 %", "1.2 %", "10 %", "12 %", "99 %", "> 99 %", "100 %"]
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

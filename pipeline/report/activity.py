@@ -1,0 +1,274 @@
+"""How much is asked for, when, by whom, about what and with which client; and which nodes pass it on.
+
+Rule: one pass over the events counts what all these questions share; only the topics, of which there may be as many as events, need
+their own.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from ..page.charts import Series, bars_over_time, short_count
+from ..page.drawing import Plot
+from ..page.sheet import Column, Kind, Sheet, Value, count, moment, plural, share
+from ..periods import DAY
+from .question import NOTHING_ASKED, Part, Question, label_of, named, ranking, times
+from .selection import Selection
+from .tops import ascending, descending, different, top
+
+OUTCOMES = (
+    Column("asked", "Asked for", Kind.COUNT, sums=True),
+    Column("applied", "Carried out", Kind.COUNT, sums=True),
+    Column("validated", "Only validated", Kind.COUNT, sums=True),
+    Column("refused", "Refused", Kind.COUNT, sums=True),
+    Column("errors", "In error", Kind.COUNT, sums=True),
+    Column("unknown", "In doubt", Kind.COUNT, sums=True),
+)
+"""What became of changes; `asked` is their sum."""
+PARTS = (
+    Part("applied", "carried out", "s0"),
+    Part("validated", "only validated", "s4"),
+    Part("refused", "refused by a policy", "s5"),
+    Part("errors", "in error", "s7"),
+    Part("unknown", "in doubt", "s3"),
+)
+_MEANINGS = {
+    "applied": ("applied",),
+    "validated": ("validated",),
+    "refused": ("refused", "broken"),
+    "errors": ("error",),
+    "unknown": ("unknown",),
+}
+_LAST = Column("last", "Last", Kind.TIME)
+
+
+def outcomes(changes: SparkColumn) -> list[SparkColumn]:
+    """The columns above, of rows that stand for so many changes each."""
+    counted = [
+        f.sum(f.when(f.col("outcome").isin(*meant), changes).otherwise(0)).alias(name)
+        for name, meant in _MEANINGS.items()
+    ]
+    return [f.sum(changes).alias("asked"), *counted]
+
+
+class Activity:
+    """What was counted in one pass."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+
+    @cached_property
+    def counted(self) -> DataFrame:
+        """Changes by everything that there are few of."""
+        return (
+            self._selection.decisions.groupBy(
+                *("cluster_id", "step", "principal", "api", "operation", "software"),
+                *("received_node", "way", "outcome"),
+            )
+            .agg(f.count("*").alias("changes"), f.max("time").alias("time"))
+            .persist(StorageLevel.MEMORY_AND_DISK)
+        )
+
+    def close(self) -> None:
+        self.counted.unpersist()
+
+    def _top(self, name: str, title: str, keys: Sequence[Column], *others: tuple[Column, SparkColumn]) -> Sheet:
+        names = [column.name for column in keys]
+        return top(
+            name,
+            title,
+            (*keys, *OUTCOMES, *(column for column, _ in others), _LAST),
+            self.counted.groupBy(*names).agg(
+                *outcomes(f.col("changes")),
+                *(value.alias(column.name) for column, value in others),
+                f.unix_micros(f.max("time")).alias("last"),
+            ),
+            [*descending("asked"), *ascending(*names)],
+        )
+
+    # ------------------------------------------------------------------ questions
+
+    def over_time(self) -> Question:
+        sheet = self._by_time()
+        by_api = self._top(
+            "activity_by_api",
+            "Changes by API",
+            (Column("api", "API", Kind.NAME), Column("operation", "Operation", Kind.NAME)),
+        )
+        starts = self._selection.axis.starts
+        return Question(
+            "activity",
+            "How much is asked for, and when?",
+            self._over_time_answer(sheet, by_api),
+            (by_api,),
+            lambda: _drawn_over_time(sheet, starts),
+            note="A change is one element of a request: one topic, or one resource's configs.",
+            more=(sheet,),
+        )
+
+    def _by_time(self) -> Sheet:
+        steps = self._selection.axis
+        rows = {row["step"]: row for row in self.counted.groupBy("step").agg(*outcomes(f.col("changes"))).collect()}
+        names = [column.name for column in OUTCOMES]
+        values = [
+            (start, *(rows[step][name] if step in rows else 0 for name in names))
+            for step, start in enumerate(steps.starts[:-1])
+        ]
+        title = f"Changes over time, by {steps.step.name}"
+        return Sheet("activity_over_time", title, (Column("time", "From", Kind.TIME), *OUTCOMES), values)
+
+    def _over_time_answer(self, sheet: Sheet, by_api: Sheet) -> str:
+        asked, applied = (by_api.totals[name] for name in ("asked", "applied"))
+        if not asked:
+            return NOTHING_ASKED
+        api, _, most = by_api.rows[0][:3]
+        text = f"{plural(asked, 'change')} were asked for" if asked > 1 else "1 change was asked for"
+        text += (
+            f", and {share(applied / asked)} of them carried out. {share(int(most or 0) / asked)} came by {named(api)}."
+        )
+        busiest = max(sheet.rows, key=lambda row: int(row[1] or 0))
+        if len(sheet.rows) > 1:
+            step = self._selection.axis.step
+            began = moment(int(busiest[0] or 0))[: 10 if step.months or step.microseconds >= DAY else 19]
+            text += f" The busiest {step.name} began on {began}, with {count(int(busiest[1] or 0))}."
+        return text
+
+    def by_principal(self) -> Question:
+        sheet = self._top(
+            "activity_by_principal", "Changes by principal", (Column("principal", "Principal", Kind.NAME),)
+        )
+        return Question(
+            "principals",
+            "Who asks for changes?",
+            _most(sheet, "asked", "that {} principals asked for"),
+            (sheet,),
+            lambda: ranking("principals", sheet, _first, PARTS),
+        )
+
+    def by_client(self) -> Question:
+        sheet = self._top(
+            "activity_by_client",
+            "Changes by client",
+            (Column("software", "Client and version", Kind.NAME),),
+            (Column("principals", "Principals", Kind.COUNT), different("principal")),
+        )
+        unknown = sum(int(row[1] or 0) for row in sheet.rows if not row[0])
+        return Question(
+            "clients",
+            "Which clients ask?",
+            _clients_answer(sheet, unknown),
+            (sheet,),
+            lambda: ranking("clients", sheet, lambda row: str(row[0] or "(did not say)"), PARTS),
+            note="Clients say their name and version since Kafka 2.4 (KIP-511).",
+        )
+
+    def forwarding(self) -> Question:
+        sheet = top(
+            "forwarding_by_node",
+            "Changes by the node that the client was connected to",
+            (
+                *(Column("cluster_id", "Cluster", Kind.NAME), Column("received_node", "Node", Kind.NUMBER)),
+                Column("changes", "Changes", Kind.COUNT, sums=True),
+                Column("local", "Decided there", Kind.COUNT, sums=True),
+                Column("forwarded", "Forwarded", Kind.COUNT, sums=True),
+                Column("share", "Share", Kind.SHARE),
+            ),
+            self.counted.where(f.col("way") != "unknown")
+            .groupBy("cluster_id", "received_node")
+            .agg(
+                f.sum("changes").alias("changes"),
+                f.sum(f.when(f.col("way") == "local", f.col("changes")).otherwise(0)).alias("local"),
+                f.sum(f.when(f.col("way") == "forwarded", f.col("changes")).otherwise(0)).alias("forwarded"),
+            )
+            .withColumn("share", f.col("forwarded") / f.col("changes")),
+            [*descending("changes"), *ascending("cluster_id", "received_node")],
+        )
+        several = len(self._selection.spreads) > 1
+        parts = (
+            Part("local", "decided where it arrived", "s0"),
+            Part("forwarded", "forwarded to the controller", "s1"),
+        )
+        return Question(
+            "forwarding",
+            "How much is forwarded, and by which node?",
+            _forwarding_answer(sheet, several=several),
+            (sheet,),
+            lambda: ranking("forwarding", sheet, lambda row: _node(row, several=several), parts),
+            note="Every node takes every change, and forwards it to the controller unless it is the controller itself.",
+        )
+
+    def by_topic(self) -> Question:
+        """A pass of its own."""
+        decisions = self._selection.decisions.where((f.col("resource") == "topic") & (f.col("name") != ""))
+        sheet = top(
+            "activity_by_topic",
+            "Changes by topic",
+            (Column("cluster_id", "Cluster", Kind.NAME), Column("topic", "Topic", Kind.NAME), *OUTCOMES, _LAST),
+            decisions.groupBy("cluster_id", f.col("name").alias("topic")).agg(
+                *outcomes(f.lit(1)), f.unix_micros(f.max("time")).alias("last")
+            ),
+            [*descending("asked"), *ascending("cluster_id", "topic")],
+        )
+        return Question(
+            "topics",
+            "Which topics are changed most?",
+            _most(sheet, "was asked about", "of {} topics", name=1),
+            (sheet,),
+            lambda: ranking("topics", sheet, lambda row: label_of(row[1]), PARTS),
+        )
+
+
+def _drawn_over_time(sheet: Sheet, starts: Sequence[int]) -> Plot | None:
+    if not any(sheet.totals.values()):
+        return None
+    series = [Series(part.label, part.colour, sheet.values(part.column)) for part in PARTS if sheet.totals[part.column]]
+    return bars_over_time("activity", starts, series, short_count)
+
+
+def _first(row: tuple[Value, ...]) -> str:
+    return label_of(row[0])
+
+
+def _most(sheet: Sheet, did: str, of: str, *, name: int = 0) -> str:
+    """Whose name stands where in a row."""
+    if not sheet.rows:
+        return NOTHING_ASKED
+    first, all_asked = sheet.rows[0], sheet.totals["asked"]
+    asked = int(first[name + 1] or 0)
+    if sheet.all_rows == 1:
+        return f"{named(first[name])} alone {did}: {times(asked)}."
+    text = f"{named(first[name])} {did} most often: {times(asked)}, {share(asked / all_asked)} of the changes {of.format(count(sheet.all_rows))}."
+    ten = sum(int(row[name + 1] or 0) for row in sheet.rows[:10])
+    return text + (f" The first ten make up {share(ten / all_asked)}." if sheet.all_rows > 10 else "")
+
+
+def _clients_answer(sheet: Sheet, unknown: int) -> str:
+    asked = sheet.totals["asked"]
+    known = [row for row in sheet.rows if row[0]]
+    if not asked:
+        return NOTHING_ASKED
+    if not known:
+        return "No client said which one it is."
+    text = f"Most often {named(known[0][0])}, {times(int(known[0][1] or 0))}."
+    return text + (f" Of {share(unknown / asked)} of the changes it is not known." if unknown else "")
+
+
+def _forwarding_answer(sheet: Sheet, *, several: bool) -> str:
+    changes, forwarded = sheet.totals["changes"], sheet.totals["forwarded"]
+    if not changes:
+        return NOTHING_ASKED
+    if not forwarded:
+        return "Nothing: all changes arrived at the controller itself."
+    most = max(sheet.rows, key=lambda row: int(row[4] or 0))
+    return (
+        f"{count(forwarded)} of {plural(changes, 'change')} ({share(forwarded / changes)}) reached the controller by way of another node. "
+        f"{_node(most, several=several)} forwarded most, {count(int(most[4] or 0))}."
+    )
+
+
+def _node(row: tuple[Value, ...], *, several: bool) -> str:
+    return f"Node {row[1]}" + (f" of {named(row[0])}" if several else "")

@@ -1,0 +1,38 @@
+"""What `minicontroller pipeline report` tells of its work, and how it ends.
+
+Rule: whatever was counted is on the disk when it ends, and the last lines say where.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from pyspark.sql import SparkSession
+
+from ..page.files import Files, UnwritableError
+from ..progress import Stages
+from ..tables import NoTablesError, Tables
+from .making import STAGES, make, save_figures, save_page
+from .selection import NothingSelectedError, Selection
+
+
+def run_command(
+    spark: SparkSession, folder: Path, files: Files, *, since: int | None, until: int | None, clusters: Sequence[str]
+) -> None:
+    tables = Tables(folder)
+    selection = Selection(spark, tables, since=since, until=until, clusters=clusters)
+    try:
+        tables.require()
+        selection.check()
+        with Stages(spark, STAGES + 1).shown() as progress:
+            report = make(selection, progress)
+            save_figures(report, files)
+            with progress.stage("the page"):
+                save_page(report, files)
+    except (NoTablesError, NothingSelectedError, UnwritableError) as error:
+        raise click.ClickException(str(error)) from None
+    for sentence in files.misplaced:
+        click.echo(sentence, err=True)
+    click.echo(
+        f"{report.clusters.totals['events']} events: {files.written[-1]}, with figures in {files.json.name} and {files.csv_folder.name}."
+    )

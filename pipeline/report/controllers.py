@@ -1,0 +1,185 @@
+"""When controllers changed, and what waited then.
+
+Rule: a change of controllers is where an epoch begins and the one before it is in the tables, too. The clocks of two nodes differ, so the time
+between their events is what they say, and may be negative.
+"""
+
+from collections import Counter, defaultdict
+from statistics import median_low
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from ..page.sheet import Column, Kind, Sheet, duration, plural
+from ..periods import SECOND
+from ..tables import Table
+from .durations import FIGURES
+from .latencies import Latencies, bucket
+from .question import Question, times
+from .reigns import Reign, drawn
+from .selection import Selection
+from .tops import MOST_ROWS
+
+NEAR = 60
+"""So many seconds before and after a change are looked at."""
+STEP = 5
+"""... in steps of so many."""
+_CHANGES = StructType(
+    [
+        StructField("cluster_id", StringType()),
+        StructField("epoch", IntegerType()),
+        StructField("change", LongType()),
+        StructField("next_change", LongType()),
+    ]
+)
+
+Near = dict[int, Latencies]
+"""By seconds from a change, at the beginning of a step."""
+First = dict[tuple[str, int], tuple[int, int]]
+"""By cluster and epoch: how many changes were carried out in the first minute, and the slowest of them."""
+
+
+def controllers(selection: Selection) -> Question:
+    reigns = _reigns(selection)
+    near, first = _near(selection, reigns)
+    around = Sheet(
+        "durations_around_controller_changes",
+        "How long changes took, before and after a change of controllers",
+        (Column("seconds", "Seconds from the change", Kind.NUMBER), *FIGURES),
+        [(seconds, *near[seconds].figures) for seconds in sorted(near)],
+    )
+    return Question(
+        "controllers",
+        "When did controllers change, and what waited then?",
+        _answer(reigns, near),
+        (_changes(reigns, first), around),
+        lambda: drawn(reigns, around, selection.axis.starts, STEP),
+        note="The time without events is from the last event of one controller to the first of the next, by their clocks; where nobody asks for "
+        "anything, it says little. Durations count from a request's arrival at the controller that decided it.",
+    )
+
+
+def _reigns(selection: Selection) -> list[Reign]:
+    """That overlap the stretch of time, in the order of clusters and epochs."""
+    rows = selection.table(Table.CONTROLLER_EPOCHS).select(
+        *(
+            "cluster_id",
+            "epoch",
+            "node",
+            f.unix_micros("began"),
+            f.unix_micros("ended"),
+            "events",
+            "missing",
+        )
+    )
+    reigns: list[Reign] = []
+    for cluster, epoch, node, began, ended, events, missing in sorted(tuple(row) for row in rows.collect()):
+        before = reigns[-1] if reigns and reigns[-1].cluster_id == cluster else None
+        reigns.append(Reign(cluster, epoch, node, began, ended, events, missing, before))
+    since, until = selection.since, selection.until
+    return [
+        reign for reign in reigns if (since is None or reign.ended >= since) and (until is None or reign.began < until)
+    ]
+
+
+def _near(selection: Selection, reigns: list[Reign]) -> tuple[Near, First]:
+    changes = [reign for reign in reigns if reign.before]
+    if not changes:
+        return {}, {}
+    rows = _with_distance(selection, changes).persist()
+    near, first = defaultdict[int, Latencies](Latencies), First()
+    by_step = rows.groupBy("seconds", bucket("latency_us")).agg(f.count("*"), f.max("latency_us"))
+    for seconds, start, number, slowest in by_step.collect():
+        near[seconds].add(start, number, slowest)
+    after = rows.where(f.col("seconds") >= 0).groupBy("cluster_id", "epoch").agg(f.count("*"), f.max("latency_us"))
+    for cluster, epoch, number, slowest in after.collect():
+        first[cluster, epoch] = number, slowest
+    rows.unpersist()
+    return near, first
+
+
+def _with_distance(selection: Selection, changes: list[Reign]) -> DataFrame:
+    """What was carried out near a change, with the seconds from it."""
+    began = {(reign.cluster_id, reign.epoch): reign.began for reign in changes}
+    following = {(reign.cluster_id, reign.before.epoch): reign.began for reign in changes if reign.before}
+    places = selection.spark.createDataFrame(
+        [(*place, began.get(place), following.get(place)) for place in sorted({*began, *following})], _CHANGES
+    )
+    distance = (f.unix_micros("time") - f.col("change")) / SECOND
+    until_next = (f.unix_micros("time") - f.col("next_change")) / SECOND
+    seconds = f.when((distance >= 0) & (distance < NEAR), distance).when(
+        (until_next >= -NEAR) & (until_next < 0), until_next
+    )
+    return (
+        selection.decisions.where(f.col("outcome") == "applied")
+        .join(f.broadcast(places), ["cluster_id", "epoch"])
+        .select("cluster_id", "epoch", "latency_us", (f.floor(seconds / STEP) * STEP).cast("int").alias("seconds"))
+        .where(f.col("seconds").isNotNull())
+    )
+
+
+def _changes(reigns: list[Reign], first: First) -> Sheet:
+    changes = sorted((reign for reign in reigns if reign.before), key=lambda reign: (-reign.began, reign.cluster_id))
+    rows = []
+    for reign in changes:
+        assert reign.before is not None
+        number, slowest = first.get((reign.cluster_id, reign.epoch), (0, None))
+        place = (reign.cluster_id, reign.epoch, reign.began, reign.before.node, reign.node, reign.silence)
+        rows.append((*place, reign.events, reign.missing, number, slowest))
+    return Sheet(
+        "controller_changes",
+        "Changes of controllers, the newest first",
+        (
+            Column("cluster_id", "Cluster", Kind.NAME),
+            Column("epoch", "Epoch", Kind.NUMBER),
+            Column("began", "First event", Kind.TIME),
+            Column("node_before", "From node", Kind.NUMBER),
+            Column("node", "To node", Kind.NUMBER),
+            Column("silence_us", "Without events", Kind.MICROSECONDS),
+            Column("events", "Events", Kind.COUNT, sums=True),
+            Column("missing", "Missing", Kind.COUNT, sums=True),
+            Column("first_minute", "In the first minute", Kind.COUNT, sums=True),
+            Column("slowest_us", "Slowest of these", Kind.MICROSECONDS),
+        ),
+        rows,
+    ).cut(MOST_ROWS)
+
+
+def _answer(reigns: list[Reign], near: Near) -> str:
+    changes = [reign for reign in reigns if reign.before]
+    if not reigns:
+        return "No controller left an event."
+    if not changes:
+        return (
+            "No controller changed."
+            if len(reigns) > 1
+            else f"It did not change: node {reigns[0].node} was the controller."
+        )
+    clusters = {reign.cluster_id for reign in reigns}
+    taken = Counter(reign.node for reign in changes)
+    node, most = min(taken.items(), key=lambda item: (-item[1], item[0]))
+    where = f" in {plural(len(clusters), 'cluster')}" if len(clusters) > 1 else ""
+    sentences = [f"The controller changed {times(len(changes))}{where}; node {node} took over {times(most)}."]
+    silences = [reign.silence for reign in changes if reign.silence is not None]
+    sentences.append(
+        f"From the last event of one to the first of the next, {duration(median_low(silences))} passed in the median and "
+        f"{duration(max(silences))} at most."
+    )
+    if behind := sum(silence < 0 for silence in silences):
+        sentences.append(f"{times(behind).capitalize()} the clock of the next was behind.")
+    after, before = (_sum(near, which) for which in (range(NEAR), range(-NEAR, 0)))
+    if after.count:
+        sentences.append(
+            f"In the minute after a change, {_told(after)}" + (f"; before, {_told(before)}." if before.count else ".")
+        )
+    return " ".join(sentences)
+
+
+def _sum(near: Near, seconds: range) -> Latencies:
+    return sum((latencies for start, latencies in sorted(near.items()) if start in seconds), Latencies())
+
+
+def _told(latencies: Latencies) -> str:
+    p50, p99 = (duration(latencies.percentile(percent) or 0) for percent in (50, 99))
+    return f"{plural(latencies.count, 'change')} took {p50} at p50 and {p99} at p99"
