@@ -258,5 +258,11 @@ def epoch_rows(log: list[AuditEvent]) -> Iterator[Row]:
 
 def a_snapshot_of(sequence: int, topics: Mapping[str, State], **values: Any) -> SnapshotTopics:
     held = tuple(NamedState(topic=name, state=state) for name, state in topics.items())
-    stamp = {"schema_version": 1, "cluster_id": CLUSTER, "epoch": 1, "time_ms": START_MS, "decided_node": 1}
+    stamp: dict[str, Any] = {
+        "schema_version": 1,
+        "cluster_id": CLUSTER,
+        "epoch": 1,
+        "time_ms": START_MS,
+        "decided_node": 1,
+    }
     return SnapshotTopics(**(stamp | values), sequence=sequence, topics=held)

@@ -75,7 +75,7 @@ def rows(sheet: Sheet, *names: str) -> list[tuple[Any, ...]]:
 def a_reign(epoch: int, topics: dict[str, State] | None = None, **values: Any) -> list[AuditEvent]:
     """The snapshot with which an epoch begins."""
     held = topics or {}
-    stamp = {
+    stamp: dict[str, Any] = {
         "schema_version": 1,
         "cluster_id": CLUSTERS[0],
         "epoch": epoch,
@@ -172,7 +172,7 @@ def decisions(events: Iterable[AuditEvent]) -> list[Decision]:
 def outcome(event: Decision) -> str:
     """As docs/pipeline.md says it."""
     if event.effect is not Effect.NONE:
-        return event.effect.value
+        return str(event.effect.value)
     if event.error_code == 0:
         return "validated"
     judged = None if event.policy is None else event.policy.decision

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -100,7 +101,7 @@ def decades() -> list[AuditEvent]:
 def report_on_decades(plain_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Report:
     problem = {"kind": "gap", "text": "Missing.", "cluster_id": CLUSTERS[0], "epoch": 1, "events": 3}
     line = {"file": "a.ndjson", "line": 7, "reason": "not an event", "text": "secret", "ingested": time_of(START_MS)}
-    others = {
+    others: dict[Table, list[dict[str, Any]]] = {
         Table.PROBLEMS: [problem, {"kind": "novel", "text": "New."}],
         Table.QUARANTINE: [line, line | {"line": 8}],
     }
