@@ -4,7 +4,7 @@ Rule: a batch that is being committed is waited for, however the query ends.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,9 @@ from .source import NAME, AuditSource
 from .state import CHECKPOINT, Ledger
 
 FOLLOW_INTERVAL = "1 second"
+TOO_SLOW = "Python worker failed to connect back"
+"""Spark gives the Python process that plans ten seconds to start (PythonWorkerFactory), which a busy machine may not do."""
+ATTEMPTS = 10
 
 
 class IngestError(Exception):
@@ -55,25 +58,50 @@ class Stream:
         self._query: StreamingQuery | None = None
         self._failure: Exception | None = None
         self._is_stopping = False
+        self._attempts = ATTEMPTS
+        self._begin: Callable[[], StreamingQuery]
         self._busy = threading.Lock()
 
     def start(self, batch_bytes: int, *, follow: bool) -> None:
-        self._spark.dataSource.register(AuditSource)
+        """Raises IngestError."""
         options: dict[str, str | int] = {
             "tables": str(self._ledger.tables),
             "folders": msgspec.json.encode([str(folder) for folder in self._folders]).decode(),
             "batch_bytes": batch_bytes,
             "readers": self._spark.sparkContext.defaultParallelism,
         }
+        self._begin = partial(self._started, options, follow=follow)
+        try:
+            self._query = self._begin()
+        except PySparkException as error:
+            if not self._is_worth_another(error):
+                raise IngestError(f"Spark failed: {first_line(error)}") from None
+            self.start(batch_bytes, follow=follow)
+
+    def _started(self, options: dict[str, str | int], *, follow: bool) -> StreamingQuery:
+        self._spark.dataSource.register(AuditSource)
         frame = self._spark.readStream.format(NAME).options(**options).load()
         writer = frame.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self._ledger.tables / CHECKPOINT))
         writer = writer.trigger(processingTime=FOLLOW_INTERVAL) if follow else writer.trigger(availableNow=True)
-        self._query = writer.start()
+        return writer.start()
+
+    def _is_worth_another(self, error: BaseException | None) -> bool:
+        """The process that plans did not start in time: nothing was done yet that would be done twice."""
+        if self._failure is not None or error is None or TOO_SLOW not in str(error) or not self._attempts:
+            return False
+        self._attempts -= 1
+        return True
 
     @property
     def is_active(self) -> bool:
-        return self._query is not None and self._query.isActive
+        assert self._query is not None
+        if self._query.isActive:
+            return True
+        if not self._is_worth_another(self._query.exception()):
+            return False
+        self._query = self._begin()
+        return True
 
     @contextmanager
     def pause(self) -> Iterator[None]:
