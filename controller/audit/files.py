@@ -75,14 +75,15 @@ class AuditFiles:
         while lines:
             self._make_room(lines[0])
             chunk = self._fitting(lines)
+            data = b"".join(chunk)
             try:
-                self._write(b"".join(line.data for line in chunk))
+                self._write(data)
                 os.fsync(self._descriptor)
             except OSError:
                 self._take_back()
                 raise
             self.syncs += 1
-            self._size += sum(len(line.data) for line in chunk)
+            self._size += len(data)
             for _ in chunk:
                 lines.popleft()
 
@@ -125,16 +126,15 @@ class AuditFiles:
         finally:
             os.close(folder)
 
-    def _fitting(self, lines: Sequence[Line]) -> list[Line]:
+    def _fitting(self, lines: Sequence[Line]) -> list[bytes]:
         """The first lines that go into this file: one at least."""
-        chunk: list[Line] = []
-        size = 0
+        chunk: list[bytes] = []
+        room, epoch = min(self._max_bytes - self._size, MAX_CHUNK_BYTES), self._epoch
         for line in lines:
-            size += len(line.data)
-            too_much = self._size + size > self._max_bytes or size > MAX_CHUNK_BYTES
-            if chunk and (too_much or line.epoch != self._epoch):
+            room -= len(line.data)
+            if chunk and (room < 0 or line.epoch != epoch):
                 break
-            chunk.append(line)
+            chunk.append(line.data)
         return chunk
 
     def _write(self, data: bytes) -> None:

@@ -55,7 +55,7 @@ OPERATIONS: Mapping[int, str] = {
 }
 CONFIG_OPERATIONS = frozenset({"alter_configs", "incremental_alter_configs"})
 REPLICAS = attrgetter("replicas")
-NO_ERROR = ErrorCode.NONE.name
+NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -120,9 +120,9 @@ def decision(
         judged, verdict = judgement.request, judgement.verdict
     wanted, operation = getattr(judged, "requested_state", None), _operation(context)
     operations = change.operations if judged is None else getattr(judged, "config_operations", None)
-    code, error, message = 0, NO_ERROR, None
+    code, error, message = 0, NAMES[0], None
     if refusal is not None:
-        code, error, message = int(refusal.code), refusal.code.name, refusal.message
+        code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
     secrets = () if message is None and verdict is None else secrets_of(judged, operations)
     return Decision(
         SCHEMA_VERSION,

@@ -171,7 +171,7 @@ class Writer:
         """Decisions of a job that writes nothing come after all that was planned before them."""
         if not notes or self._journal is None:
             return
-        last = next(self._unsettled_from_the_last(), None)
+        last = next(self._unsettled_from_the_last(), None) if self._planned or self._in_flight else None
         if last is None:
             self._journal.noted(notes)
         else:
