@@ -270,8 +270,10 @@ def test_not_utf8(write: Write) -> None:
 def test_a_file_that_raises(write: Write, statement: str, what: str) -> None:
     """Whatever a policy raises when it is loaded is told with the line in its own file, and ends nothing."""
     write("policy.py", f"\n{statement}\n")
+    before = set(sys.modules)
     assert failure(POLICY_KEY, "policy.py:A").endswith(f"policy.py cannot be loaded: {what} (policy.py:2)")
-    assert not [name for name in sys.modules if name.startswith("policy_policy_")]  # nothing half loaded stays behind
+    left = set(sys.modules) - before
+    assert not [name for name in left if name.startswith("policy_policy_")]  # nothing half loaded stays behind
 
 
 def test_not_a_policy(write: Write) -> None:
