@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
 CONNECT_SECONDS = 5.0
+STDERR = 2
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """
 rootLogger.level = off
@@ -26,8 +27,11 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %m%n
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = off
 """
-"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there."""
+"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there. Without a level of its own Spark would
+give the gateway one, and say so."""
 
 SETTINGS: Mapping[str, str] = {
     "spark.app.name": "minicontroller",
@@ -36,6 +40,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "64",
     "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # otherwise other tools do not know that it is UTC
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
     "spark.python.authenticate.socketTimeout": "2m",
     "spark.ui.enabled": "false",
@@ -59,9 +64,12 @@ def spark_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with TemporaryDirectory(prefix="minicontroller-spark-") as folder:
         chosen = {**SETTINGS, **(settings or {})}
-        if not verbose:
+        if verbose:
+            spark = _start(master, chosen)
+        else:
             chosen[JAVA_OPTIONS] = f"{chosen.get(JAVA_OPTIONS, '')} {_quiet(Path(folder))}".strip()
-        spark = _start(master, chosen)
+            with _stderr_in(Path(folder) / "stderr"):
+                spark = _start(master, chosen)
         try:
             yield spark
         finally:
@@ -84,6 +92,26 @@ def _quiet(folder: Path) -> str:
     file = folder / "log4j2.properties"
     file.write_text(QUIET, encoding="utf-8")
     return f"-Dlog4j2.configurationFile={file.as_uri()}"
+
+
+@contextmanager
+def _stderr_in(file: Path) -> Iterator[None]:
+    """What is started meanwhile has the file for its stderr as long as it lives: Java itself warns of modules that Spark asks for. If the
+    start fails, what was said comes out.
+    """
+    sys.stderr.flush()
+    ours = os.dup(STDERR)
+    with file.open("wb") as stream:
+        os.dup2(stream.fileno(), STDERR)
+    try:
+        yield
+    except SparkUnavailableError as error:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line.rpartition("Exception: ")[2] for line in lines if line.startswith(("Error", "Exception"))]
+        raise SparkUnavailableError(f"Spark cannot be started: {said[0]}" if said else str(error)) from None
+    finally:
+        os.dup2(ours, STDERR)
+        os.close(ours)
 
 
 def _start(master: str, settings: Mapping[str, str]) -> SparkSession:

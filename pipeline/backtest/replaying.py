@@ -135,6 +135,7 @@ class Backtest:
         self._window = window
         self._tally = Tally()
         self._cells: Counter[tuple[str, str, int, str]] = Counter()
+        self._plainly_allowed = 0
 
     def feed(self, event: AuditEvent, line: bytes | memoryview | None = None) -> Difference | None:
         """The next event; `line` is what was decoded to it. Returns what the candidate says otherwise."""
@@ -154,6 +155,8 @@ class Backtest:
         whole = Tally()
         whole.add(self._tally)
         whole.deeds |= self._watched.deeds
+        if self._plainly_allowed:
+            whole.counts["verdicts", ALLOWED, ALLOWED] += self._plainly_allowed
         for (principal, operation, day, label), count in self._cells.items():
             if label != Kind.MOOT.value:
                 whole.counts["asked",] += count
@@ -191,7 +194,7 @@ class Backtest:
         for key in hidden:
             counts["hidden", key] += 1
         if are_plainly_allowed(event, verdict):
-            counts["verdicts", ALLOWED, ALLOWED] += 1
+            self._plainly_allowed += 1
             self._cells[event.principal or "", event.operation, event.time_ms // DAY_MS, SAME] += 1
             if self._watched.has_code and event.sequence % ASKED_AGAIN == 0:
                 self._is_steady(asked, opinion(verdict, names=self._watched.names), event)
@@ -274,15 +277,15 @@ class Backtest:
 
 def hidden_in(event: Decision) -> tuple[str, ...]:
     """Configs that the request names or leaves as they are, whose values the log does not show."""
-    found: set[str] = set()
-    for configs in (
-        event.config_operations,
-        None if event.requested is None else event.requested.configs,
-        None if event.before is None else event.before.configs,
+    operations, requested, before = event.config_operations, event.requested, event.before
+    if not (
+        (operations and HIDDEN in operations.values())
+        or (requested is not None and requested.configs and HIDDEN in requested.configs.values())
+        or (before is not None and before.configs and HIDDEN in before.configs.values())
     ):
-        if configs and HIDDEN in configs.values():
-            found.update(key for key, value in configs.items() if value == HIDDEN)
-    return tuple(sorted(found))
+        return ()  # nearly always, and therefore without a set
+    shown = (operations or {}, {} if requested is None else requested.configs, {} if before is None else before.configs)
+    return tuple(sorted({key for configs in shown for key, value in configs.items() if value == HIDDEN}))
 
 
 def said(opinion: Opinion) -> str:

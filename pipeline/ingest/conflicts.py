@@ -33,7 +33,8 @@ def conflicts(spark: SparkSession, tables: Path, reports: Sequence[Report]) -> l
     )
     other = spark.read.parquet(*repeated).withColumnRenamed("event", "other")
     differing = other.join(there, PLACE).where(f.col("event") != f.col("other"))
-    found = differing.where(f.udf(_differ, "boolean")("event", "other")).select(*PLACE).distinct()
+    differ = f.udf(lambda one, other: _differ(one, other), "boolean")  # noqa: PLW0108 - of hints Spark wants others than ours
+    found = differing.where(differ("event", "other")).select(*PLACE).distinct()
     return [(row["cluster_id"], row["epoch"], row["sequence"]) for row in found.collect()]
 
 

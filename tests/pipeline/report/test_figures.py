@@ -1,7 +1,9 @@
 """The figures of a report, against the same events counted one by one."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from minicontroller.policies.audit_replay import Replay
 from tests.pipeline.report.histories import CLUSTERS, a_history, blamed, decisions, outcome, report_of, rows
 
 OUTCOMES = ("asked", "applied", "validated", "refused", "errors", "unknown")
+DOCUMENT = Path(__file__).parents[3] / "docs" / "pipeline.md"
 EVENTS = a_history()
 DECISIONS = decisions(EVENTS)
 
@@ -238,3 +241,16 @@ def test_spark_finds_the_same_buckets(spark: SparkSession) -> None:
     for value, found in frame.select("value", bucket("value")).collect():
         shift = max(value.bit_length() - 7, 0)
         assert found == (max(value, 0) >> shift << shift)
+
+
+def test_every_table_is_documented(report: Report) -> None:
+    """docs/pipeline.md tells of every table of a report and its columns, and of no other (P-3)."""
+    section = DOCUMENT.read_text(encoding="utf-8").partition("### The tables of a report\n")[2].partition("\n## ")[0]
+    told = [
+        [re.findall(r"`(\w+)`", cell) for cell in line.split(" | ")]
+        for line in section.splitlines()
+        if line.startswith("| `")
+    ]
+    assert {cells[0][0]: cells[-1] for cells in told} == {
+        sheet.name: [column.name for column in sheet.columns] for sheet in report.sheets
+    }

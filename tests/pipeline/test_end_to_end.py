@@ -1,0 +1,113 @@
+"""From real clients on a live cluster to tables, report and back-test: the installed command, and nothing else."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+from tests.cli.command import Outcome, call
+from tests.support.cluster import running_cluster
+
+IN_FORCE = """
+[[partitions]]
+max = 12
+"""
+STRICTER = """
+[[partitions]]
+max = 4
+
+[[protected_topics]]
+topics = ["ledger"]
+"""
+SPARK_SECONDS = 300.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a cluster was run, asked for topics by a real client, and ended; and whose log has been ingested."""
+    folder = tmp_path_factory.mktemp("lived")
+    (folder / "rules.toml").write_text(IN_FORCE)
+    (folder / "stricter.toml").write_text(STRICTER)
+    settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit")}
+    with running_cluster(settings=settings) as cluster:
+        live(AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": "shop"}))
+    ingested = pipeline(folder, "ingest", "--audit", "audit")
+    assert ingested.code == 0, ingested
+    assert ingested.stdout.endswith(" events from 1 file.\n")
+    assert "WARN" not in ingested.stderr and "log level" not in ingested.stderr, ingested.stderr
+    return folder
+
+
+def live(admin: AdminClient) -> None:
+    """What people did, four of which the stricter rules are against."""
+    wanted = {"small": 2, "large": 8, "ledger": 1, "huge": 100}
+    futures = admin.create_topics([NewTopic(name, num_partitions=count) for name, count in wanted.items()])
+    assert [name for name, future in futures.items() if is_refused(future)] == ["huge"]
+    entry = ConfigEntry("retention.ms", "7200000", incremental_operation=AlterConfigOpType.SET)
+    for name in ("ledger", "small"):
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result()
+    admin.delete_topics(["ledger"])["ledger"].result()
+    admin.create_topics([NewTopic("other", num_partitions=6)])["other"].result()
+
+
+def is_refused(future: object) -> bool:
+    try:
+        future.result()  # type: ignore[attr-defined]
+    except KafkaException as error:
+        return bool(error.args[0].code() == KafkaError.POLICY_VIOLATION)
+    return False
+
+
+def pipeline(folder: Path, *arguments: str) -> Outcome:
+    options = ("--tables", "tables", "--master", "local[2]")
+    return call("pipeline", *arguments, *options, folder=folder, within=SPARK_SECONDS)
+
+
+def test_every_decision_is_in_the_tables(folder: Path) -> None:
+    """Who asked for what, and what came of it, as DuckDB reads it (P-2)."""
+    rows = duckdb.execute(
+        f"SELECT name, operation, error, rule FROM read_parquet('{folder}/tables/events/**/*.parquet') "
+        "WHERE kind = 'decision' AND client_id = 'shop' ORDER BY epoch, sequence"
+    ).fetchall()
+    assert sorted(rows) == sorted(
+        [
+            ("small", "create_topic", "NONE", ""),
+            ("large", "create_topic", "NONE", ""),
+            ("ledger", "create_topic", "NONE", ""),
+            ("huge", "create_topic", "POLICY_VIOLATION", "partitions"),
+            ("ledger", "incremental_alter_configs", "NONE", ""),
+            ("small", "incremental_alter_configs", "NONE", ""),
+            ("ledger", "delete_topic", "NONE", ""),
+            ("other", "create_topic", "NONE", ""),
+        ]
+    )
+
+
+def test_the_policy_in_force_gives_no_difference(folder: Path) -> None:
+    """Asked again about everything, it says what it said (P-4)."""
+    outcome = pipeline(folder, "backtest", "rules.toml", "--fail-on", "changed")
+    assert outcome.code == 0, outcome
+
+
+def test_a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
+    """Each request that it is against is told, with the rule and the topic, and CI can fail on it (P-4)."""
+    outcome = pipeline(folder, "backtest", "stricter.toml", "--fail-on", "newly-denied", "--out", "backtest.html")
+    assert outcome.code == 1, outcome
+    page = (folder / "backtest.html").read_text()
+    for name in ("large", "ledger", "other"):
+        assert name in page
+    assert "8 partitions are more than 4." in page
+
+
+def test_the_report_tells_who_was_refused(folder: Path) -> None:
+    """The page, and the same for programs (P-3)."""
+    outcome = pipeline(folder, "report", "--out", "report.html")
+    assert outcome.code == 0, outcome
+    assert "100 partitions are more than 12." in (folder / "report.html").read_text()
+    figures = json.loads((folder / "report.json").read_text())
+    [refused] = figures["tables"]["refusals_by_rule"]["rows"]
+    assert (refused["rule"], refused["refused"]) == ("partitions", 1)
