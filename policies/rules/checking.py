@@ -20,6 +20,7 @@ from .vocabulary import (
     BYTES,
     DOUBLE,
     DURATION,
+    FLAT,
     FUNCTIONS,
     INT,
     MACROS,
@@ -66,9 +67,9 @@ class Checked(msgspec.Struct, frozen=True):
     """What is known of an expression without evaluating it."""
 
     text: str
-    """For the engine: as written, but for `matches`, which is ours."""
+    """For the engine: as written, but for fields, each of which is a variable of its own there, and `matches`, which is ours."""
     fields: frozenset[tuple[str, str]]
-    """The (variable, field) that it reads: nothing else is made for it."""
+    """The (variable, field) that it reads: nothing else is made for it. A field that ends in FLAT is whether there is one."""
     regexes: tuple[str, ...]
     compared_with_null: frozenset[str]
 
@@ -99,13 +100,14 @@ class _Checker:
         self.fields: set[tuple[str, str]] = set()
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
-        self._renamed: list[int] = []
+        self._edits: list[tuple[int, int, str]] = []
+        """From where, to where, and what stands there for the engine."""
         self._bound: list[tuple[str, Type]] = []
 
     def rewritten(self, text: str) -> str:
-        """With our own `matches`: the engine compiles a regular expression each time it meets one."""
-        for at in sorted(self._renamed, reverse=True):
-            text = f"{text[:at]}_{text[at:]}"
+        """For the engine: to hand it a map costs it a look at each key, and it compiles a regular expression each time it meets one."""
+        for start, end, words in sorted(self._edits, reverse=True):
+            text = f"{text[:start]}{words}{text[end:]}"
         return text
 
     def type_of(self, node: Node) -> Type:
@@ -173,6 +175,7 @@ class _Checker:
         if kind is None:
             raise SyntaxFault(node.at, f"{variable} has no {node.text}{_nearest(node.text, VARIABLES[variable])}")
         self.fields.add((variable, node.text))
+        self._edits.append((node.parts[0].at, node.at, f"{variable}{FLAT}"))
         if self._bound and kind.name == "list":
             raise SyntaxFault(node.at, f"takes {variable}.{node.text} within a comprehension: once for each element")
         return kind
@@ -290,19 +293,28 @@ class _Checker:
         except re2.error as error:
             raise SyntaxFault(pattern.at, f"has a bad regular expression: {_said(error)}") from None
         self.regexes.append(literal_value(pattern))
-        self._renamed.append(node.at)
+        self._edits.append((node.at, node.at, "_"))
 
     def _has(self, node: Node) -> Type:
         if len(node.parts) != 1 or node.parts[0].kind != "select":
             raise SyntaxFault(node.at, 'gives has something that is not a field; keys are looked for with "key" in map')
-        self.type_of(node.parts[0])
+        [field] = node.parts
+        [of] = field.parts
+        if of.kind == "name" and of.text in VARIABLES and field.text in VARIABLES[of.text]:
+            self.fields |= {(of.text, field.text), (of.text, f"{field.text}{FLAT}")}
+            self._edits += [
+                (node.at, node.at + len(node.text), ""),
+                (of.at, field.at + len(field.text), f"{of.text}{FLAT}{field.text}{FLAT}"),
+            ]
+            return BOOL
+        self.type_of(field)
         return BOOL
 
     def _comprehension(self, node: Node) -> Type:
         over, variable, *bodies = node.parts
         if variable.kind != "name" or len(bodies) not in ({1, 2} if node.text == "map" else {1}):
             raise SyntaxFault(node.at, f"calls {node.text} otherwise than as {node.text}(x, ...)")
-        if variable.text in VARIABLES or variable.text == "principal":
+        if variable.text in VARIABLES or variable.text == "principal" or FLAT in variable.text:
             raise SyntaxFault(variable.at, f"calls its own variable {variable.text}, which is taken")
         kind = self.type_of(over)
         if kind.name not in {"list", "map", "any"}:

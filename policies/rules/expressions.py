@@ -4,20 +4,29 @@ Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has 
 expression); a condition that is not true is a finding, and one that fails denies.
 """
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import cel
 import msgspec
 
 from .checking import Checked, ExpressionFaults, check
-from .facts import Facts
+from .facts import Facts, Read, reading
 from .rule import Judge, Rule, Scope, read_scope
 from .tables import Table
-from .vocabulary import ABSENT, BOOL, CREATED, STRING, Type
+from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
+
+UNDEFINED = re.compile(rf"Undefined variable or function: '([a-z]+){FLAT}([a-z_]+)'")
+"""What the engine says of a variable that was not given."""
 
 
 class NotBooleanError(Exception):
     """A condition gave something else than true or false."""
+
+
+class AbsentFieldError(Exception):
+    """An expression read what this request does not have."""
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -26,9 +35,20 @@ class Expression(msgspec.Struct, frozen=True):
     key: str
     checked: Checked
     program: cel.Program
+    reads: tuple[Read, ...]
+
+    def value(self, facts: Facts) -> Any:
+        context = facts.given(self.reads)
+        try:
+            return self.program.execute(context)
+        except RuntimeError as error:
+            absent = UNDEFINED.search(str(error))
+            if absent is None:
+                raise
+            raise AbsentFieldError(f"{absent[1]}.{absent[2]} is not there") from None
 
     def holds(self, facts: Facts) -> bool:
-        value = self.program.execute(facts.context)
+        value = self.value(facts)
         if value is not True and value is not False:
             raise NotBooleanError(f"{self.key} gave {value!r:.100}")
         return value
@@ -67,7 +87,8 @@ def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Exp
             table.note(f"{key} {fault}", *steps, character=fault.at)
         return None
     try:
-        return Expression(key, checked, cel.compile(checked.text))
+        reads = tuple(reading(*field) for field in sorted(checked.fields))
+        return Expression(key, checked, cel.compile(checked.text), reads)
     except (ValueError, RuntimeError) as error:  # what our grammar takes and the engine's does not
         table.note(f"{key} cannot be compiled: {' '.join(str(error).split())[:300]}", *steps, character=0)
         return None
@@ -105,7 +126,7 @@ def _judge(scope: Scope, applies: Sequence[Expression], condition: Expression | 
 def _told(told: Expression, facts: Facts) -> str | None:
     """Its request is refused already: a message that fails leaves the plain one."""
     try:
-        message = told.program.execute(facts.context)
+        message = told.value(facts)
     except Exception:  # noqa: BLE001 - whatever is wrong with it, something is to be said
         return None
     return message.strip() if isinstance(message, str) else None

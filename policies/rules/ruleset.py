@@ -66,20 +66,16 @@ class RuleSet:
         self._by_operation = {
             operation: tuple(rule for rule in rules if operation in rule.operations) for operation in OPERATIONS
         }
-        self._reads = {
-            operation: frozenset(read for rule in applying for read in rule.reads)
-            for operation, applying in self._by_operation.items()
-        }
 
     @property
     def reads_creation(self) -> bool:
         """Whether some rule asks when a topic that is to be deleted was created."""
-        return CREATED in self._reads["delete"]
+        return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
     def judge(self, request: PolicyRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """What the rules have against the request, in their order. Does not wait, and does not change anything."""
         operation = OPERATION_OF[type(request)]
-        facts = Facts(request, cluster, self._reads[operation])
+        facts = Facts(request, cluster)
         return tuple(finding for rule in self._by_operation[operation] if (finding := rule.finding(facts)) is not None)
 
 

@@ -69,6 +69,10 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
 }
 """The variables with fields. `principal` is a string."""
 
+FLAT = "__"
+"""Between a variable and its field in the engine's name for both, and behind that in its name for whether the field is there. No name
+that a user gives may have it."""
+
 CREATED = ("request", "created")
 """The (variable, field) that is read from the store, and only where a rule asks for it."""
 
