@@ -1,19 +1,23 @@
 """The audit log as it lies in files: which there are, in which order, and what stands in their lines.
 
 Rule: whatever a file holds is told and nothing is skipped in silence; a line is a line when its end is there, and what has no end yet may
-still get one.
+still get one. Memory is bounded, whatever was taken for an audit file.
 """
 
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ...policies.audit_event import AuditEvent, UnknownSchemaError, UnreadableLineError, decode
 from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name
 from .files import NAME, SUFFIX
 
 AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
+MAX_LINE_BYTES = 8 << 20
+"""An event of a topic with a hundred thousand partitions is not larger."""
+FIRST_LINES = 100
 
 
 class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
@@ -53,12 +57,20 @@ def _order(path: Path) -> tuple[str, int, int, int]:
     return (match["cluster"], int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0))
 
 
+def is_audit_file(file: Path) -> bool:
+    """By its name; else one of its first lines must be an event, or it has none yet. What cannot be read may be one."""
+    if NAME.fullmatch(plain_name(file)):
+        return True
+    lines = [each for each in islice(read(file), FIRST_LINES) if each.text]
+    return not lines or any(each.event is not None or isinstance(each.problem, UnknownSchemaError) for each in lines)
+
+
 def read(file: Path) -> Iterator[Located]:
     """What cannot be read any more is told with the line where it begins."""
     number = 0
     try:
-        with opened(file) as lines:
-            for number, line in enumerate(lines, start=1):
+        with opened(file) as stream:
+            for number, line in enumerate(_lines(stream), start=1):
                 yield located(Place(file, number), line)
     except CUT as error:
         yield Located(Place(file, number + 1), None, Torn(f"the file is cut: {error}"))
@@ -68,7 +80,17 @@ def read(file: Path) -> Iterator[Located]:
         yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file cannot be read: {error.strerror}"))
 
 
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """With their ends; of one that is too long its beginning."""
+    while line := stream.readline(MAX_LINE_BYTES):
+        yield line
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(MAX_LINE_BYTES)
+
+
 def located(place: Place, line: bytes) -> Located:
+    if len(line) >= MAX_LINE_BYTES:
+        return Located(place, None, UnreadableLineError("the line is too long to be an event"), line)
     if not line.endswith(b"\n"):
         return Located(place, None, Torn("the line has no end: it was cut, or is still being written"), line)
     try:
@@ -109,6 +131,7 @@ class Follower:
 
 
 __all__ = [
+    "MAX_LINE_BYTES",
     "Follower",
     "Located",
     "Place",
@@ -116,6 +139,7 @@ __all__ = [
     "UnknownSchemaError",
     "UnreadableLineError",
     "audit_files",
+    "is_audit_file",
     "located",
     "read",
     "read_all",

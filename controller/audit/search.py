@@ -15,11 +15,9 @@ import msgspec
 from ...policies.audit_event import AuditEvent
 from .compression import BROKEN, is_compressed, opened, plain_name
 from .files import NAME
-from .reading import Place, audit_files, located
+from .reading import MAX_LINE_BYTES, Place, audit_files, located
 
 BLOCK_BYTES = 1 << 20
-MAX_LINE_BYTES = 8 << 20
-"""An event of a topic with a hundred thousand partitions is not larger."""
 MAX_PROBLEMS = 5
 END = 1 << 50
 """Of any file."""

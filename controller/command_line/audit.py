@@ -14,9 +14,10 @@ import msgspec
 from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
 from ...policies.escaping import escaped
 from ...policies.moments import moment
-from ..audit.reading import Follower, Located, audit_files, read_all
+from ..audit.reading import Follower, Located, audit_files, is_audit_file, read_all
 from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
+from .output import readers_may_leave
 
 LOOK_SECONDS = 0.2
 """Between two looks at a log that is followed: nothing that every system has tells of a file that grows."""
@@ -117,7 +118,8 @@ def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **
     """The last events, a line each."""
     is_wanted = wanted(**filters)
     follower = Follower(paths)
-    source = follower.look() if follow else _existing(paths)
+    _require_files(paths, may_come=follow)
+    source = follower.look() if follow else read_all(paths)
     for located in deque(_matching(source, is_wanted, complains=not follow), maxlen=lines):
         _print(located, as_json=as_json)
     try:
@@ -137,7 +139,8 @@ def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **
 def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
     """All events, or those that match, with all that is recorded of them."""
     topic = filters["topic"]
-    for located in _matching(_existing(paths), wanted(**filters), complains=True):
+    _require_files(paths)
+    for located in _matching(read_all(paths), wanted(**filters), complains=True):
         if as_json:
             _print(located, as_json=True)
         elif located.event is not None:
@@ -151,11 +154,14 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
     """Whether the log is whole. Exits with 0 if it is, with 1 if anything is missing, double, cut, or contradicts itself."""
     _require_files(paths)
     verification = Verification(paths)
-    for finding in verification.findings():
-        if as_json:
-            click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=str)}))
-        else:
-            click.echo(f"{finding.file}:{finding.line}: {finding.kind}: {escaped(finding.text)}")
+    findings = verification.findings()
+    with readers_may_leave():
+        for finding in findings:
+            if as_json:
+                click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=str)}))
+            else:
+                click.echo(f"{finding.file}:{finding.line}: {finding.kind}: {escaped(finding.text)}")
+    deque(findings, maxlen=0)  # whoever left is told the verdict all the same
     summary = verification.summary
     if as_json:
         counts = {
@@ -178,14 +184,15 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
 # ------------------------------------------------------------------ output
 
 
-def _require_files(paths: tuple[Path, ...]) -> None:
-    if not audit_files(paths):
+def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
+    """Raises ClickException for what is no audit file, and where there is none, if it may not come later."""
+    for path in paths:
+        if path.is_file() and not is_audit_file(path):
+            raise click.ClickException(
+                f"{path} is no audit file: there is no event in its first lines. Name a file of audit.dir, or the folder."
+            )
+    if not (may_come or audit_files(paths)):
         raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
-
-
-def _existing(paths: tuple[Path, ...]) -> Iterator[Located]:
-    _require_files(paths)
-    return read_all(paths)
 
 
 def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:

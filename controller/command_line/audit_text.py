@@ -5,7 +5,6 @@ Rule: what stands in a log was chosen by strangers (names, client ids, messages)
 
 from datetime import UTC, datetime
 
-from rich.console import Console
 from rich.text import Text
 
 from ...policies.audit_event import (
@@ -22,15 +21,16 @@ from ...policies.audit_event import (
     as_plain,
 )
 from ...policies.escaping import escaped
+from .console import PlainConsole
 
 COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
 STATES = frozenset({"before", "after", "requested"})
 PIPE_WIDTH = 10_000
 
 
-def _console() -> Console:
-    console = Console(highlight=False, markup=False, emoji=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=PIPE_WIDTH)
+def _console() -> PlainConsole:
+    console = PlainConsole()
+    return console if console.is_terminal else PlainConsole(width=PIPE_WIDTH)
 
 
 def when(time_ms: int) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from ..admin.client_config import load
 from ..admin.errors import AdminError
 from ..cli import SIGNALS
 from .asking import DEFAULT_BOOTSTRAP, Asking, ask
+from .console import PlainConsole
 
 BROKERS, PORT, WIDTH = 3, 9092, 100
 POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
@@ -35,8 +35,7 @@ BEAT_SECONDS = 0.35
 @click.option("--once", is_flag=True, help="End after the script, instead of staying up for you to play on.")
 def demo(once: bool) -> None:
     """A cluster with a policy, and what comes of requests. Ctrl-C ends it."""
-    console = Console(highlight=False, markup=False, emoji=False)
-    console = Console(highlight=False, markup=False, emoji=False, width=min(console.width, WIDTH))
+    console = PlainConsole(width=min(PlainConsole().width, WIDTH))
     console.print(Text("minicontroller demo", style="bold"), Text("three nodes in memory, and a policy", style="dim"))
     with _cluster() as process:
         facts = _ready(process)
@@ -99,7 +98,7 @@ def _ready(process: subprocess.Popen[str]) -> dict[str, str]:
 # ------------------------------------------------------------------ the script
 
 
-def _play(console: Console, bootstrap: str) -> None:
+def _play(console: PlainConsole, bootstrap: str) -> None:
     import trio
 
     from .demo_script import Step, script
@@ -129,7 +128,7 @@ def _outcome(element: str, done: str, error: AdminError | None) -> Text:
     )
 
 
-def _invite(console: Console, facts: dict[str, str]) -> None:
+def _invite(console: PlainConsole, facts: dict[str, str]) -> None:
     bootstrap = facts["bootstrap.servers"]
     first = bootstrap.split(",")[0]
     lines = ["The cluster stays up. Any Kafka client may play on:", f"  bootstrap.servers={bootstrap}", ""]

@@ -36,11 +36,12 @@ def _bare(rows: Sequence[Sequence[str]]) -> list[str]:
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Where there is room for it. Cells are folded, but not to a letter a line."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    from .console import PlainConsole
+
+    console = PlainConsole()
     if console.width < min(width, NARROW):
         return False
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")

@@ -1,15 +1,20 @@
 """`minicontroller audit tail` and `show`."""
 
+import gzip
 import json
+import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from minicontroller.controller.audit.reading import Follower
+from minicontroller.controller.audit.files import file_name
+from minicontroller.controller.audit.reading import MAX_LINE_BYTES, Follower, read
 from minicontroller.controller.commands import commands
 from minicontroller.policies.audit_event import Effect, encode
-from tests.audit.logs import a_creation, a_log, an_empty_snapshot, write
+from tests.audit.logs import CLUSTER, a_creation, a_log, an_empty_snapshot, write
+from tests.support.cluster import COMMAND
 
 
 def call(*arguments: str | Path) -> Result:
@@ -79,3 +84,78 @@ def test_following(tmp_path: Path) -> None:
         assert [each.event for each in follower.look()] == [events[3]]
     write(tmp_path / "b.ndjson", events[:1])
     assert [each.event for each in follower.look()] == events[:1]
+
+
+ALL = pytest.mark.parametrize("command", ["show", "tail", "verify"])
+NO_LOGS = {
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
+    "a text": b"To whom it may concern,\nthis is no log.\n",
+    "a line without an end": b"hello",
+    "another program's log": b'{"level":"info","message":"started"}\n' * 3,
+}
+
+
+@ALL
+@pytest.mark.parametrize("content", NO_LOGS.values(), ids=NO_LOGS)
+def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: bytes) -> None:
+    """It is said so in one sentence, with exit code 1, instead of line by line."""
+    file = tmp_path / "notes.ndjson"
+    file.write_bytes(content)
+    result = call(command, file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {file} is no audit file") and result.stderr.count("\n") == 1
+
+
+@ALL
+def test_a_file_that_may_be_an_audit_file(tmp_path: Path, command: str) -> None:
+    """One whose name or whose content says so is read and told of, whatever else is in it; one without a line may be new."""
+    broken = tmp_path / file_name(CLUSTER, 1, 1, 1)
+    broken.write_bytes(NO_LOGS["a text"])
+    renamed = write(tmp_path / "copy.txt", a_log(1))
+    renamed.write_bytes(b"nonsense\n" + renamed.read_bytes())
+    newer = tmp_path / "newer.txt"
+    newer.write_bytes(b'{"kind":"decision","schema_version":2}\n')
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    for file in (broken, renamed, newer):
+        assert f"{file}:1: " in call(command, file).output
+    assert "no audit file" not in call(command, empty).output
+
+
+@pytest.mark.parametrize("arguments", ["show", "show --json", "tail -n 4000", "tail --json -n 4000"])
+@pytest.mark.parametrize("reader", ["head -1", "true"])
+def test_a_reader_who_leaves_is_no_failure(tmp_path: Path, arguments: str, reader: str) -> None:
+    """What is piped into `head`, or into nothing, ends with code 0 and without a word."""
+    file = write(tmp_path / "a.ndjson", a_log(4000))
+    assert left(f"{arguments} {file}", reader) == (0, "")
+
+
+def test_the_verdict_is_there_although_nobody_reads(tmp_path: Path) -> None:
+    """A log that is not whole gives code 1, and the same sum as ever, also when the reader of the findings left after the first."""
+    file = write(tmp_path / "a.ndjson", a_log(4000)[::2])
+    assert left(f"verify {file}", "head -1") == (1, call("verify", file).stderr)
+
+
+def left(arguments: str, reader: str) -> tuple[int, str]:
+    """The command's code and what it says on stderr, when its output is piped to that reader."""
+    line = f'"$0" audit {arguments} | {reader} >/dev/null; exit "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", line, COMMAND], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_line_that_never_ends(tmp_path: Path) -> None:
+    """It is said to be no event, and what follows is read; it costs bounded memory, in a compressed file too."""
+    file = tmp_path / "a.ndjson.gz"
+    events = a_log(2)
+    with gzip.open(file, "wb", compresslevel=1) as stream:
+        write(tmp_path / "b.ndjson", events)
+        stream.write((tmp_path / "b.ndjson").read_bytes())
+        for _ in range(10):
+            stream.write(bytes(MAX_LINE_BYTES - 1))
+        stream.write(b"\n" + (tmp_path / "b.ndjson").read_bytes())
+    tracemalloc.start()
+    found = [each.event or str(each.problem) for each in read(file)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == [*events, "the line is too long to be an event", *events]
+    assert peak < 5 * MAX_LINE_BYTES
