@@ -16,11 +16,12 @@ import trio
 
 from .app import RunningNode, run_node
 from .config.node_config import NodeConfig
-from .errors import ConfigurationError
+from .errors import ConfigurationError, first_of
 from .http.listener import HttpListener
 from .http.process import Process
 from .logs import use_format
 from .node import Node
+from .server import PortTakenError
 from .store.base import Store
 from .store.memory import MemoryStore, MemoryTree
 from .store.watchdog import run_watchdog
@@ -43,15 +44,20 @@ OpenStore = Callable[[NodeConfig], contextlib.AbstractAsyncContextManager[Store]
 async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
     """`brokers` nodes in this process: node i listens on port + i - 1 (port 0: anywhere) and has id i."""
     open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
-    for setting in settings:
-        key = setting.partition("=")[0].strip()
+    keys = [setting.partition("=")[0].strip() for setting in settings]
+    for key in keys:
         if key in DECIDED_BY_UP:
             raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
     configs = [
         NodeConfig.load(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
         for number in range(1, brokers + 1)
     ]
-    await _run_until_signal(configs, open_store)
+    try:
+        await _run_until_signal(configs, open_store)
+    except* PortTakenError as taken:
+        if "listeners" in keys:
+            raise
+        raise PortTakenError(f"{first_of(taken)} Name another one by --port, or take free ones by --port 0.") from None
 
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:

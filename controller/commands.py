@@ -190,7 +190,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     import trio
 
     from ..policies.faults import PolicyLoadError
-    from .errors import ConfigurationError
+    from .errors import ConfigurationError, first_of
     from .logs import HUMAN, log_accidents, use_format
 
     expected = (ConfigurationError, PolicyLoadError, OSError)
@@ -205,18 +205,12 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
         mendable, rest = group.split(expected)
         if rest is not None:
             _end_with_defect(rest)
-        _explain(_first(mendable))
+        assert mendable is not None
+        _explain(first_of(mendable))
     except expected as error:
         _explain(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is logged as everything is
         _end_with_defect(error)
-
-
-def _first(error: BaseException | None) -> BaseException:
-    assert error is not None
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _end_with_defect(error: BaseException) -> NoReturn:

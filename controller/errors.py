@@ -36,3 +36,10 @@ def fitting(text: str) -> str:
 
 class ConfigurationError(Exception):
     """The configuration is wrong: one sentence that names file, line and key, and tells what to do."""
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Of a group: tasks that ran beside each other may have failed together, and one sentence is told."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

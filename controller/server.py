@@ -30,6 +30,10 @@ SWEEPS_PER_IDLE_TIME = 10
 """An idle connection is closed between one and 1.1 times `connections.max.idle.ms` after its last request."""
 
 
+class PortTakenError(OSError):
+    """Somebody else listens there."""
+
+
 class Server:
     """`open`, then `run` until `shutdown`. In between the two the kernel queues who connects."""
 
@@ -178,4 +182,5 @@ async def _listening(listener: Listener, host: str | None) -> list[trio.SocketLi
         return await trio.open_tcp_listeners(listener.port, host=host)
     except OSError as error:
         where = f"{host or 'all addresses'}, port {listener.port}"
-        raise OSError(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error
+        kind = PortTakenError if error.errno == errno.EADDRINUSE else OSError
+        raise kind(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error

@@ -15,7 +15,7 @@ from .broker_changes import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
 from .listeners import Listener, make_listeners, parse_counts, parse_protocol_map
-from .node_rules import faults_of
+from .node_rules import HAS_TO_FIT, faults_of
 from .settings import Setting, collect_settings
 from .values import Value
 
@@ -216,9 +216,13 @@ def _node_id(static: Mapping[str, str]) -> dict[str, str]:
 
 def _checked(settings: Mapping[str, Setting], faults: Sequence[str], warnings: Sequence[str]) -> NodeConfig:
     config = NodeConfig({key: setting.text for key, setting in settings.items()}, warnings=warnings)
-    found = faults or [
-        f"{settings[key].place}: {reason}" if key in settings else reason for key, reason in faults_of(config)
-    ]
+    found = faults or [f"{_blamed(settings, key)}{reason}" for key, reason in faults_of(config)]
     if found:
         raise ConfigurationError("\n".join(found))
     return config
+
+
+def _blamed(settings: Mapping[str, Setting], key: str) -> str:
+    """Where to mend it: at the key, unless an override of what it has to fit came between."""
+    together = [settings[each] for each in (key, *HAS_TO_FIT.get(key, ())) if each in settings]
+    return f"{max(together, key=lambda setting: setting.rank).place}: " if together else ""

@@ -20,6 +20,14 @@ POLICY_KEY = "topic.management.policy.class.name"
 OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.class.name")
 
 
+HAS_TO_FIT = {
+    "inter.broker.listener.name": ("listeners", "advertised.listeners", "listener.security.protocol.map"),
+    "control.plane.listener.name": ("listeners", "advertised.listeners"),
+    "sasl.mechanism.inter.broker.protocol": ("sasl.enabled.mechanisms",),
+}
+"""What the value of a key must be one of is said by others."""
+
+
 def faults_of(config: "NodeConfig") -> list[Fault]:
     return [
         *_policies(config),

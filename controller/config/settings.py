@@ -18,6 +18,8 @@ class Setting(msgspec.Struct, frozen=True):
     text: str
     place: str
     """`server.properties, line 12`."""
+    rank: int
+    """Of the place: a higher one goes before a lower one."""
 
 
 class Collected(msgspec.Struct):
@@ -36,13 +38,13 @@ def collect_settings(
         raise ConfigurationError(str(error)) from None
     collected = Collected({}, [], [*properties.warnings, *doubts_about(environ)])
     for entry in properties.entries.values():
-        _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}"))
+        _add(collected, entry.key, Setting(entry.value, f"{file_name}, line {entry.line}", 0))
     for variable, key, value in settings_of(environ):
-        _add(collected, key, Setting(value, f"environment variable {variable}"))
+        _add(collected, key, Setting(value, f"environment variable {variable}", 1))
     pairs = overrides.items() if isinstance(overrides, Mapping) else _pairs(overrides)
     for key, value in pairs:
         place = f"{file_name}, {key}" if isinstance(overrides, Mapping) else f"--set {key}"
-        _add(collected, key, Setting(value, place))
+        _add(collected, key, Setting(value, place, 2))
     return collected
 
 

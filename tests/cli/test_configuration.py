@@ -91,8 +91,43 @@ def test_a_policy_that_cannot_be_loaded(tmp_path: Path, policy: str, said: str) 
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
-    """A port that somebody else has is named, with its listener."""
+    """A port that somebody else has is named, with its listener, and so is the way around it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = complaint("up", "--brokers", "1", "--port", str(port), folder=tmp_path)
+    assert told == (
+        f"Listener PLAINTEXT cannot listen on 127.0.0.1, port {port}: Address already in use. "
+        "Name another one by --port, or take free ones by --port 0."
+    )
+
+
+def test_a_taken_port_that_up_did_not_choose(tmp_path: Path) -> None:
+    """Where --set names the listeners, `--port` would not help, and is not spoken of."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        listeners = f"listeners=PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:0"
+        told = complaint("up", "--brokers", "1", "--set", listeners, folder=tmp_path)
     assert told == f"Listener PLAINTEXT cannot listen on 127.0.0.1, port {port}: Address already in use."
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "listeners=PLAINTEXT://127.0.0.1:0",
+        "advertised.listeners=PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms=SCRAM-SHA-256",
+    ],
+)
+def test_an_override_that_does_not_fit(tmp_path: Path, override: str) -> None:
+    """What contradicts a key that `up` decides is named, and not a line of what nobody wrote."""
+    told = complaint("up", "--port", "0", "--set", override, folder=tmp_path)
+    assert told.startswith(f"--set {override.partition('=')[0]}: ")
+
+
+def test_a_line_that_does_not_fit_another(tmp_path: Path) -> None:
+    """Within one file it is the key itself that is to be mended, as long as no override came between."""
+    assert serve(tmp_path, f"{NODE}inter.broker.listener.name=SSL\n").startswith(
+        "node.properties, line 4: inter.broker"
+    )
+    told = serve(tmp_path, f"{NODE}inter.broker.listener.name=PLAINTEXT\n", "listeners=SSL://127.0.0.1:0")
+    assert told.startswith("--set listeners: inter.broker.listener.name must name")

@@ -57,7 +57,9 @@ def test_each_field_is_there(variable: str, field: str) -> None:
 def test_whether_a_field_is_there(created_ms: int | None) -> None:
     """`has` asks for a field that a request may lack, and does not fail where it does."""
     request = msgspec.structs.replace(delete(), created_ms=created_ms)
-    text = condition("has( request . created ) ? request.created.getFullYear() == 1970 : false", operations='["delete"]')
+    text = condition(
+        "has( request . created ) ? request.created.getFullYear() == 1970 : false", operations='["delete"]'
+    )
     assert (said(text, request) == []) == (created_ms is not None)
     text = condition("before != null && has(before.num_partitions) && !has(before.configs.x)")
     change = alter()
