@@ -39,6 +39,11 @@ def is_compressed(file: Path) -> bool:
     return file.name.endswith(ENDINGS)
 
 
+def preference(file: Path) -> tuple[bool, str]:
+    """Of a file and its compressed copies the first is the one to be read."""
+    return is_compressed(file), file.name
+
+
 def plain_name(file: Path) -> str:
     """The name that it had before it was compressed."""
     name = file.name

@@ -1,7 +1,8 @@
 """The audit log as it lies in files: which there are, in which order, and what stands in their lines.
 
 Rule: whatever a file holds is told and nothing is skipped in silence; a line is a line when its end is there, and what has no end yet may
-still get one. Memory is bounded, whatever was taken for an audit file.
+still get one. Memory is bounded, whatever was taken for an audit file. A file and what it was compressed to, side by side, are one file kept
+twice: as long as the plain one is there it is read, since compression may not have ended.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,13 +12,14 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from ...policies.audit_event import AuditEvent, UnknownSchemaError, UnreadableLineError, decode
-from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name
+from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name, preference
 from .files import NAME, SUFFIX
 
 AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
 MAX_LINE_BYTES = 8 << 20
 """An event of a topic with a hundred thousand partitions is not larger."""
 FIRST_LINES = 100
+BLOCK_BYTES = 1 << 16
 
 
 class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
@@ -41,13 +43,26 @@ class Located(NamedTuple):
 
 def audit_files(paths: Iterable[Path]) -> list[Path]:
     """The files, and those in the folders, in the order of what happened: their names sort so, wherever they lie."""
+    return sorted((best for best, *_ in _kept(paths)), key=lambda each: (*_order(each), each))
+
+
+def copies(paths: Iterable[Path]) -> dict[Path, Path]:
+    """Compressed files that are not among the `audit_files`, each with the one that is read instead."""
+    return {copy: best for best, *others in _kept(paths) for copy in others}
+
+
+def _kept(paths: Iterable[Path]) -> Iterable[list[Path]]:
+    """Each file with its compressed copies, the one to be read first."""
     found: set[Path] = set()
     for path in paths:
         if path.is_dir():
             found.update(each for each in path.iterdir() if each.name.endswith(AUDIT_FILES) and each.is_file())
         else:
             found.add(path)
-    return sorted(found, key=lambda each: (*_order(each), each))
+    kept: dict[Path, list[Path]] = {}
+    for each in sorted(found, key=preference):
+        kept.setdefault(each.with_name(plain_name(each)), []).append(each)
+    return kept.values()
 
 
 def _order(path: Path) -> tuple[str, int, int, int]:
@@ -69,6 +84,7 @@ def read(file: Path) -> Iterator[Located]:
     """What cannot be read any more is told with the line where it begins."""
     number = 0
     try:
+        file = _where_it_lies(file)
         with opened(file) as stream:
             for number, line in enumerate(_lines(stream), start=1):
                 yield located(Place(file, number), line)
@@ -78,6 +94,26 @@ def read(file: Path) -> Iterator[Located]:
         yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file is broken from here on: {error}"))
     except OSError as error:
         yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file cannot be read: {error.strerror}"))
+
+
+def _where_it_lies(file: Path) -> Path:
+    """It may have been compressed since it was looked for."""
+    names = (file, *(file.with_name(plain_name(file) + ending) for ending in ENDINGS))
+    return next((each for each in names if each.exists()), file)
+
+
+def is_copy(copy: Path, original: Path) -> bool:
+    """Whether all that is there of the copy is what the original begins with."""
+    try:
+        with opened(copy) as text, opened(original) as expected:
+            while block := text.read(BLOCK_BYTES):
+                if block != expected.read(len(block)):
+                    return False
+    except (*CUT, FileNotFoundError):  # it is being written, or its original was taken away
+        return True
+    except (*BROKEN, OSError):
+        return False
+    return True
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
@@ -139,7 +175,9 @@ __all__ = [
     "UnknownSchemaError",
     "UnreadableLineError",
     "audit_files",
+    "copies",
     "is_audit_file",
+    "is_copy",
     "located",
     "read",
     "read_all",

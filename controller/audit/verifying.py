@@ -12,15 +12,15 @@ from ...policies.audit_event import AuditEvent, Dropped, SnapshotBegin, Snapshot
 from ...policies.audit_replay import Replay
 from .compression import plain_name
 from .files import NAME
-from .reading import Located, Place, Torn, read_all
+from .reading import Located, Place, Torn, copies, is_copy, read_all
 
 
 class Finding(msgspec.Struct, frozen=True):
     """Something that is wrong, and where it shows."""
 
     kind: str
-    """`gap`, `duplicate`, `torn`, `unreadable`, `unknown-schema`, `epoch-order`, `no-snapshot`, `snapshot`, `state`, `dropped` or
-    `misplaced`."""
+    """`gap`, `duplicate`, `torn`, `unreadable`, `unknown-schema`, `epoch-order`, `no-snapshot`, `snapshot`, `state`, `dropped`,
+    `misplaced` or `no-copy`."""
     file: Path
     line: int
     text: str
@@ -59,6 +59,10 @@ class Verification:
         self._clusters: dict[str, _Cluster] = {}
 
     def findings(self) -> Iterator[Finding]:
+        for copy, original in sorted(copies(self._paths).items()):
+            if not is_copy(copy, original):
+                self.summary.findings += 1
+                yield Finding("no-copy", copy, 1, f"it is another than {original.name}, which is read instead")
         for located in read_all(self._paths):
             self.summary.files.add(located.place.file)
             for kind, text in self._look(located):

@@ -14,7 +14,7 @@ import msgspec
 from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
 from ...policies.escaping import escaped
 from ...policies.moments import moment
-from ..audit.reading import Follower, Located, audit_files, is_audit_file, read_all
+from ..audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
 from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
 from .output import readers_may_leave
@@ -185,7 +185,7 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
-    """Raises ClickException for what is no audit file, and where there is none, if it may not come later."""
+    """Raises ClickException for what is no audit file, and where there is none, if it may not come later. Tells what is not read."""
     for path in paths:
         if path.is_file() and not is_audit_file(path):
             raise click.ClickException(
@@ -193,6 +193,8 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
             )
     if not (may_come or audit_files(paths)):
         raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
+    for copy, original in sorted(copies(paths).items()):
+        click.echo(f"{copy} is not read: {original.name} lies beside it.", err=True)
 
 
 def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:

@@ -139,6 +139,47 @@ def test_a_file_that_went_away(tmp_path: Path) -> None:
         assert "No such file" in str(problem)
 
 
+@kinds
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, share: float) -> None:
+    """While it is compressed, and where somebody keeps both, the plain file is read alone: nothing is double, and once it is said so."""
+    plain = put(tmp_path, "", TEXT)
+    alone = [call(*how, tmp_path) for how in (["verify"], ["show"], ["tail"])]
+    data = compress(TEXT)
+    copy = put(tmp_path, ending, data[: int(len(data) * share)])
+    note = f"{copy} is not read: {plain.name} lies beside it.\n"
+    for before, how in zip(alone, (["verify"], ["show"], ["tail"]), strict=True):
+        now = call(*how, tmp_path)
+        assert (now.exit_code, now.stdout, now.stderr) == (0, before.stdout, note + before.stderr)
+
+
+@pytest.mark.parametrize(
+    "other", [TEXT + encode(EVENTS[0]), TEXT[1000:], b"{}\n"], ids=["longer", "a part", "nonsense"]
+)
+def test_what_lies_beside_is_no_copy(tmp_path: Path, other: bytes) -> None:
+    """A compressed file with anything else in it than the plain one is told: it is not passed over in silence."""
+    put(tmp_path, "", TEXT)
+    copy = put(tmp_path, ".gz", gzip.compress(other))
+    assert found(tmp_path) == ["no-copy"]
+    copy.write_bytes(b"no gzip at all")
+    assert found(tmp_path) == ["no-copy"]
+
+
+def test_two_compressed_copies(tmp_path: Path) -> None:
+    """Without the plain file one of them is read."""
+    put(tmp_path, ".gz", gzip.compress(TEXT))
+    put(tmp_path, ".zst", zstd(TEXT))
+    assert found(tmp_path) == []
+    assert call("verify", tmp_path).stderr.endswith(f"whole: {len(EVENTS)} events of 1 epochs in 1 files\n")
+
+
+@kinds
+def test_it_was_compressed_since_it_was_looked_for(tmp_path: Path, ending: str, compress: Compress) -> None:
+    """Whoever listed the plain file and finds it gone reads what was made of it."""
+    put(tmp_path, ending, compress(TEXT))
+    assert events(tmp_path / NAME) == EVENTS
+
+
 def test_nobody_else_pays_for_it() -> None:
     """The library for Zstandard is loaded with the first file that needs it, not with the command."""
     code = "import sys, minicontroller.controller.command_line.audit; sys.exit('zstandard' in sys.modules)"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.audit.verifying import Verification
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.tables import Table
 from minicontroller.policies.audit_event import encode
@@ -132,6 +133,20 @@ def test_a_plain_file_counts_while_it_is_compressed(tmp_path: Path) -> None:
     state = ingest_here(tmp_path / "tables", tmp_path)
     assert len(places(tmp_path / "tables")) == 5
     assert (duplicates(state), state.quarantined) == (0, 0)
+
+
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_verify_counts_the_same_of_a_file_that_is_kept_twice(tmp_path: Path, share: float) -> None:
+    """`audit verify` and the tables take each event of a plain file with its copy beside it once."""
+    audit = tmp_path / "audit"
+    audit.mkdir()
+    file = write(audit / NAME, a_log(3))
+    whole = gzip.compress(file.read_bytes())
+    (audit / f"{NAME}.gz").write_bytes(whole[: int(len(whole) * share)])
+    state = ingest_here(tmp_path / "tables", audit)
+    verification = Verification([audit])
+    assert list(verification.findings()) == []
+    assert (len(places(tmp_path / "tables")), duplicates(state)) == (verification.summary.events, 0)
 
 
 def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Path) -> None:
