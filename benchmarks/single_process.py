@@ -22,7 +22,9 @@ def replayed(folder: Path, judge: Judge) -> Iterator[tuple[Decision, bool]]:
         with file.open("rb") as lines:
             for line in lines:
                 event = decode(line)
-                replay = replays.setdefault(event.cluster_id, Replay())
+                replay = replays.get(event.cluster_id)
+                if replay is None:
+                    replay = replays[event.cluster_id] = Replay()
                 if isinstance(event, Decision) and (asked := replay.question(event)) is not None:
                     yield event, judge.judge(*asked).decision.value == "allowed"
                 for fault in replay.apply(event):

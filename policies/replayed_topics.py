@@ -13,37 +13,51 @@ from .interface import TopicState
 from .states import RememberedStates, topic_state
 from .topic_counts import TopicCounts
 
+UNASKED = 256
+"""After so many changes without anybody asking for the counts they are made anew when somebody does."""
+
 
 class ReplayedTopics:
-    """Immutable."""
+    """Never changes; the counts are made when they are asked for, out of the last ones that were."""
 
-    __slots__ = ("_names", "counts", "states")
+    __slots__ = ("_changes", "_counts", "_names", "states")
 
-    def __init__(self, states: Map[str, State] = Map(), counts: TopicCounts = TopicCounts()) -> None:  # noqa: B008 - immutable
+    def __init__(self, states: Map[str, State] = Map()) -> None:  # noqa: B008 - immutable
         self.states = states
-        self.counts = counts
-        """Of those that a policy is shown unasked: neither internal nor marked for deletion."""
+        self._counts: TopicCounts | None = None
+        """As they were before `_changes`; None if they have to be made anew."""
+        self._changes: tuple[tuple[str, int | None], ...] = ()
+        """Names, and how many partitions there are of each now: None if it is not counted any more."""
         self._names: dict[tuple[bool, bool], frozenset[str]] = {}
 
     @classmethod
     def of(cls, states: Mapping[str, State]) -> "ReplayedTopics":
-        found = Map(states)
-        counts = TopicCounts.of((name, len(state.replicas)) for name, state in found.items() if is_visible(state))
-        return cls(found, counts)
+        return cls(Map(states))
+
+    @property
+    def counts(self) -> TopicCounts:
+        """Of those that a policy is shown unasked: neither internal nor marked for deletion."""
+        counts = self._counts
+        if counts is None:
+            counts = TopicCounts.of(
+                (name, len(state.replicas)) for name, state in self.states.items() if is_visible(state)
+            )
+        for name, partitions in self._changes:
+            counts = counts.without(name) if partitions is None else counts.with_topic(name, partitions)
+        self._counts, self._changes = counts, ()
+        return counts
 
     def changed(self, name: str, state: State | None) -> "ReplayedTopics":
         """With the topic in this state, or without it."""
-        if state is None:
-            if name not in self.states:
-                return self
-            return self._followed_by(self.states.delete(name), self.counts.without(name))
-        visible = is_visible(state)
-        counts = self.counts.with_topic(name, len(state.replicas)) if visible else self.counts.without(name)
-        return self._followed_by(self.states.set(name, state), counts)
-
-    def _followed_by(self, states: Map[str, State], counts: TopicCounts) -> "ReplayedTopics":
-        after = ReplayedTopics(states, counts)
-        if counts is self.counts and (False, False) in self._names:
+        before = self.states.get(name)
+        if state is None and before is None:
+            return self
+        after = ReplayedTopics(self.states.delete(name) if state is None else self.states.set(name, state))
+        partitions = None if state is None or not is_visible(state) else len(state.replicas)
+        if self._counts is not None and len(self._changes) < UNASKED:
+            after._counts, after._changes = self._counts, (*self._changes, (name, partitions))
+        was_counted = before is not None and is_visible(before)
+        if was_counted == (partitions is not None) and (False, False) in self._names:
             after._names[False, False] = self._names[False, False]  # no name came or went
         return after
 

@@ -6,7 +6,6 @@ engine costs more than to judge it (measured: 4 us a string, 3 us a row of repli
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 import cel
@@ -24,7 +23,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import FLAT
+from .vocabulary import FLAT, VARIABLES
 
 OPERATION_OF = {
     CreateTopicRequest: "create",
@@ -49,18 +48,14 @@ class Facts:
         self.cluster = cluster
         self.operation = OPERATION_OF[type(request)]
         self.principal = request.principal or ANONYMOUS
+        self.after: RequestedTopicState | None = getattr(request, "requested_state", None)
         self._context: cel.Context | None = None
         self._given: set[str] = set()
 
-    @cached_property
-    def before(self) -> TopicState | None:
-        return None if self.operation == "create" else self.cluster.topic_state(self.request.topic)
-
     @property
-    def after(self) -> RequestedTopicState | None:
-        return (
-            self.request.requested_state if isinstance(self.request, CreateTopicRequest | AlterTopicRequest) else None
-        )
+    def before(self) -> TopicState | None:
+        """The cluster keeps what it made."""
+        return None if self.operation == "create" else self.cluster.topic_state(self.request.topic)
 
     @property
     def created_ms(self) -> int | None:
@@ -118,12 +113,14 @@ def _is_there(variable: str) -> Callable[[Facts], bool | None]:
 
 
 def _field(variable: str, field: str) -> Callable[[Facts], Any]:
+    is_map = VARIABLES[variable][field].name == "map"
+
     def value(facts: Facts) -> Any:
         of = getattr(facts, variable)
         if of is None:
             return Missing
         found = getattr(of, field, None)
-        return dict(found) if isinstance(found, Mapping) else found
+        return dict(found) if is_map and found is not None else found
 
     return value
 
