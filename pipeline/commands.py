@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..policies.escaping import escaped
 from ..policies.moments import moment
 
 if TYPE_CHECKING:
@@ -41,18 +42,33 @@ def pipeline() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def spark_options(function: Callable[..., None]) -> Callable[..., None]:
-    """The options of every command: where Spark runs. The command gets `tables` and `spark`."""
+def spark_options(check: Callable[[Path], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of every command: where Spark runs. The command gets `tables` and `spark`; `check` has a look at the tables before Spark is
+    started, which takes long.
+    """
 
-    @wraps(function)
-    def command(*, tables: Path, master: str, settings: tuple[str, ...], verbose: bool, **rest: Any) -> None:
-        with _spark(master, settings, verbose=verbose) as spark:
-            function(tables=tables, spark=spark, **rest)
+    def with_spark(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(*, tables: Path, master: str, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
+            check(tables)
+            with _spark(master, settings, verbose=verbose) as spark:
+                function(tables=tables, spark=spark, **rest)
 
+        return _with_options(command)
+
+    return with_spark
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("-v", "--verbose", is_flag=True, help="What Spark itself has to say, on stderr."),
         click.option(
-            "--conf", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's; repeatable."
+            "--conf",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=_settings,
+            help="A setting of Spark's; repeatable.",
         ),
         click.option(
             "--master", default="local[*]", show_default=True, help="Of Spark: local[N], spark://HOST:PORT ..."
@@ -75,6 +91,15 @@ def period_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
+def _settings(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    from .session import conf_settings
+
+    try:
+        return conf_settings(values)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
     if value is None:
         return None
@@ -84,16 +109,32 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
         raise click.BadParameter(str(error)) from None
 
 
-@contextmanager
-def _spark(master: str, settings: tuple[str, ...], *, verbose: bool) -> Iterator["SparkSession"]:
-    from .session import SparkUnavailableError, conf_settings, spark_session
+def _can_be_filled(tables: Path) -> None:
+    from .ingest.state import StateError, check
 
     try:
-        chosen = conf_settings(settings)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        check(tables)
+    except StateError as error:
+        raise click.ClickException(escaped(str(error))) from None
+    except OSError as error:
+        raise click.ClickException(escaped(f"{error.filename or tables}: {error.strerror or error}.")) from None
+
+
+def _are_filled(tables: Path) -> None:
+    from .tables import NoTablesError, Tables
+
     try:
-        with spark_session(master, settings=chosen, verbose=verbose) as spark:
+        Tables(tables).require()
+    except NoTablesError as error:
+        raise click.ClickException(escaped(str(error))) from None
+
+
+@contextmanager
+def _spark(master: str, settings: dict[str, str], *, verbose: bool) -> Iterator["SparkSession"]:
+    from .session import SparkUnavailableError, spark_session
+
+    try:
+        with spark_session(master, settings=settings, verbose=verbose) as spark:
             yield spark
     except SparkUnavailableError as error:
         raise click.ClickException(str(error)) from None
@@ -115,7 +156,7 @@ def _spark(master: str, settings: tuple[str, ...], *, verbose: bool) -> Iterator
 @click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
 @click.option("--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
-@spark_options
+@spark_options(_can_be_filled)
 def ingest(
     *,
     spark: "SparkSession",
@@ -184,7 +225,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
 @_candidate
-@spark_options
+@spark_options(_are_filled)
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
     """Put every recorded request to POLICY: what would it have decided?
 
@@ -207,7 +248,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 )
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
-@spark_options
+@spark_options(_are_filled)
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
     """Who was refused and why, what grows, how long changes take: a page with plots, and the figures as JSON and CSV."""
     from .report.command import run_command

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,8 @@ from pyspark.sql import SparkSession
 LOCAL = "local[*]"
 CONNECT_SECONDS = 5.0
 STDERR = 2
+TOO_OLD = "UnsupportedClassVersionError"
+NO_JVM = "Error: Could not create the Java Virtual Machine"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """
 rootLogger.level = off
@@ -106,12 +109,25 @@ def _stderr_in(file: Path) -> Iterator[None]:
     try:
         yield
     except SparkUnavailableError as error:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line.rpartition("Exception: ")[2] for line in lines if line.startswith(("Error", "Exception"))]
-        raise SparkUnavailableError(f"Spark cannot be started: {said[0]}" if said else str(error)) from None
+        said = _reason(file.read_text(encoding="utf-8", errors="replace").splitlines())
+        raise SparkUnavailableError(f"Spark cannot be started: {said}" if said else str(error)) from None
     finally:
         os.dup2(ours, STDERR)
         os.close(ours)
+
+
+def _reason(lines: Sequence[str]) -> str | None:
+    """Of what Java said before it ended. What it says of its own options stands before its complaint."""
+    if any(TOO_OLD in line for line in lines):
+        return "this Java is too old, and Spark needs 17 or newer."
+    for before, line in pairwise(("", *lines)):
+        if line.startswith(("Error", "Exception")):
+            return (
+                before
+                if before and line.startswith(NO_JVM)
+                else line.rpartition("Exception: ")[2].removeprefix("Error: ")
+            )
+    return None
 
 
 def _start(master: str, settings: Mapping[str, str]) -> SparkSession:

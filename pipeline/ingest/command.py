@@ -14,7 +14,7 @@ import click
 from pyspark.sql import SparkSession
 
 from ...policies.escaping import escaped
-from .progress import Lines, Terminal
+from .progress import Terminal
 from .run import Summary, ingest
 from .state import StateError
 from .stream import IngestError
@@ -30,7 +30,7 @@ def run_command(
             with Terminal() as progress:
                 summary = ingest(spark, tables, folders, follow=stop, progress=progress)
         else:
-            summary = ingest(spark, tables, folders, follow=stop, progress=Lines())
+            summary = ingest(spark, tables, folders, follow=stop)
     except (IngestError, StateError) as error:
         raise click.ClickException(escaped(str(error))) from None
     except OSError as error:

@@ -1,9 +1,8 @@
-"""What is told while a run goes on: a bar on a terminal, a line now and then elsewhere.
+"""What is told while a run goes on: a bar on a terminal, nothing elsewhere.
 
 Rule: it counts what is in the tables; telling never fails a run.
 """
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Protocol, Self
@@ -14,9 +13,6 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from .report import Report
-
-LINE_SECONDS = 10.0
-"""Between two lines where there is no terminal."""
 
 
 class Progress(Protocol):
@@ -71,29 +67,6 @@ class Told:
         if not self.unread or not self.bytes:
             return None
         return max(0.0, (self.unread - self.bytes) * self.seconds / self.bytes)
-
-
-class Lines:
-    """For what is no terminal: a line on stderr now and then."""
-
-    def __init__(self) -> None:
-        self._told = Told()
-        self._last = time.monotonic()
-
-    def begins(self, unread: int | None) -> None:
-        self._told.unread = unread
-
-    def enters(self, stage: str) -> None:
-        self._told.stage = stage
-
-    def looks(self, spark: SparkSession) -> None: ...
-
-    def has_read(self, reports: Sequence[Report]) -> None:
-        self._told.add(reports)
-        if time.monotonic() - self._last >= LINE_SECONDS:
-            self._last = time.monotonic()
-            left = self._told.time_left()
-            print(self._told.text() + (f", {left:.0f} s left" if left is not None else ""), file=sys.stderr)  # noqa: T201
 
 
 class Terminal:

@@ -8,6 +8,7 @@ else in `_state` but the checkpoint can be thrown away.
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,6 +161,18 @@ def _decoded(file: Path, type_: Any) -> Any:
         raise StateError(
             f"{file} is broken ({error}): remove {file.parent.parent} and ingest everything again."
         ) from None
+
+
+def check(tables: Path) -> None:
+    """Whether a run could begin. Nothing is made for it. Raises StateError, OSError."""
+    there = next(folder for folder in (tables.absolute(), *tables.absolute().parents) if folder.exists())
+    try:
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise StateError(f"Nothing can be written into {there}: {error.strerror or error}.") from None
+    if (tables / LOCK_FILE).exists():
+        with locked(tables):
+            pass
 
 
 @contextmanager

@@ -1,14 +1,20 @@
-"""How Spark starts: quietly, and with a sentence if it does not."""
+"""How Spark starts: quietly, and with a sentence if it does not; and what is told before it is started at all."""
 
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from minicontroller.pipeline.commands import pipeline
+from minicontroller.pipeline.ingest.state import LOCK_FILE, locked
 from tests.audit.logs import a_log, write
 from tests.cli.command import call
 
 FAILED = 1
 SPARK_SECONDS = 300.0
+OF_JAVA_11 = (
+    "java.lang.UnsupportedClassVersionError: org/apache/spark/launcher/Main (class file version 61.0), up to 55.0"
+)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +23,7 @@ SPARK_SECONDS = 300.0
         (["--master", "nonsense"], {}, "Spark cannot be started: Master must"),
         (["--master", "spark://127.0.0.1:1"], {}, "No Spark master answers at spark://127.0.0.1:1"),
         (["--master", "spark://127.0.0.1"], {}, "write it as spark://HOST:PORT"),
-        (["--conf", "spark.driver.memory=none"], {}, "Spark cannot be started: "),
+        (["--conf", "spark.driver.memory=none"], {}, "Spark cannot be started: Invalid maximum heap size: -Xmxnone"),
         ([], {"JAVA_HOME": "/nowhere"}, "there is no bin/java in it: Spark needs Java, 17 or newer"),
         ([], {"PATH": "/nowhere"}, "Spark needs Java, 17 or newer, and there is none"),
     ],
@@ -32,3 +38,49 @@ def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said:
     assert told.code == FAILED, told
     assert said in told.stderr
     assert len(told.stderr.splitlines()) == 1, told.stderr
+
+
+def test_a_java_that_is_too_old(tmp_path: Path) -> None:
+    """Java's own words about class files are told as what they mean."""
+    write(tmp_path / "a.ndjson", a_log(1))
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{OF_JAVA_11}' >&2\nexit 1\n")
+    java.chmod(0o755)
+    arguments = ("--audit", ".", "--tables", "tables")
+    told = call("pipeline", "ingest", *arguments, folder=tmp_path, variables={"JAVA_HOME": str(tmp_path)})
+    assert (told.code, told.stderr) == (
+        FAILED,
+        "Error: Spark cannot be started: this Java is too old, and Spark needs 17 or newer.\n",
+    )
+
+
+def said_without_spark(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With a Java that is not there, so that whatever starts Spark says something else."""
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    result = CliRunner().invoke(pipeline, arguments)
+    assert result.exit_code == FAILED, result.output
+    return result.output
+
+
+def test_tables_that_cannot_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be written, and where another run is at work, is told before Spark is started, and no folder is made for it."""
+    tables = tmp_path / "new" / "tables"
+    ingest = ("ingest", "--audit", str(tmp_path), "--tables")
+    assert "no bin/java" in said_without_spark(*ingest, str(tables), monkeypatch=monkeypatch)
+    assert not tables.parent.exists()
+    (tmp_path / "file").touch()
+    said = said_without_spark(*ingest, str(tmp_path / "file" / "tables"), monkeypatch=monkeypatch)
+    assert f"Nothing can be written into {tmp_path}/file: Not a directory." in said
+    with locked(tables):
+        assert "Another run is ingesting" in said_without_spark(*ingest, str(tables), monkeypatch=monkeypatch)
+    assert (tables / LOCK_FILE).exists()
+    assert "no bin/java" in said_without_spark(*ingest, str(tables), monkeypatch=monkeypatch)
+
+
+def test_tables_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads them is told before Spark is started who makes them."""
+    (tmp_path / "rules.toml").write_text("[[partitions]]\nmax = 3\n")
+    for command in (("backtest", str(tmp_path / "rules.toml")), ("report", "--out", str(tmp_path / "page.html"))):
+        said = said_without_spark(*command, "--tables", str(tmp_path), monkeypatch=monkeypatch)
+        assert f"There are no tables in {tmp_path}: `minicontroller pipeline ingest" in said
