@@ -20,6 +20,7 @@ import trio
 from ...policies.audit_event import AuditEvent, encode
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
+from ..logs import NODE
 from .files import AuditFiles, Line
 
 log = logging.getLogger("minicontroller.audit")
@@ -92,6 +93,7 @@ class AuditLog:
 
     def __init__(self, settings: AuditSettings, *, cluster_id: str, node: int) -> None:
         self.settings = settings
+        self._node = node
         self.failure: str | None = None
         """Why nothing can be written at this moment."""
         self.written_events = 0
@@ -223,6 +225,7 @@ class AuditLog:
     # ------------------------------------------------------------------ the thread's side
 
     def _run(self) -> None:
+        NODE.set(self._node)
         try:
             while not (self._closing.is_set() and not self._queue and not self._made):
                 self._wait()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ... import __version__
+from ..audit.log import AuditLog
 from ..cluster.image import Broker, Image, Partition, Topic
 from ..hiding import hidden
 from ..store import layout
@@ -59,6 +60,8 @@ class State(msgspec.Struct, frozen=True):
     """Ever made here."""
     recorded: bool
     """In an audit log, which can be asked for what was before."""
+    audit: list[str]
+    """What is wrong with it now, or is lost for good: a sentence a node."""
 
 
 class TopicRow(msgspec.Struct, frozen=True):
@@ -131,7 +134,24 @@ async def state(process: Process, census: Census) -> State:
         waiting=0 if node is None or node.controller is None else node.controller.writer.depth,
         decisions=process.decisions.count,
         recorded=any(running.node.audit is not None for running in process.nodes),
+        audit=[
+            f"Node {running.node.broker_id}: {trouble}"
+            for running in process.nodes
+            if (trouble := _audit_trouble(running.node.audit))
+        ],
     )
+
+
+def _audit_trouble(audit: AuditLog | None) -> str:
+    """Empty where nothing is refused, and nothing was dropped."""
+    if audit is None:
+        return ""
+    if audit.refusal is not None:
+        return f"{audit.refusal} Requests refused for it: {audit.refused_requests}."
+    if not audit.dropped_events:
+        return ""
+    now = "" if audit.failure is None else f"The audit log cannot be written ({audit.failure}). "
+    return f"{now}Events dropped from the audit log: {audit.dropped_events}."
 
 
 def _node_row(number: int, broker: Broker | None, running: "RunningNode | None") -> NodeRow:

@@ -1,6 +1,7 @@
 """A disk that is full, under a real node: a small tmpfs where it may be mounted, else a limit to the size of the node's files."""
 
 import contextlib
+import re
 import resource
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from minicontroller.policies.audit_replay import Replay
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.audit.logs import events_in, found, told
 from tests.support.cluster import MiniCluster
+from tests.support.http import ask
 from tests.support.waiting import until
 from tests.support.wire import Wire
 
@@ -78,6 +80,12 @@ def topics(wire: Wire) -> set[str]:
     return {topic["name"] for topic in wire.ask("Metadata", 1, {"topics": None})["topics"]}
 
 
+def told_on_page(cluster: MiniCluster) -> list[str]:
+    """At its top."""
+    told: list[str] = ask(cluster, "/api/state").json["audit"]
+    return told
+
+
 def test_refuse(disk: SmallDisk) -> None:
     """`audit.on.failure=refuse`: nobody is told of a success that is not in the log; then nothing is changed, with a reason, until there
     is room; and nothing that was decided is missing in the end.
@@ -96,10 +104,14 @@ def test_refuse(disk: SmallDisk) -> None:
         assert set(codes.values()) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.POLICY_VIOLATION}
         refused = [name for name, code in codes.items() if code == ErrorCode.POLICY_VIOLATION]
         assert len(refused) == 1 and not topics(wire) & set(refused)
+        assert told_on_page(cluster) == [f"Node 1: {text} Requests refused for it: 1."]
         disk.empty(cluster.pid)
         until(lambda: create(wire, "after")[0] in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS})
         there = topics(wire)
+    until(lambda: not told_on_page(cluster))
     cluster.stop()
+    lines = [line for line in cluster.output.splitlines() if " minicontroller.audit: " in line]
+    assert len(lines) >= 2 and all(line.endswith(" [node=1]") for line in lines)
     assert found(disk.folder) == []
     decided = {event.name for event in events_in(disk.folder) if isinstance(event, Decision) and not event.error_code}
     assert decided == there
@@ -112,10 +124,15 @@ def test_drop(disk: SmallDisk) -> None:
     with Wire(cluster.bootstrap) as wire:
         disk.fill(cluster.pid)
         assert {create(wire, f"t{number}")[0] for number in range(MANY)} == {ErrorCode.NONE}
+        (now,) = told_on_page(cluster)
+        assert re.fullmatch(
+            r"Node 1: The audit log cannot be written \(.+\)\. Events dropped from the audit log: \d+\.", now
+        )
         disk.empty(cluster.pid)
         assert create(wire, "after")[0] == ErrorCode.NONE
         there = topics(wire)
         until(lambda: any(isinstance(event, Dropped) for event in events_in(disk.folder)))
+    until(lambda: re.fullmatch(r"Node 1: Events dropped from the audit log: \d+\.", told_on_page(cluster)[0]))
     cluster.stop()
     assert set(found(disk.folder)) == {"gap", "dropped"}
     events = events_in(disk.folder)

@@ -23,6 +23,17 @@ def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_ten_thousand_topics_are_paged(page: Page) -> None:
+def test_trouble_of_the_audit_log_stands_at_the_top(page: Page) -> None:
+    """What the state tells of it is seen as text above everything else, and is gone when it is over."""
+    show = """(audit) => {
+      showState({...known, audit});
+      const notes = Array.from(document.querySelectorAll("main > #audit:first-child > .note"));
+      return notes.map((note) => note.innerText);
+    }"""
+    assert page.evaluate(show, ["Node 1: <b>full</b>", "Node 2: full"]) == ["Node 1: <b>full</b>", "Node 2: full"]
+    assert page.evaluate(show, []) == []
+
+
     """A hundred at a time, forth and back, with the whole number told."""
     expect(page.locator("#topics tr")).to_have_count(100)
     expect(page.locator("#range")).to_contain_text("of 10,0")
