@@ -10,6 +10,7 @@ from tests.support.http import ask, create
 from tests.support.wire import Wire
 
 HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
+BROKER = 4
 PHONE = {"width": 360, "height": 740}
 
 
@@ -22,7 +23,6 @@ def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
     expect(page.locator("#live")).to_have_text("live")
 
 
-def test_ten_thousand_topics_are_paged(page: Page) -> None:
 def test_trouble_of_the_audit_log_stands_at_the_top(page: Page) -> None:
     """What the state tells of it is seen as text above everything else, and is gone when it is over."""
     show = """(audit) => {
@@ -34,6 +34,7 @@ def test_trouble_of_the_audit_log_stands_at_the_top(page: Page) -> None:
     assert page.evaluate(show, []) == []
 
 
+def test_ten_thousand_topics_are_paged(page: Page) -> None:
     """A hundred at a time, forth and back, with the whole number told."""
     expect(page.locator("#topics tr")).to_have_count(100)
     expect(page.locator("#range")).to_contain_text("of 10,0")
@@ -150,11 +151,29 @@ def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:
     create(cluster, "turned\u202edenrut", HOSTILE[:200], "orders-<i>")
     expect(page.locator("#decisions")).to_contain_text(HOSTILE[:60])
     expect(page.locator("#decisions")).to_contain_text("turned\\u202edenrut")
-    assert "\u202e" not in page.inner_text("#decisions")
     page.locator("#decisions button", has_text="img src=x").first.click()
     expect(page.locator("#topic-name")).to_have_text(HOSTILE[:200])
     assert page.locator("main img, main b, main i, dialog img, main script").count() == 0
     assert page.title() == "minicontroller"
+
+
+def test_no_name_turns_what_stands_beside_it(page: Page, cluster: MiniCluster) -> None:
+    """Marks of direction are shown by their number wherever a name is: in links, beside what is no topic, in the heading, in what is told."""
+    name = "right\u202etfel"
+    create(cluster, name)
+    with Wire(cluster.bootstrap.split(",")[0]) as wire:
+        wire.ask("IncrementalAlterConfigs", 0, {"resources": [{"resource_type": BROKER, "resource_name": f"1{name}"}]})
+    shown = page.locator("#decisions li", has_text="broker 1right\\u202etfel")
+    expect(shown).to_have_count(1)
+    page.locator("#decisions button", has_text="tfel").first.click()
+    expect(page.locator("#topic-name")).to_have_text("right\\u202etfel")
+    expect(page.locator("#topic-history li")).to_have_count(1)
+    page.click("#close")
+    page.fill("#search", name)
+    expect(page.locator("#named")).to_have_text("History of right\\u202etfel")
+    page.click("#named")
+    expect(page.locator("#topic-history li")).to_have_count(1)
+    assert "\u202e" not in page.evaluate("document.body.textContent")
 
 
 def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster) -> None:
