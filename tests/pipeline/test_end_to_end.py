@@ -1,6 +1,8 @@
 """From real clients on a live cluster to tables, report and back-test: the installed command, and nothing else."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import duckdb
@@ -23,6 +25,12 @@ max = 4
 topics = ["ledger"]
 """
 SPARK_SECONDS = 300.0
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+INGEST, BACKTEST = (
+    shlex.split(line)[2:] for line in re.findall(r"^\$ minicontroller pipeline .*", README, re.MULTILINE)
+)
+"""As the README shows them, with that log's folder."""
+AUDIT = "/var/log/minicontroller/audit"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit")}
     with running_cluster(settings=settings) as cluster:
         live(AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": "shop"}))
-    ingested = pipeline(folder, "ingest", "--audit", "audit")
+    ingested = call(*("audit" if part == AUDIT else part for part in INGEST), folder=folder, within=SPARK_SECONDS)
     assert ingested.code == 0, ingested
     assert ingested.stdout.endswith(" events from 1 file.\n")
     assert "WARN" not in ingested.stderr and "log level" not in ingested.stderr, ingested.stderr
@@ -95,9 +103,9 @@ def test_the_policy_in_force_gives_no_difference(folder: Path) -> None:
 
 def test_a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
     """Each request that it is against is told, with the rule and the topic, and CI can fail on it (P-4)."""
-    outcome = pipeline(folder, "backtest", "stricter.toml", "--fail-on", "newly-denied", "--out", "backtest.html")
+    outcome = call(*BACKTEST, folder=folder, within=SPARK_SECONDS)
     assert outcome.code == 1, outcome
-    page = (folder / "backtest.html").read_text()
+    page = (folder / "page.html").read_text()
     for name in ("large", "ledger", "other"):
         assert name in page
     assert "8 partitions are more than 4." in page
