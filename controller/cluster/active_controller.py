@@ -158,6 +158,8 @@ class ActiveController:
         watches.deletions.ring()  # marks that mean nothing are removed
         watches.states_known()
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
+        if self.node.rule_files is not None:  # a quota may be among them, now or when they change
+            image = image.with_counts()
         self.writer.reset(image)
         self.nearby.tell_everything(image)
         self._propagation.restart(image)

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 import msgspec
 from immutables import Map
 
+from ...policies.topic_counts import TopicCounts
 from .topic_names import NameIndex
 
 NO_LEADER = -1
@@ -78,6 +79,11 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
+
+    @property
+    def is_seen_by_policies(self) -> bool:
+        """By those that do not ask for the others, too (KIP-201: ClusterState.topics)."""
+        return not (self.marked_for_deletion or self.is_internal)
 
     @property
     def replication_factor(self) -> int:
@@ -153,6 +159,8 @@ class Image(msgspec.Struct, frozen=True):
     brokers: Map[int, Broker] = Map()
     controller_id: int = -1
     controller_epoch: int = 0
+    counts: TopicCounts | None = None
+    """What a policy counts, in this image and all that are made of it; only where somebody asked for them (`with_counts`)."""
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -184,15 +192,18 @@ class Image(msgspec.Struct, frozen=True):
             if topic.topic_id != NO_TOPIC_ID:
                 names = names.set(topic.topic_id, topic.name)
         topics = self.topics.set(topic.name, topic)
-        return Image(topics, names, index, self.brokers, self.controller_id, self.controller_epoch)
+        counts = None if self.counts is None else _counting(self.counts, before, topic)
+        return Image(topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts)
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
         """The image with some topics put in the place of what was there and others left out."""
         topics, names = self.topics.mutate(), self.topic_names.mutate()
         born, gone_names = [], []
+        counts = self.counts
         for name in removed:
             gone = topics.pop(name, None)
             if gone is not None:
+                counts = None if counts is None else counts.without(name)
                 names.pop(gone.topic_id, None)
                 gone_names.append(name)
         for topic in changed:
@@ -205,9 +216,26 @@ class Image(msgspec.Struct, frozen=True):
                 if topic.topic_id != NO_TOPIC_ID:
                     names[topic.topic_id] = topic.name
             topics[topic.name] = topic
+            counts = None if counts is None else _counting(counts, before, topic)
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
-        return Image(topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch)
+        return Image(
+            topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts
+        )
+
+    def with_counts(self) -> "Image":
+        """The same, that keeps count of its topics from now on."""
+        seen = ((name, len(topic.partitions)) for name, topic in self.topics.items() if topic.is_seen_by_policies)
+        return msgspec.structs.replace(self, counts=TopicCounts.of(seen))
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
         """The image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
+
+
+def _counting(counts: TopicCounts, before: Topic | None, now: Topic) -> TopicCounts:
+    """With the topic as it is now. Most changes are of leaders, and change no count."""
+    if not now.is_seen_by_policies:
+        return counts.without(now.name)
+    if before is not None and before.is_seen_by_policies and len(before.partitions) == len(now.partitions):
+        return counts
+    return counts.with_topic(now.name, len(now.partitions))

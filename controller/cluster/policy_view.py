@@ -8,6 +8,7 @@ import msgspec
 
 from ...policies.interface import ClusterState, RequestedTopicState, TopicState
 from ...policies.states import RememberedStates, requested_state, topic_state
+from ...policies.topic_counts import TopicCounts
 from ..hiding import known
 from .image import Image, Topic
 
@@ -45,6 +46,11 @@ class ImageView(msgspec.Struct, frozen=True):
             if (include_marked_for_deletion or not topic.marked_for_deletion)
             and (include_internal or not topic.is_internal)
         )
+
+    @property
+    def counts(self) -> TopicCounts | None:
+        """Of `topics()`; None where the image keeps none."""
+        return self.image.counts
 
     @property
     def cluster_size(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.app import open_audit, prepare
+from minicontroller.controller.app import load_rules, open_audit, prepare
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
 from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
@@ -129,6 +129,7 @@ async def ruling(
     first = nodes[min(nodes)]
     if policy is not None:
         first.policy = PolicyRunner(policy, timeout_ms=POLICY_LIMIT_MS)
+        first.rule_files = load_rules(first.config, first.policy)
     first.audit = open_audit(first.config, first)
     candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
     async with trio.open_nursery() as nursery:

@@ -1,10 +1,16 @@
 """The controller's image as a policy sees it."""
 
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
 from immutables import Map
 
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.policy_view import TopicStates, requested, view
-from minicontroller.policies import ClusterState, TopicState
+from minicontroller.policies import ClusterState, TopicManagementPolicy, TopicState
+from minicontroller.policies.topic_counts import counts_of
+from tests.handlers.ruling import creating, ruling, wanted
 from tests.policies.asking import THREE_TIMES_THREE
 
 
@@ -96,3 +102,59 @@ def test_the_view_is_a_cluster_state() -> None:
     """The static type that policies declare is what they get."""
     cluster = view(IMAGE, TopicStates())
     assert accepts(cluster) is cluster
+
+
+NAMES = ("a", "a.b", "a.c", "b", "__consumer_offsets")
+QUOTA = """
+[[quota]]
+name = "few"
+owned = "team.*"
+max_topics = 2
+max_partitions = 5
+"""
+
+
+def sized(name: str, partitions: int, marked: bool) -> Topic:
+    return Topic(name, bytes(16), (Partition((1,)),) * partitions, marked_for_deletion=marked)
+
+
+Change = Topic | tuple[list[Topic], list[str]]
+
+topics = st.builds(sized, st.sampled_from(NAMES), st.integers(0, 3), st.booleans())
+changes = st.lists(topics | st.tuples(st.lists(topics, max_size=3), st.lists(st.sampled_from(NAMES), max_size=3)))
+
+
+@given(changes, changes)
+def test_what_a_policy_counts_is_kept(before: list[Change], after: list[Change]) -> None:
+    """Whatever came, went, grew or was marked, one by one or together: the counts are those of the topics that a policy sees."""
+    image = Image()
+    for number, change in enumerate((*before, None, *after)):
+        if change is None:
+            assert counts_of(view(image, TopicStates())) is None
+            image = image.with_counts()
+        elif isinstance(change, Topic):
+            image = image.with_topic(change)
+        else:
+            image = image.with_topics(*change).with_brokers([Broker(number)])
+        if image.counts is None:
+            continue
+        cluster = view(image, TopicStates())
+        counts = counts_of(cluster)
+        assert counts is not None
+        seen = {name: len(image.topics[name].partitions) for name in cluster.topics()}
+        assert (counts.topics, dict(counts.beginning(""))) == (len(seen), seen)
+
+
+async def test_a_controller_with_rules_keeps_counts(tmp_path: Path) -> None:
+    """A quota is asked of what the image counted, elements of the same request included; deleted topics are room again."""
+    (tmp_path / "rules.toml").write_text(QUOTA)
+    settings = {"policy.rules.files": f"{tmp_path}/rules.toml"}
+    async with ruling(settings, policy=TopicManagementPolicy()) as world:
+        rows = (await world.ask(creating(*(wanted(f"team.{number}", 2, 1) for number in range(3))), 7)).topics
+        assert [row.error_message for row in rows] == [None, None, "User:ANONYMOUS has 2 of 2 topics already."]
+        (other,) = (await world.ask(creating(wanted("other", 9, 1)), 7)).topics
+        assert other.error_code == 0
+        counts = world.image.counts
+        assert counts is not None and dict(counts.beginning("")) == {"other": 9, "team.0": 2, "team.1": 2}
+    async with ruling(policy=TopicManagementPolicy()) as world:
+        assert world.image.counts is None
