@@ -6,7 +6,7 @@ wrongly. Spark is imported when a command is called, so that `--help` is quick.
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC
 from functools import wraps
@@ -18,6 +18,7 @@ import click
 
 from ..policies.escaping import escaped
 from ..policies.moments import moment
+from .sizing import suited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,16 +43,18 @@ def pipeline() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def spark_options(check: Callable[[Path], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def spark_options(
+    check: Callable[[Path], None], settings_for: Callable[[Path], Mapping[str, str]] = lambda _tables: {}
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of every command: where Spark runs. The command gets `tables` and `spark`; `check` has a look at the tables before Spark is
-    started, which takes long.
+    started, which takes long. `settings_for` them are Spark's, unless --conf says otherwise.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(*, tables: Path, master: str, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
             check(tables)
-            with _spark(master, settings, verbose=verbose) as spark:
+            with _spark(master, {**settings_for(tables), **settings}, verbose=verbose) as spark:
                 function(tables=tables, spark=spark, **rest)
 
         return _with_options(command)
@@ -248,7 +251,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 )
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
-@spark_options(_are_filled)
+@spark_options(_are_filled, suited)
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
     """Who was refused and why, what grows, how long changes take: a page with plots, and the figures as JSON and CSV."""
     from .report.command import run_command

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -115,19 +116,31 @@ def _states(selection: Selection) -> DataFrame:
 def _courses(selection: Selection, states: DataFrame) -> dict[str, Course]:
     """By cluster."""
     courses = defaultdict[str, Course](Course)
-    sizes = (f.count("*"), f.sum("partitions"))
-    for cluster, step, topics, partitions in states.groupBy("cluster_id", "begin").agg(*sizes).collect():
-        courses[cluster].changes[step] = topics, partitions
-    ended = states.where(f.col("end").isNotNull()).groupBy("cluster_id", "end", "lost").agg(*sizes)
-    for cluster, step, lost, topics, partitions in ended.collect():
-        held = courses[cluster].lost if lost else courses[cluster].changes
-        held[step] = _plus(held.get(step, (0, 0)), (-topics, -partitions))
-    for cluster, step in states.where("by_snapshot").select("cluster_id", "begin").distinct().collect():
-        courses[cluster].snapshots.add(step)
+    edges = states.select("cluster_id", "partitions", f.inline(f.array(_edge("begin", 1), _edge("end", -1))))
+    sizes = (f.sum("sign"), f.sum(f.col("sign") * f.col("partitions")))
+    counted = (
+        edges.where("step IS NOT NULL").groupBy("cluster_id", "step", "lost").agg(*sizes, f.bool_or("by_snapshot"))
+    )
+    for cluster, step, lost, topics, partitions, by_snapshot in counted.collect():
+        course = courses[cluster]
+        (course.lost if lost else course.changes)[step] = topics, partitions
+        if by_snapshot:
+            course.snapshots.add(step)
     epochs = selection.table(Table.CONTROLLER_EPOCHS).where("begins_with_snapshot")
-    for cluster, step in epochs.select("cluster_id", selection.axis.clamped(f.col("began"))).distinct().collect():
+    for cluster, step in epochs.select("cluster_id", selection.axis.clamped(f.col("began"))).collect():
         courses[cluster].snapshots.add(step)
     return dict(sorted(courses.items()))
+
+
+def _edge(which: str, sign: int) -> SparkColumn:
+    """Where a state began, with 1, or ended, with -1."""
+    begins = f.lit(which == "begin")
+    return f.struct(
+        f.col(which).alias("step"),
+        f.lit(sign).alias("sign"),
+        (~begins & f.col("lost")).alias("lost"),
+        (begins & f.col("by_snapshot")).alias("by_snapshot"),
+    )
 
 
 def _plus(one: Size, other: Size) -> Size:

@@ -1,34 +1,32 @@
 """From Spark to sheets: the first rows of a long table, and the sums of all.
 
-Rule: rows come in an order that is total, so that the same tables give the same sheet.
+Rule: rows come in an order that is total, so that the same tables give the same sheet; and Spark goes over them once.
 """
 
 from collections.abc import Sequence
 
-from pyspark import StorageLevel
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
 
 from ..page.sheet import Column, Sheet
 
 MOST_ROWS = 1000
 """Of a sheet: whoever wants more asks the tables themselves."""
+_ROWS = "(rows)"
+"""No column is called so."""
 
 
 def top(name: str, title: str, columns: tuple[Column, ...], rows: DataFrame, order: Sequence[SparkColumn]) -> Sheet:
-    """`rows` have the sheet's columns, by name, and others to sort by; they are few enough to be kept while they are sorted and counted."""
+    """`rows` have the sheet's columns, by name, and others to sort by. All are counted on their way to the first ones."""
     summed = [column.name for column in columns if column.sums]
-    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        sorted_rows = kept.orderBy(*order).limit(MOST_ROWS).select(*(column.name for column in columns))
-        first = [tuple(row) for row in sorted_rows.collect()]
-        if len(first) < MOST_ROWS:
-            return Sheet(name, title, columns, first)
-        [counted] = kept.agg(f.count("*"), *(f.sum(column) for column in summed)).collect()
-        return Sheet(name, title, columns, first, counted[0], dict(zip(summed, counted[1:], strict=True)))
-    finally:
-        kept.unpersist()
+    totals = Observation()
+    counted = rows.observe(totals, f.count("*").alias(_ROWS), *(f.sum(column).alias(column) for column in summed))
+    first = counted.orderBy(*order).limit(MOST_ROWS).select(*(column.name for column in columns)).collect()
+    sums = {name: number or 0 for name, number in totals.get.items()}
+    return Sheet(
+        name, title, columns, [tuple(row) for row in first], sums[_ROWS], {each: sums[each] for each in summed}
+    )
 
 
 def last_event(text: str) -> SparkColumn:

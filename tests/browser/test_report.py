@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.cli.command import call
 from tests.pipeline.by_hand import a_refusal, a_verdict, a_warning, changed, write_tables
-from tests.pipeline.report.histories import PLAIN, a_history
+from tests.pipeline.report.histories import a_history
 from tests.support.cluster import COMMAND
 
 SCRIPT = "</svg></script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -38,9 +38,7 @@ def report_of_the_installed_command(tmp_path_factory: pytest.TempPathFactory) ->
             refusal = a_refusal(1000 + 100 * number + repeat, name, cluster_id="cluster-one", principal=name, epoch=4)
             events.append(changed(refusal, policy=warned, software=name, time_ms=events[-1].time_ms))
     write_tables(folder / "tables", events)
-    options: tuple[str, ...] = ("--tables", "tables", "--out", "report.html", "--master", "local[2]")
-    for key, value in {**PLAIN, "spark.sql.shuffle.partitions": "2"}.items():
-        options += ("--conf", f"{key}={value}")
+    options = ("--tables", "tables", "--out", "report.html", "--master", "local[2]")
     outcome = call("pipeline", "report", *options, folder=folder, within=PATIENCE_SECONDS)
     assert outcome.code == 0, outcome
     assert "report.html" in outcome.stdout

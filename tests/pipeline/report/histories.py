@@ -11,6 +11,7 @@ from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.progress import Stages
 from minicontroller.pipeline.report.making import STAGES, Report, make
 from minicontroller.pipeline.report.selection import Selection
+from minicontroller.pipeline.sizing import FOR_LITTLE
 from minicontroller.pipeline.tables import Table
 from minicontroller.policies.audit_event import (
     AuditEvent,
@@ -42,12 +43,8 @@ DECISIONS = 60
 PEOPLE = (None, *(f"User:{name}" for name in ("alice", "bob", "carol", "dave")))
 PREFIXES = ("orders", "fraud", "ads")
 RULES = ("partitions", "naming", "")
-PLAIN = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Of Spark: dozens of small queries take their time to be compiled and planned anew."""
+PLAIN = {name: value for name, value in FOR_LITTLE.items() if name.startswith("spark.sql.")}
+"""What can be set while Spark runs."""
 
 
 def report_of(

@@ -117,6 +117,13 @@ def test_decades_have_years(decades: Report) -> None:
     assert "1970" not in answer(decades, "activity")
 
 
+def test_what_a_long_table_leaves_out_is_counted(decades: Report) -> None:
+    """It has its first thousand rows; how many there are, and what they add up to, is told of all (P-3)."""
+    sheet = decades.sheet("activity_by_topic")
+    assert (len(sheet.rows), sheet.all_rows) == (1000, 2031)
+    assert (sheet.totals["asked"], sheet.of_others["asked"]) == (2031, 1031)
+
+
 def test_a_clock_that_is_behind_is_told(decades: Report) -> None:
     """The next controller's first event is before the last one of the one before: by how much, and that it is the clock (P-3)."""
     assert decades.sheet("controller_changes").values("silence_us") == [-40_000_000]

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from minicontroller.pipeline.page.files import as_json
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.report.latencies import Latencies, bucket
-from minicontroller.pipeline.report.making import Report
+from minicontroller.pipeline.report.making import Report, document
 from minicontroller.policies.audit_event import AuditEvent, Decision
 from minicontroller.policies.audit_replay import Replay
-from tests.pipeline.report.histories import CLUSTERS, a_history, blamed, decisions, outcome, report_of, rows
+from tests.pipeline.report.histories import CLUSTERS, PLAIN, a_history, blamed, decisions, outcome, report_of, rows
 
 OUTCOMES = ("asked", "applied", "validated", "refused", "errors", "unknown")
 DOCUMENT = Path(__file__).parents[3] / "docs" / "pipeline.md"
@@ -216,6 +217,18 @@ def test_changes_of_controllers_are_told(report: Report) -> None:
     assert sheet.all_rows == 6
     around = report.sheet("durations_around_controller_changes")
     assert around.values("seconds") == list(range(-60, 60, 5))
+
+
+def test_how_spark_is_set_up_changes_nothing(plain_spark: SparkSession, report: Report, tmp_path: Path) -> None:
+    """Set up for much, with plans that are compiled and made anew, Spark finds the same to the byte."""
+    for name in PLAIN:
+        plain_spark.conf.unset(name)
+    try:
+        other = report_of(plain_spark, tmp_path, EVENTS)
+    finally:
+        for name, value in PLAIN.items():
+            plain_spark.conf.set(name, value)
+    assert as_json(document(other)) == as_json(document(report))
 
 
 # ------------------------------------------------------------------ percentiles

@@ -1,0 +1,28 @@
+"""How Spark is set up for tables that are small.
+
+Rule: only the time depends on it, never a result. It is decided before Spark is started, since Java's own options cannot be changed afterwards.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+LITTLE_BYTES = 16 << 20
+"""As Parquet: some hundred thousand events."""
+
+FOR_LITTLE: Mapping[str, str] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Dozens of small queries take longer to be planned anew and compiled, by Spark and then by Java, than to be carried out."""
+
+
+def suited(tables: Path) -> Mapping[str, str]:
+    """To work that reads the tables in this folder. Of what cannot be read others tell."""
+    try:
+        held = sum(file.stat().st_size for file in tables.rglob("*.parquet"))
+    except OSError:
+        return {}
+    return FOR_LITTLE if held < LITTLE_BYTES else {}

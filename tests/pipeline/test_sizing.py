@@ -1,0 +1,22 @@
+"""How Spark is set up for as much as there is."""
+
+from pathlib import Path
+
+from minicontroller.pipeline.sizing import FOR_LITTLE, LITTLE_BYTES, suited
+
+
+def hold(folder: Path, name: str, size: int) -> None:
+    file = folder / "events" / "cluster_id=a" / "day=2026-01-01" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("wb") as stream:
+        stream.truncate(size)
+
+
+def test_little_is_less_than_so_many_bytes_of_tables(tmp_path: Path) -> None:
+    """What the tables hold decides, whatever their files are; where there are none, nobody waits for a Spark that is set up for much."""
+    assert suited(tmp_path / "nowhere") == FOR_LITTLE
+    hold(tmp_path, "a.parquet", LITTLE_BYTES - 1)
+    hold(tmp_path, "notes.txt", LITTLE_BYTES)
+    assert suited(tmp_path) == FOR_LITTLE
+    hold(tmp_path, "b.parquet", 1)
+    assert suited(tmp_path) == {}
