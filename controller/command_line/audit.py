@@ -158,9 +158,9 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
     with readers_may_leave():
         for finding in findings:
             if as_json:
-                click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=str)}))
+                click.echo(msgspec.json.encode({**msgspec.to_builtins(finding, enc_hook=_path_text)}))
             else:
-                click.echo(f"{finding.file}:{finding.line}: {finding.kind}: {escaped(finding.text)}")
+                click.echo(escaped(f"{finding.file}:{finding.line}: {finding.kind}: {finding.text}"))
     deque(findings, maxlen=0)  # whoever left is told the verdict all the same
     summary = verification.summary
     if as_json:
@@ -189,12 +189,18 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
     for path in paths:
         if path.is_file() and not is_audit_file(path):
             raise click.ClickException(
-                f"{path} is no audit file: there is no event in its first lines. Name a file of audit.dir, or the folder."
+                escaped(f"{path} is no audit file: there is no event in its first lines. ")
+                + "Name a file of audit.dir, or the folder."
             )
     if not (may_come or audit_files(paths)):
         raise click.ClickException(f"There is no audit file in {', '.join(map(str, paths))}.")
     for copy, original in sorted(copies(paths).items()):
-        click.echo(f"{copy} is not read: {original.name} lies beside it.", err=True)
+        click.echo(escaped(f"{copy} is not read: {original.name} lies beside it."), err=True)
+
+
+def _path_text(path: Path) -> str:
+    """JSON is UTF-8; a file's name may be any bytes."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:
@@ -202,7 +208,7 @@ def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) 
     for located in source:
         if located.event is None:
             if complains:
-                click.echo(f"{located.place.file}:{located.place.line}: {located.problem}", err=True)
+                click.echo(escaped(f"{located.place.file}:{located.place.line}: {located.problem}"), err=True)
         elif is_wanted(located.event):
             yield located
 

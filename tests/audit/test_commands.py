@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import tracemalloc
 from pathlib import Path
@@ -159,3 +160,23 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert found == [*events, "the line is too long to be an event", *events]
     assert peak < 5 * MAX_LINE_BYTES
+
+
+@ALL
+def test_what_is_no_event_is_not_obeyed(tmp_path: Path, command: str) -> None:
+    """What a line or the name of its file holds is quoted without anything in it that a terminal would obey."""
+    file = tmp_path / os.fsdecode(b"odd\x1b[31m\xff.ndjson")
+    write(file, a_log(1))
+    with file.open("ab") as stream:
+        stream.write(b'{"kind":"\\u202e\\u001b]0;title","schema_version":1}\n')
+    result = call(command, file)
+    assert "odd\\x1b[31m\\udcff.ndjson:4: " in result.output
+    assert "'\\u202e\\x1b]0;title'" in result.output
+    assert not set("\x1b\u202e") & set(result.output)
+
+
+def test_any_name_of_a_file_is_json(tmp_path: Path) -> None:
+    """A name that is no text is told as far as it can be."""
+    write(tmp_path / os.fsdecode(b"odd\xff.ndjson"), a_log(3)[1:])
+    told = [json.loads(line) for line in call("verify", "--json", tmp_path).stdout.splitlines()]
+    assert told[0]["file"] == f"{tmp_path}/odd\\udcff.ndjson"
