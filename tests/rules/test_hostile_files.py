@@ -1,15 +1,17 @@
 """Whatever a rule file holds, it gives rules or mistakes with their places, and nothing else."""
 
 import tomllib
+import tracemalloc
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minicontroller.policies.rules import RuleFileError, RuleSet, Source, load
+from minicontroller.policies.rules import RuleFileError, RuleSet, Source, load, read
 from minicontroller.policies.rules.builtin import BUILT_IN
 from minicontroller.policies.rules.positions import Positions
 from minicontroller.policies.rules.syntax import SyntaxFault, parse
@@ -136,6 +138,19 @@ def test_a_file_that_is_too_large() -> None:
     """Nobody waits for a file that is no rule file."""
     [found] = mistakes(b"#" * 1_000_001)
     assert "larger than" in str(found)
+
+
+def test_a_file_without_an_end(tmp_path: Path) -> None:
+    """Of what is far too large, or a device, no more is read than tells that."""
+    file = tmp_path / "rules.toml"
+    with file.open("wb") as sparse:
+        sparse.truncate(100 << 20)
+    tracemalloc.start()
+    with pytest.raises(RuleFileError, match=r"rules\.toml:1:1: the file is larger than"):
+        read([file])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 << 20
 
 
 @BUSY
