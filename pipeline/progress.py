@@ -56,8 +56,17 @@ class Stages:
             progress.update(task, completed=completed, description=f"{self._done + 1}/{self._stages} {self._text}")
 
     def _part(self) -> float:
-        """Of the tasks that Spark knows of."""
-        tracker = self._spark.sparkContext.statusTracker()
+        done, total = tasks(self._spark)
+        return done / total if total else 0.0
+
+
+def tasks(spark: SparkSession) -> tuple[int, int]:
+    """How many are done of those that Spark knows of, and how many these are; none if it cannot be asked any more."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
         infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        tasks = sum(info.numTasks for info in infos if info)
-        return sum(info.numCompletedTasks for info in infos if info) / tasks if tasks else 0.0
+    except Exception as error:
+        if type(error).__module__.startswith("py4j"):
+            return 0, 0
+        raise
+    return sum(info.numCompletedTasks for info in infos if info), sum(info.numTasks for info in infos if info)

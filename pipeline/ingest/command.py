@@ -27,7 +27,7 @@ def run_command(
     stop = _stopped_by_signals() if follow else None
     try:
         if sys.stderr.isatty():
-            with Terminal() as progress:
+            with Terminal(spark) as progress:
                 summary = ingest(spark, tables, folders, follow=stop, progress=progress)
         else:
             summary = ingest(spark, tables, folders, follow=stop)

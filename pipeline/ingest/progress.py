@@ -3,8 +3,10 @@
 Rule: it counts what is in the tables; telling never fails a run.
 """
 
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol, Self
 
 from pyspark.sql import SparkSession
@@ -12,7 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from ..progress import LOOK_SECONDS, tasks
 from .report import Report
+
+EVENTS = "events"
+"""The stage whose end is known."""
 
 
 class Progress(Protocol):
@@ -22,9 +28,6 @@ class Progress(Protocol):
         """So many bytes are to be read; None if there is no end."""
 
     def enters(self, stage: str) -> None: ...
-
-    def looks(self, spark: SparkSession) -> None:
-        """Called now and then: how far is the batch?"""
 
     def has_read(self, reports: Sequence[Report]) -> None:
         """A batch is in the tables."""
@@ -37,8 +40,6 @@ class Quiet:
 
     def enters(self, stage: str) -> None: ...
 
-    def looks(self, spark: SparkSession) -> None: ...
-
     def has_read(self, reports: Sequence[Report]) -> None: ...
 
 
@@ -49,7 +50,7 @@ class Told:
         self.unread: int | None = None
         self.events = 0
         self.bytes = 0
-        self.stage = "events"
+        self.stage = EVENTS
         self._began = time.monotonic()
 
     def add(self, reports: Sequence[Report]) -> None:
@@ -61,48 +62,52 @@ class Told:
         return max(0.001, time.monotonic() - self._began)
 
     def text(self) -> str:
+        if self.stage != EVENTS:
+            return self.stage
         return f"{self.stage}: {self.events:,} events, {self.events / self.seconds:,.0f} a second"
-
-    def time_left(self) -> float | None:
-        if not self.unread or not self.bytes:
-            return None
-        return max(0.0, (self.unread - self.bytes) * self.seconds / self.bytes)
 
 
 class Terminal:
     """A bar that goes away in the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, spark: SparkSession, console: Console | None = None) -> None:
+        self._spark = spark
         self._told = Told()
         columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._bar = Bar(*columns, console=console or Console(stderr=True), transient=True)
         self._task: TaskID | None = None
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
         self._bar.start()
+        self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._watcher.join()
         self._bar.stop()
 
     def begins(self, unread: int | None) -> None:
         self._told.unread = unread
-        self._task = self._bar.add_task(self._told.text(), total=unread)
+        self.enters(EVENTS)
 
     def enters(self, stage: str) -> None:
+        """How long the stages after the events take nobody knows before."""
         self._told.stage = stage
-        self._show()
-
-    def looks(self, spark: SparkSession) -> None:
-        tracker = spark.sparkContext.statusTracker()
-        stages = [info for info in map(tracker.getStageInfo, tracker.getActiveStageIds()) if info is not None]
-        done, total = sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages)
-        self._show(f", {done} of {total} tasks" if total else "")
+        before = self._task
+        self._task = self._bar.add_task(self._told.text(), total=self._told.unread if stage == EVENTS else None)
+        if before is not None:
+            self._bar.remove_task(before)
 
     def has_read(self, reports: Sequence[Report]) -> None:
         self._told.add(reports)
-        self._show()
 
-    def _show(self, more: str = "") -> None:
-        if self._task is not None:
-            self._bar.update(self._task, description=self._told.text() + more, completed=self._told.bytes)
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if self._task is not None:
+                done, total = tasks(self._spark)
+                text = self._told.text() + (f", {done} of {total} tasks" if total else "")
+                with suppress(KeyError):  # another stage begins in this moment
+                    self._bar.update(self._task, description=text, completed=self._told.bytes)

@@ -19,7 +19,7 @@ from .derived import derive
 from .files import Found, former_names, is_told, listing
 from .files import Progress as FileProgress
 from .leftovers import Leftovers, leftovers, note_leftovers
-from .progress import Progress, Quiet
+from .progress import EVENTS, Progress, Quiet
 from .source import BATCH_BYTES
 from .state import Ledger, State, copied, locked
 from .stream import IngestError, Stream
@@ -106,7 +106,6 @@ class Run:
         try:
             while self._stream.is_active:
                 time.sleep(LOOK_SECONDS / 5)
-                self._progress.looks(self._spark)
         finally:
             self._stream.stop()
         self._finish()
@@ -146,7 +145,7 @@ class Run:
         self._derived_at = time.monotonic()
         self._derived_in = self._derived_at - began
         self.summary.files = len(found)
-        self._progress.enters("events")
+        self._progress.enters(EVENTS)
         return left
 
     def _sum_up(self, left: Leftovers) -> None:
