@@ -72,8 +72,11 @@ def _written(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> tupl
 
 
 def _differs(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> bool:
-    file = tables / _place(table)
-    return not file.exists() or not pq.read_table(file).equals(_as_arrow(table, rows))
+    """Also if it cannot be read: then it is written anew."""
+    try:
+        return not pq.read_table(tables / _place(table)).equals(_as_arrow(table, rows))
+    except (OSError, pa.ArrowException):
+        return True
 
 
 def _as_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:

@@ -3,7 +3,6 @@
 Rule: each has a name of its own and belongs to nobody until it is moved to its place. What waits to be written is bounded.
 """
 
-import os
 from collections import OrderedDict
 from pathlib import Path
 from typing import Self
@@ -76,9 +75,4 @@ class _Output:
     def finish(self) -> StagedFile:
         self._flush()
         self._writer.close()
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         return StagedFile(self._name, self._target, self._rows)

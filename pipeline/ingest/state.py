@@ -124,6 +124,8 @@ class Ledger:
         """Once this was begun to be carried out it will be. Raises OSError."""
         state.changes = self.state.changes + 1
         journal = Journal(list(moves), list(removes), state)
+        for source, _ in journal.moves:
+            sync(self.tables / source)
         write_whole(self.tables / JOURNAL_FILE, msgspec.json.encode(journal))
         self._carry_out(journal)
 
@@ -198,8 +200,9 @@ def write_whole(file: Path, data: bytes) -> None:
     sync(file.parent)
 
 
-def sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """A file or a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -322,3 +322,13 @@ def test_a_folder_that_cannot_be_written(spark: SparkSession, tmp_path: Path) ->
     write(tmp_path / "a.ndjson", a_log(1))
     with pytest.raises(OSError, match="file"):
         ingest(spark, tmp_path / "file" / "tables", [tmp_path])
+
+
+def test_a_small_table_that_is_damaged(spark: SparkSession, tmp_path: Path) -> None:
+    """What is made of the state is made again where it cannot be read."""
+    (tmp_path / "audit").mkdir()
+    write(tmp_path / "audit" / "a.ndjson", a_log(1))
+    ingest(spark, tmp_path / "tables", [tmp_path / "audit"])
+    (tmp_path / "tables" / "problems" / "part.parquet").write_bytes(b"PAR1 and no more")
+    ingest(spark, tmp_path / "tables", [tmp_path / "audit"])
+    assert rows_of(tmp_path / "tables", Table.PROBLEMS) == []

@@ -1,5 +1,6 @@
 """Runs that are killed at any moment: whoever comes next finishes what they began, and each event is in the tables once."""
 
+import json
 import multiprocessing
 import os
 import random
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from minicontroller.controller.audit.reading import read_all
 from minicontroller.pipeline.ingest.run import ingest
-from minicontroller.pipeline.ingest.state import JOURNAL_FILE, STAGING, STATE_FILE
+from minicontroller.pipeline.ingest.state import JOURNAL_FILE, STAGING, STATE_FILE, Ledger
 from minicontroller.pipeline.tables import Table
 from tests.audit.logs import a_log, write
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
@@ -72,6 +73,33 @@ def wait_for(chance: random.Random, tables: Path, is_alive: Callable[[], bool]) 
     later = time.monotonic() + chance.expovariate(50)
     while is_alive() and time.monotonic() < later:
         pass
+
+
+def test_nothing_is_promised_that_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the journal says where a file goes, and which ones it replaces, the file itself is durable: a machine may stop at any moment, too."""
+    durable: set[Path] = set()
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        file = Path(f"/proc/self/fd/{descriptor}").resolve()
+        durable.add(file)
+        if file.name == f"{Path(JOURNAL_FILE).name}.new":
+            moves = json.loads(file.read_bytes())["moves"]
+            missing.extend(source for source, _ in moves if tmp_path / "tables" / source not in durable)
+            journals.append(len(moves))
+        fsync(descriptor)
+
+    missing: list[str] = []
+    journals: list[int] = []
+    monkeypatch.setattr(os, "fsync", noted)
+    add_epochs(tmp_path / "audit", 1, 2)
+    ingest_here(tmp_path / "tables", tmp_path / "audit")
+    ledger = Ledger(tmp_path / "tables")
+    ledger.open()
+    (tmp_path / "tables" / "merged").touch()
+    ledger.change(ledger.state, moves=[("merged", "events/merged.parquet")])
+    assert missing == []
+    assert journals[-1] == 1 and max(journals) > 1
 
 
 SCRIPT = textwrap.dedent(
