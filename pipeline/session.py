@@ -19,6 +19,9 @@ from pyspark.sql import SparkSession
 LOCAL = "local[*]"
 CONNECT_SECONDS = 5.0
 STDERR = 2
+CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
+SENTENCE = 500
+"""Characters; some of what Spark says holds a whole plan."""
 TOO_OLD = "UnsupportedClassVersionError"
 NO_JVM = "Error: Could not create the Java Virtual Machine"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -177,7 +180,9 @@ def _check_master(master: str) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """Of all that Spark says, what went wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "Exception: " in line or "Error: " in line] or lines or [type(error).__name__]
-    return told[0].rpartition("Exception: ")[2]
+    """Of all that Spark says, what went wrong in the first place."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and TRACE not in line]
+    told = [line for line in lines if "Exception: " in line or "Error: " in line]
+    causes = [line for line in told if line.startswith(CAUSE)]
+    chosen = (causes[-1:] or told or lines or [type(error).__name__])[0]
+    return chosen.removeprefix(CAUSE).rpartition("Exception: ")[2][:SENTENCE]

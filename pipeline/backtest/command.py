@@ -18,7 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..page.files import Files, UnwritableError, as_json, plain_sheet
+from ..page.sheet import Kind, shown
 from ..progress import Stages
+from ..session import first_line
 from ..tables import NoTablesError, Tables
 from .candidate import Found
 from .page import page
@@ -28,6 +30,10 @@ from .running import BacktestError, Backtesting, Wish, answers
 from .summary import Summary, summarized
 from .terminal import print_summary
 
+LAGS = (
+    "The topic history of {} is older than its events, because an ingest is at work or was interrupted: it is replayed in one piece, which takes "
+    "longer, and the topics of today are those of the topic history."
+)
 STAGES = 4
 ROWS = 10_000
 """Of a table as JSON."""
@@ -71,6 +77,8 @@ def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, file
         running = Backtesting(spark, tables, wish, folder)
         with progress.stage("looking where to cut"):
             plan = _by_spark(running.look)
+        for cluster in running.lagging:
+            click.echo(LAGS.format(shown(cluster, Kind.NAME)), err=True)
         with progress.stage(f"replaying {plan.events:,} events"):
             replayed = _by_spark(running.replay)
         with progress.stage("asking for the topics of today"):
@@ -135,16 +143,11 @@ def _by_spark(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except PySparkException as error:
-        raise BacktestError(f"Spark could not do it: {_first_line(error)}") from None
+        raise BacktestError(f"Spark could not do it: {first_line(error)}") from None
     except Exception as error:
         if type(error).__module__.startswith("py4j"):
-            raise BacktestError(f"Spark could not do it: {_first_line(error)}") from None
+            raise BacktestError(f"Spark could not do it: {first_line(error)}") from None
         raise
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:500] if lines else type(error).__name__
 
 
 def _milliseconds(microseconds: int | None) -> int | None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ..ingest.state import State, StateError, load
 from ..tables import Table, Tables
 from . import workers
 from .candidate import Candidate
@@ -47,9 +48,13 @@ class Backtesting:
         self._spark = spark
         self._wish = wish
         self._folder = folder
+        before = _state(tables)
         self._events = _of_clusters(tables.read(spark, Table.EVENTS), wish.clusters)
         self._history = _of_clusters(tables.read(spark, Table.TOPIC_HISTORY), wish.clusters)
+        self._history_lags = partial(_history_lags, before, _state(tables))
         self._buckets: Sequence[Bucket] = ()
+        self.lagging: tuple[str, ...] = ()
+        """Clusters whose topic history is older than their events: it is not relied on where they could be cut."""
         self.plan = Plan((), (), wish.bucket_events)
 
     def look(self) -> Plan:
@@ -60,7 +65,13 @@ class Backtesting:
         if unknown:
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
         size = wish.slice_events or good_size(found, self._spark.sparkContext.defaultParallelism)
-        self.plan = planned(found, slice_events=None if wish.counterfactual else size, bucket_events=wish.bucket_events)
+        self.lagging = tuple(filter(self._history_lags, self.clusters))
+        self.plan = planned(
+            found,
+            slice_events=None if wish.counterfactual else size,
+            bucket_events=wish.bucket_events,
+            whole=self.lagging,
+        )
         return self.plan
 
     @property
@@ -70,6 +81,8 @@ class Backtesting:
     def replay(self) -> Path:
         """Put all recorded requests to the candidate. Returns the folder of the answers."""
         plan, wish = self.plan, self._wish
+        if not plan.slices:
+            return self._no_answers("replayed")
         job = Job(wish.candidate, plan.slices, wish.window, wish.counterfactual)
         events = with_slices(self._spark, self._events, plan).select("slice", "epoch", "sequence", "event")
         begins = with_begins(self._spark, self._history, plan).select(
@@ -83,6 +96,8 @@ class Backtesting:
     def scan(self) -> Path:
         """Put all existing topics to the candidate. Returns the folder of the answers."""
         clusters = ends(self._buckets)
+        if not clusters:
+            return self._no_answers("existing")
         numbers = self._spark.createDataFrame(
             [(each.cluster_id, number) for number, each in enumerate(clusters)], "cluster_id string, slice int"
         )
@@ -109,15 +124,16 @@ class Backtesting:
 
     def _answers(self, name: str, rows: DataFrame, parts: int, work: workers.Work) -> Path:
         folder = self._folder / name
-        if parts:
-            answers = (
-                rows.repartitionById(parts, "slice")
-                .sortWithinPartitions("epoch", "sequence")
-                .mapInArrow(work, workers.OUT)
-            )
-            answers.write.parquet(folder.as_uri())
-        else:
-            folder.mkdir(parents=True)
+        answers = (
+            rows.repartitionById(parts, "slice").sortWithinPartitions("epoch", "sequence").mapInArrow(work, workers.OUT)
+        )
+        answers.write.parquet(folder.as_uri())
+        return folder
+
+    def _no_answers(self, name: str) -> Path:
+        """Nothing is to be asked about."""
+        folder = self._folder / name
+        folder.mkdir(parents=True)
         return folder
 
 
@@ -129,6 +145,18 @@ def answers(folder: Path) -> Iterator["pq.RecordBatch"]:
                 if what == FAILURE:
                     raise BacktestError(f"On a worker of Spark: {body.as_py()}")
             yield batch
+
+
+def _state(tables: Tables) -> State:
+    try:
+        return load(tables.folder)
+    except StateError as error:
+        raise BacktestError(str(error)) from None
+
+
+def _history_lags(before: State, after: State, cluster_id: str) -> bool:
+    """Also if somebody ingested while the tables were looked at."""
+    return before.changes != after.changes or (cluster_id in after.clusters and after.clusters[cluster_id].is_stale)
 
 
 def _of_clusters(table: DataFrame, clusters: Sequence[str]) -> DataFrame:

@@ -5,7 +5,7 @@ of a request, at a removal, at what was observed, at a snapshot's begin. After a
 cut until the next snapshot is complete. Only a few columns of the events are read for it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
@@ -71,6 +71,10 @@ class Cut(msgspec.Struct, frozen=True):
     """Of all others."""
 
 
+Part = list[tuple[Bucket, int | None]]
+"""With the first of its buckets stands the place of the cut."""
+
+
 class Plan(msgspec.Struct, frozen=True):
     parts: tuple[Slice, ...]
     """All of the history; of each cluster one after the other."""
@@ -110,13 +114,23 @@ def buckets(events: DataFrame, window: Window, bucket_events: int = BUCKET_EVENT
     return sorted(found, key=lambda bucket: (bucket.cluster_id, bucket.epoch, bucket.number))
 
 
-def planned(found: Sequence[Bucket], *, slice_events: int | None, bucket_events: int = BUCKET_EVENTS) -> Plan:
-    """Slices of about so many events, or one for each cluster. What lies wholly outside the window is not replayed."""
+def planned(
+    found: Sequence[Bucket],
+    *,
+    slice_events: int | None,
+    bucket_events: int = BUCKET_EVENTS,
+    whole: Collection[str] = (),
+) -> Plan:
+    """Slices of about so many events, or one for each cluster. What lies wholly outside the window is not replayed. The clusters in `whole` are
+    not cut at all.
+    """
     parts: list[Slice] = []
     cuts: list[Cut] = []
     needed = 0
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
-        cut = list(_parts(list(group), slice_events))
+        own_buckets = list(group)
+        uncut: list[Part] = [[(bucket, None) for bucket in own_buckets]]
+        cut = uncut if cluster_id in whole else list(_parts(own_buckets, slice_events))
         for index, part in enumerate(cut):
             (first, start), number = part[0], NOT_NEEDED
             if any(bucket.wanted for bucket, _ in part) or (index + 1 < len(cut) and _is_shared(*cut[index + 1][0])):
@@ -147,11 +161,9 @@ def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
     return tuple(newest.values())
 
 
-def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[list[tuple[Bucket, int | None]]]:
-    """One cluster's buckets, cut where enough has come together, and where the window begins and ends. With the first of a part stands the
-    place of the cut.
-    """
-    part: list[tuple[Bucket, int | None]] = []
+def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
+    """One cluster's buckets, cut where enough has come together, and where the window begins and ends."""
+    part: Part = []
     events, is_wanted, is_known, last = 0, False, False, NOWHERE
     for bucket in group:
         is_whole = _follows(bucket, last) and bucket.last - bucket.first + 1 == bucket.events

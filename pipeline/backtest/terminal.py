@@ -37,7 +37,9 @@ def print_summary(summary: Summary, file: IO[str]) -> None:
         console.print(Text(f"Of the {topics} topics of today {refused} would be refused."))
         for cluster, rule, number in summary.existing.by_rule[:ROWS]:
             console.print(
-                Text(f"  {count(number)} by {shown(rule, Kind.NAME) or 'the policy'} in {shown(cluster, Kind.NAME)}")
+                Text(
+                    f"  {count(number)} by {shown(rule, Kind.NAME) if rule else 'the policy'} in {shown(cluster, Kind.NAME)}"
+                )
             )
     console.print(Text(answer(summary)))
     for sentence in (*lacks(summary), *steadiness(summary)):

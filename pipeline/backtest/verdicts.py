@@ -130,7 +130,7 @@ def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) 
 
 def rule_behind(then: Opinion, now: Opinion) -> str:
     """To whom a difference is put down."""
-    if now.rule or then.rule:
+    if now.rule or then.rule or now.decision != then.decision:
         return now.rule or then.rule
     others = [finding.rule for finding in now.findings if finding not in then.findings]
     others += [finding.rule for finding in then.findings if finding not in now.findings]

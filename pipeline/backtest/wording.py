@@ -21,6 +21,7 @@ ABOUT = {
     "parted-otherwise": "Would be otherwise",
 }
 """Titles of notes."""
+NONE, NO_ERROR = "NONE", "deletions of what was deleted already"
 MOOT = {
     "no-topic": "there would be no such topic",
     "topic-exists": "the topic would be there already",
@@ -71,7 +72,8 @@ def lacks(summary: Summary) -> Iterator[str]:
         )
     if history.not_asked:
         errors = ", ".join(
-            f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.not_asked.items()
+            f"{NO_ERROR if name == NONE else shown(name, Holds.NAME)} ({_number(number)})"
+            for name, number in history.not_asked.items()
         )
         total = sum(history.not_asked.values())
         yield f"{plural(total, 'decision')} were not the policy's to make, then or now: {errors}."

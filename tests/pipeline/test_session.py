@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from minicontroller.pipeline.commands import pipeline
 from minicontroller.pipeline.ingest.state import LOCK_FILE, locked
+from minicontroller.pipeline.session import first_line
 from tests.audit.logs import a_log, write
 from tests.cli.command import call
 
@@ -84,3 +85,30 @@ def test_tables_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for command in (("backtest", str(tmp_path / "rules.toml")), ("report", "--out", str(tmp_path / "page.html"))):
         said = said_without_spark(*command, "--tables", str(tmp_path), monkeypatch=monkeypatch)
         assert f"There are no tables in {tmp_path}: `minicontroller pipeline ingest" in said
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            (
+                "An error occurred while calling o1.parquet.\n: org.apache.spark.SparkException: Job aborted.\n\tat org.apache.X\n"
+                "Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device\n\tat java.base/Y\n\t... 18 more"
+            ),
+            "No space left on device",
+        ),
+        (
+            (
+                "Job aborted: Lost task 0.0: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+                '  File "a.py", line 1\nValueError: too large\n'
+            ),
+            "ValueError: too large",
+        ),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x.", "[PATH_NOT_FOUND] Path does not exist: file:/x."),
+        ("Caused by: java.lang.OutOfMemoryError: Java heap space", "java.lang.OutOfMemoryError: Java heap space"),
+        ("", "Exception"),
+    ],
+)
+def test_what_went_wrong_in_the_first_place(told: str, said: str) -> None:
+    """Of a long chain of Java's exceptions a person is told the first one."""
+    assert first_line(Exception(told)) == said

@@ -1,7 +1,9 @@
 """On Spark, a back-test says what it says without: whatever the slices, the master and the candidate; and its results are files."""
 
+import copy
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +12,7 @@ from typing import Any
 
 import duckdb
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -20,9 +23,11 @@ from minicontroller.pipeline.backtest.replaying import ALWAYS, Window
 from minicontroller.pipeline.backtest.running import BacktestError, Wish
 from minicontroller.pipeline.backtest.summary import Summary
 from minicontroller.pipeline.backtest.verdicts import Difference
+from minicontroller.pipeline.backtest.wording import answer
 from minicontroller.pipeline.ingest.run import ingest
+from minicontroller.pipeline.ingest.state import STATE_FILE, load, write_whole
 from minicontroller.pipeline.page.files import Files
-from minicontroller.pipeline.tables import Tables
+from minicontroller.pipeline.tables import Table, Tables
 from minicontroller.policies.audit_event import AuditEvent
 from tests.audit.logs import write
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
@@ -145,6 +150,33 @@ def test_any_time_and_history_as_it_would_have_been(tried: Tried, tmp_path: Path
     summary, files = tried.found(tmp_path / "otherwise.html", candidate, counterfactual=True)
     assert same(written(files), expected(tried, candidate, counterfactual=True))
     assert summary.totals.moot and summary.totals.parted
+
+
+def test_a_time_without_requests(tried: Tried, tmp_path: Path) -> None:
+    """Nothing was asked then, which is said; the topics of today are put to the candidate all the same."""
+    late = max(event.time_ms for events in tried.clusters for event in events) + 1
+    window = Window(late, None)
+    summary, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), window=window)
+    assert answer(summary) == "There is no request in this time that a policy is asked about."
+    assert written(files) == []
+    assert summary.fails_on("newly-denied") == 0 < summary.fails_on("existing")
+
+
+def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where ingest was interrupted before the history was made, or is at work, no slice begins with topics that are not so."""
+    candidate = in_rules(tmp_path, "[[quota]]\nowned = '*'\nmax_topics = 3\n")
+    lagging = copy.copy(tried)
+    lagging.tables = Tables(tmp_path / "tables")
+    shutil.copytree(tried.tables.folder, lagging.tables.folder)
+    state = load(lagging.tables.folder)
+    for cluster in state.clusters.values():
+        cluster.is_stale = True
+    write_whole(lagging.tables.folder / STATE_FILE, msgspec.json.encode(state))
+    for file in lagging.tables.path(Table.TOPIC_HISTORY).rglob("*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None).slice(0, 1), file)
+    _, files = lagging.found(tmp_path / "page.html", candidate, 1)
+    assert same(written(files), expected(tried, candidate))
+    assert capsys.readouterr().err.count("is older than its events") == len(tried.clusters)
 
 
 def test_what_the_history_lacks_is_said(tried: Tried, tmp_path: Path) -> None:

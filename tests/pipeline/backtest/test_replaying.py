@@ -8,7 +8,7 @@ import pytest
 
 from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.verdicts import Kind
-from minicontroller.policies.audit_event import AuditEvent, encode
+from minicontroller.policies.audit_event import AuditEvent, PolicyDecision, RuleFinding, encode
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, told
 from tests.pipeline.backtest.by_words import BEGAN_MS, History, broken, denied
 from tests.pipeline.backtest.slicing import backtested
@@ -52,6 +52,19 @@ def test_other_warnings_are_differences_too(tmp_path: Path) -> None:
     differences, tally = backtested(history.events, in_rules(tmp_path, rules))
     assert told(differences, lambda each: each.rule) == [("other-message", "t.2", "soon")]
     assert list(tally.beginning("finding")) == [(("candidate", "soon", "warn"), 1)]
+
+
+def test_a_warning_of_then_is_not_what_denies_now(tmp_path: Path) -> None:
+    """A class that denies what a rule only warned of is no rule's doing."""
+    warned = PolicyDecision(
+        decision="allowed", policy="rules", policy_hash="0", rule="", message=None, microseconds=1,
+        findings=(RuleFinding(rule="soon", action="warn", message="soon", error=None),),
+    )  # fmt: skip
+    candidate = in_python(
+        tmp_path, "def validate_create_topic(self, request, cluster):\n    raise PolicyViolation('no')"
+    )
+    differences, _ = backtested(History().create("t", 3, policy=warned).events, candidate)
+    assert told(differences, lambda each: each.rule) == [("newly-denied", "t", "")]
 
 
 def test_where_there_was_no_policy_everything_was_allowed(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """From a worker's answers to files and a page, without Spark: many differences, hostile names, and a disk that fails."""
 
+import io
 import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ from minicontroller.pipeline.backtest.results import ON_THE_PAGE, Results, Writt
 from minicontroller.pipeline.backtest.running import Wish
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import Summary, summarized
+from minicontroller.pipeline.backtest.terminal import print_summary
 from minicontroller.pipeline.backtest.workers import FAILURE, Job, replay
 from minicontroller.pipeline.page.files import Files
 from minicontroller.policies.audit_event import AuditEvent, encode
@@ -49,6 +52,18 @@ def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch
     write_differences(results.read(answered), Written(files))
     summary = summarized(Found(candidate, (), ()), Wish(candidate=candidate, window=ALWAYS), ["c"], results)
     return summary, page(summary, results, files).decode()
+
+
+def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
+    """Where no rule denied, the policy did; and what was deleted already when it was to be deleted is no error called NONE."""
+    history = History().create("t", 9).refuse("t", "NONE")
+    summary, told = made(tmp_path, at_most(tmp_path, 5), answers(at_most(tmp_path, 5), history.events))
+    existing = msgspec.structs.replace(summary.existing, topics=1, refused=1, by_rule=[("c", "", 1)])
+    said = io.StringIO()
+    print_summary(msgspec.structs.replace(summary, existing=existing), said)
+    assert "1 by the policy in c" in said.getvalue()
+    for text in (told, said.getvalue()):
+        assert "deletions of what was deleted already (1)" in text
 
 
 def test_batches_may_come_in_any_size(tmp_path: Path) -> None:
