@@ -133,11 +133,24 @@ def _are_filled(tables: Path) -> None:
 
 
 @contextmanager
+def failures_told() -> Iterator[None]:
+    """What Spark fails of in the block, and nobody in it has told, is a sentence: click.ClickException."""
+    from .session import first_line
+
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("py4j", "pyspark")):
+            raise
+        raise click.ClickException(escaped(f"Spark could not do it: {first_line(error)}")) from None
+
+
+@contextmanager
 def _spark(master: str, settings: dict[str, str], *, verbose: bool) -> Iterator["SparkSession"]:
     from .session import SparkUnavailableError, spark_session
 
     try:
-        with spark_session(master, settings=settings, verbose=verbose) as spark:
+        with spark_session(master, settings=settings, verbose=verbose) as spark, failures_told():
             yield spark
     except SparkUnavailableError as error:
         raise click.ClickException(str(error)) from None

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from click import ClickException
 from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.commands import pipeline
+from minicontroller.pipeline.commands import failures_told, pipeline
 from minicontroller.pipeline.ingest.state import LOCK_FILE, locked
 from minicontroller.pipeline.session import first_line
 from tests.audit.logs import a_log, write
@@ -112,3 +114,13 @@ def test_tables_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_what_went_wrong_in_the_first_place(told: str, said: str) -> None:
     """Of a long chain of Java's exceptions a person is told the first one."""
     assert first_line(Exception(told)) == said
+
+
+def test_a_table_that_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Whichever command meets it, the file is named in a sentence; what is no failure of Spark's stays what it is."""
+    (tmp_path / "a.parquet").write_text("nonsense, but long enough")
+    with pytest.raises(ClickException) as raised, failures_told():
+        spark.read.schema("a int").parquet(str(tmp_path)).count()
+    assert raised.value.message.startswith(f"Spark could not do it: file:{tmp_path}/a.parquet is not a Parquet file.")
+    with pytest.raises(ValueError, match="mine"), failures_told():
+        raise ValueError("mine")
