@@ -85,11 +85,13 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
     return plot(name, height, draw, legend=tuple(part.mark for part in series))
 
 
-def bars_over_time(name: str, starts: Sequence[int], series: Sequence[Series], form: Callable[[float], str]) -> Plot:
+def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
     """Stacked; `starts` are those of all steps, in microseconds since 1970, and the end of the last."""
+    series = panel.series
 
     def draw(figure: "Figure", size: Form) -> None:
-        ax = axes(figure, size, top=12, bottom=24)
+        ax = axes(figure, size, top=30, bottom=24)
+        ax.set_title(panel.title, x=0, pad=10)
         lefts, widths = _steps(starts)
         below = [0.0] * len(lefts)
         for part in series:
@@ -106,9 +108,9 @@ def bars_over_time(name: str, starts: Sequence[int], series: Sequence[Series], f
             )
             below = [begin + height for begin, height in zip(below, heights, strict=True)]
         over_time(ax, starts, size)
-        upright(ax, max(below), form)
+        upright(ax, max(below), panel.form)
 
-    return plot(name, 230, draw, legend=tuple(part.mark for part in series))
+    return plot(name, 248, draw, legend=tuple(part.mark for part in series))
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
@@ -132,15 +134,17 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
     xs = [left + width * (1 if at_ends else 0.5) for left, width in zip(lefts, widths, strict=True)]
     for part in panel.series:
         values = [math.nan if value is None else value for value in part.values]
-        alone = sum(value is not None for value in part.values) <= 2
+        alone = _alone(part.values)
+        few = sum(value is not None for value in part.values) <= 2
         ax.plot(
             xs,
             values,
             color=COLOURS[part.colour],
             linewidth=1.8,
             linestyle=(0, (4, 2)) if part.dashed else "solid",
-            marker="o" if alone or len(xs) <= 31 else None,
-            markersize=4 if alone else 2.5,
+            marker="o",
+            markevery=None if few or len(xs) <= 31 else alone,
+            markersize=4 if few else 2.5,
             clip_on=False,
         )
     known = [value for part in panel.series for value in part.values if value is not None]
@@ -148,6 +152,16 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
         decades(ax, known, panel.form)
     else:
         upright(ax, max(known, default=0), panel.form)
+
+
+def _alone(values: Sequence[float | None]) -> list[int]:
+    """Which of them no line reaches, because there is nothing on either side."""
+    around = [None, *values, None]
+    return [
+        index
+        for index, value in enumerate(values)
+        if value is not None and around[index] is None and around[index + 2] is None
+    ]
 
 
 # ------------------------------------------------------------------ axes

@@ -72,8 +72,10 @@ class Sheet:
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
     def telling(self) -> "Sheet":
-        """Without the columns that have nothing but zeros and nulls; the first one stays."""
+        """Without the columns that have nothing but zeros and nulls; the first one stays. Where no other would stay, zeros are what it tells."""
         kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
+        if len(kept) == 1:
+            return self
         columns = tuple(self.columns[index] for index in kept)
         rows = [tuple(row[index] for index in kept) for row in self.rows]
         totals = {column.name: self.totals[column.name] for column in columns if column.sums}

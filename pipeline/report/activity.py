@@ -12,10 +12,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from ..page.charts import Series, bars_over_time, short_count
+from ..page.charts import Panel, Series, bars_over_time, short_count
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, Value, count, moment, plural, share
-from ..periods import DAY
+from ..periods import DAY, Axis
 from .question import NOTHING_ASKED, Part, Question, label_of, named, ranking, times
 from .selection import Selection
 from .tops import ascending, descending, different, top
@@ -99,13 +99,13 @@ class Activity:
             "Changes by API",
             (Column("api", "API", Kind.NAME), Column("operation", "Operation", Kind.NAME)),
         )
-        starts = self._selection.axis.starts
+        axis = self._selection.axis
         return Question(
             "activity",
             "How much is asked for, and when?",
             self._over_time_answer(sheet, by_api),
             (by_api,),
-            lambda: _drawn_over_time(sheet, starts),
+            lambda: _drawn_over_time(sheet, axis),
             note="A change is one element of a request: one topic, or one resource's configs.",
             more=(sheet,),
         )
@@ -213,35 +213,36 @@ class Activity:
             ),
             [*descending("asked"), *ascending("cluster_id", "topic")],
         )
+        several = len(self._selection.spreads) > 1
         return Question(
             "topics",
             "Which topics are changed most?",
-            _most(sheet, "was asked about", "of {} topics", name=1),
+            _most(sheet, "was asked about", "of {} topics", name=1, several=several),
             (sheet,),
-            lambda: ranking("topics", sheet, lambda row: label_of(row[1]), PARTS),
+            lambda: ranking("topics", sheet, lambda row: label_of(row[1]) + _of_cluster(row, several=several), PARTS),
         )
 
 
-def _drawn_over_time(sheet: Sheet, starts: Sequence[int]) -> Plot | None:
+def _drawn_over_time(sheet: Sheet, axis: Axis) -> Plot | None:
     if not any(sheet.totals.values()):
         return None
     series = [Series(part.label, part.colour, sheet.values(part.column)) for part in PARTS if sheet.totals[part.column]]
-    return bars_over_time("activity", starts, series, short_count)
+    return bars_over_time("activity", axis.starts, Panel(f"Changes, by {axis.step.name}", series, short_count))
 
 
 def _first(row: tuple[Value, ...]) -> str:
     return label_of(row[0])
 
 
-def _most(sheet: Sheet, did: str, of: str, *, name: int = 0) -> str:
-    """Whose name stands where in a row."""
+def _most(sheet: Sheet, did: str, of: str, *, name: int = 0, several: bool = False) -> str:
+    """Whose name stands where in a row; of several clusters, theirs stands first."""
     if not sheet.rows:
         return NOTHING_ASKED
     first, all_asked = sheet.rows[0], sheet.totals["asked"]
-    asked = int(first[name + 1] or 0)
+    asked, who = int(first[name + 1] or 0), named(first[name]) + _of_cluster(first, several=several)
     if sheet.all_rows == 1:
-        return f"{named(first[name])} alone {did}: {times(asked)}."
-    text = f"{named(first[name])} {did} most often: {times(asked)}, {share(asked / all_asked)} of the changes {of.format(count(sheet.all_rows))}."
+        return f"{who} alone {did}: {times(asked)}."
+    text = f"{who} {did} most often: {times(asked)}, {share(asked / all_asked)} of the changes {of.format(count(sheet.all_rows))}."
     ten = sum(int(row[name + 1] or 0) for row in sheet.rows[:10])
     return text + (f" The first ten make up {share(ten / all_asked)}." if sheet.all_rows > 10 else "")
 
@@ -271,4 +272,9 @@ def _forwarding_answer(sheet: Sheet, *, several: bool) -> str:
 
 
 def _node(row: tuple[Value, ...], *, several: bool) -> str:
-    return f"Node {row[1]}" + (f" of {named(row[0])}" if several else "")
+    return f"Node {row[1]}{_of_cluster(row, several=several)}"
+
+
+def _of_cluster(row: tuple[Value, ...], *, several: bool) -> str:
+    """Where there is one, it goes without saying."""
+    return f" of {named(row[0])}" if several else ""

@@ -159,8 +159,10 @@ def _answer(reigns: list[Reign], near: Near) -> str:
     clusters = {reign.cluster_id for reign in reigns}
     taken = Counter(reign.node for reign in changes)
     node, most = min(taken.items(), key=lambda item: (-item[1], item[0]))
-    where = f" in {plural(len(clusters), 'cluster')}" if len(clusters) > 1 else ""
-    sentences = [f"The controller changed {times(len(changes))}{where}; node {node} took over {times(most)}."]
+    several = (
+        f" in {plural(len(clusters), 'cluster')}" if len(clusters) > 1 else f"; node {node} took over {times(most)}"
+    )
+    sentences = [f"The controller changed {times(len(changes))}{several}."]
     silences = [reign.silence for reign in changes if reign.silence is not None]
     sentences.append(
         f"From the last event of one to the first of the next, {duration(median_low(silences))} passed in the median and "

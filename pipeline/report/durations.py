@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from ..page.charts import Panel, Series, lines_over_time
 from ..page.drawing import Plot
 from ..page.sheet import Column, Kind, Sheet, Value, duration, plural
+from ..periods import Axis
 from .latencies import Latencies, bucket
 from .question import Question
 from .selection import Selection
@@ -66,7 +67,7 @@ def durations(selection: Selection) -> Question:
         "How long do changes take?",
         _answer(by_way),
         (by_kind,),
-        lambda: _drawn(over_time, axis.starts),
+        lambda: _drawn(over_time, axis),
         note=NOTE,
         more=(over_time,),
     )
@@ -98,17 +99,18 @@ def _told(latencies: Latencies, percent: int) -> str:
     return duration(latencies.percentile(percent) or 0)
 
 
-def _drawn(sheet: Sheet, starts: list[int]) -> Plot | None:
+def _drawn(sheet: Sheet, axis: Axis) -> Plot | None:
     if not sheet.rows:
         return None
     series = []
     for way, (label, colour) in _WAYS.items():
         own = {row[0]: row for row in sheet.rows if row[1] == way}
         for name, percent, dashed in (("p50_us", "p50", False), ("p99_us", "p99", True)):
-            values = [_value(own.get(start), sheet, name) for start in starts[:-1]]
+            values = [_value(own.get(start), sheet, name) for start in axis.starts[:-1]]
             if own:
                 series.append(Series(f"{label}, {percent}", colour, values, dashed))
-    return lines_over_time("durations", starts, [Panel("", series, duration, logarithmic=True)])
+    title = f"Duration, by {axis.step.name}"
+    return lines_over_time("durations", axis.starts, [Panel(title, series, duration, logarithmic=True)])
 
 
 def _value(row: tuple[Value, ...] | None, sheet: Sheet, name: str) -> float | None:

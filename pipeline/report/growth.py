@@ -195,7 +195,7 @@ def _answer(by_cluster: Sheet, by_prefix: Sheet) -> str:
 
 def _from_to(what: str, before: int, after: int) -> str:
     if before == after:
-        return f"{what} stayed at {count(after)}"
+        return f"{what} began and ended at {count(after)}"
     return f"{what} went from {count(before)} to {count(after)}"
 
 

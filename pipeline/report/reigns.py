@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..page.charts import Series, bars_over_time, decades, over_time, short_count
+from ..page.charts import Panel, Series, bars_over_time, decades, over_time, short_count
 from ..page.drawing import COLOURS, REST, Form, Mark, Plot, axes, plot, series_colour
 from ..page.sheet import Sheet, duration, plural, shortened
 
@@ -71,7 +71,8 @@ def drawn(reigns: Sequence[Reign], around: Sheet, starts: Sequence[int], step: i
 
 def _numbers(changes: Sequence[Reign], starts: Sequence[int]) -> Plot:
     values = [sum(begin <= reign.began < end for reign in changes) for begin, end in pairwise(starts)]
-    return bars_over_time("controllers", starts, [Series("changes of controllers", "s0", values)], short_count)
+    title = "Changes of controllers"
+    return bars_over_time("controllers", starts, Panel(title, [Series(title, "s0", values)], short_count))
 
 
 def _draw_timeline(ax: "Axes", rows: Sequence[Sequence[Reign]], colours: dict[int, str]) -> None:

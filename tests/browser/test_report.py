@@ -118,6 +118,8 @@ def test_it_fits_a_phone_in_either_colour(browser: Browser, out: Path, scheme: s
     page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(out.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.evaluate("document.querySelector('h1').textContent = 'policies/' + 'n'.repeat(240)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.locator("#refusals svg.narrow")).to_be_visible()
     expect(page.locator("#refusals svg.wide")).to_be_hidden()
     smallest = page.evaluate(

@@ -94,6 +94,12 @@ def test_the_rest_of_a_long_table_is_counted() -> None:
     assert (short.others, short.of_others) == (7, {"refused": 42})
 
 
+def test_a_table_on_the_page_has_the_columns_that_tell_something() -> None:
+    """Those of nothing but zeros go, unless only names would be left: then zeros are what it tells."""
+    assert a_sheet(("a", 1, None)).telling().columns == COLUMNS[:2]
+    assert a_sheet(("a", 0, None)).telling().columns == COLUMNS
+
+
 # ------------------------------------------------------------------ files
 
 
@@ -226,10 +232,22 @@ def test_any_values_can_be_drawn(values: list[float | None]) -> None:
     starts = [0, 1_000_000, 2_000_000]
     series = [Series("a", "s0", values), Series("b", "s1", values, dashed=True)]
     assert bars("bars", ["a", "b"], series, ["", ""]).wide
-    assert bars_over_time("over-time", starts, series, short_count).narrow
+    assert bars_over_time("over-time", starts, Panel("Changes", series, short_count)).narrow
     panels = [Panel("A", series, short_count), Panel("B", series, duration, logarithmic=True)]
     plot = lines_over_time("lines", starts, panels)
     assert [mark.label for mark in plot.legend] == ["a", "b"]
+
+
+def test_a_value_without_neighbours_is_seen() -> None:
+    """No line leads to it, so it has a mark, however many steps there are."""
+    starts = [step * 1_000_000 for step in range(61)]
+    joined: list[float | None] = [5.0] * 30 + [None] * 30
+    apart = [*joined[:-1], 7.0]
+    drawn = [
+        lines_over_time("lines", starts, [Panel("A", [Series("a", "s0", values)], short_count)]).wide
+        for values in (joined, apart)
+    ]
+    assert [svg.count("#lines-wide-m") for svg in drawn] == [ticks := drawn[0].count("#lines-wide-m"), ticks + 1]
 
 
 @contextmanager

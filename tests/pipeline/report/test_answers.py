@@ -44,7 +44,7 @@ def test_a_report_on_nothing_says_so(plain_spark: SparkSession, tmp_path: Path) 
         "activity": "Nothing was asked for.",
         "principals": "Nothing was asked for.",
         "topics": "Nothing was asked for.",
-        "growth": "Topics stayed at 1, partitions stayed at 1; 0 topics were created and 0 deleted. No prefix has more partitions than before.",
+        "growth": "Topics began and ended at 1, partitions began and ended at 1; 0 topics were created and 0 deleted. No prefix has more partitions than before.",
         "durations": "No change was carried out.",
         "forwarding": "Nothing was asked for.",
         "controllers": "No controller left an event.",

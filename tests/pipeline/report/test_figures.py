@@ -17,7 +17,17 @@ from minicontroller.pipeline.report.latencies import Latencies, bucket
 from minicontroller.pipeline.report.making import Report, document
 from minicontroller.policies.audit_event import AuditEvent, Decision
 from minicontroller.policies.audit_replay import Replay
-from tests.pipeline.report.histories import CLUSTERS, PLAIN, a_history, blamed, decisions, outcome, report_of, rows
+from tests.pipeline.report.histories import (
+    CLUSTERS,
+    PLAIN,
+    a_history,
+    answer,
+    blamed,
+    decisions,
+    outcome,
+    report_of,
+    rows,
+)
 
 OUTCOMES = ("asked", "applied", "validated", "refused", "errors", "unknown")
 DOCUMENT = Path(__file__).parents[3] / "docs" / "pipeline.md"
@@ -75,6 +85,15 @@ def test_activity_is_counted_by_outcome(
     assert dict(zip(rows(found, *keys), found.values("last"), strict=True)) == {
         (name if len(keys) > 1 else (name,)): last(events) for name, events in by(key).items()
     }
+
+
+def test_of_several_clusters_topics_and_nodes_are_told_with_theirs(report: Report) -> None:
+    """The same name may stand for two topics, and the same id for two nodes (P-3)."""
+    cluster, topic = rows(report.sheet("activity_by_topic"), "cluster_id", "topic")[0]
+    assert answer(report, "topics").startswith(f"{topic} of {cluster} was asked about most often")
+    plot = next(question for question in report.questions if question.name == "topics").draw()
+    assert plot is not None and f">{topic} of {cluster}<" in plot.wide
+    assert answer(report, "controllers").startswith("The controller changed 6 times in 2 clusters. ")
 
 
 def test_activity_over_time_has_every_step(report: Report) -> None:
