@@ -43,23 +43,26 @@ def pipeline() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def spark_options(
-    check: Callable[[Path], None], settings_for: Callable[[Path], Mapping[str, str]] = lambda _tables: {}
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def spark_options(check: Callable[[Path], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of every command: where Spark runs. The command gets `tables` and `spark`; `check` has a look at the tables before Spark is
-    started, which takes long. `settings_for` them are Spark's, unless --conf says otherwise.
+    started, which takes long. How much there is to do decides over Spark's settings, unless --conf does.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(*, tables: Path, master: str, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
             check(tables)
-            with _spark(master, {**settings_for(tables), **settings}, verbose=verbose) as spark:
+            with _spark(master, {**_suited(tables, rest), **settings}, verbose=verbose) as spark:
                 function(tables=tables, spark=spark, **rest)
 
         return _with_options(command)
 
     return with_spark
+
+
+def _suited(tables: Path, options: Mapping[str, Any]) -> Mapping[str, str]:
+    logs = [*options.get("folders", ()), *options.get("more", ())]
+    return {} if options.get("follow") else suited(tables, logs)  # who follows a log may come to much
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -264,7 +267,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 )
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
-@spark_options(_are_filled, suited)
+@spark_options(_are_filled)
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
     """Who was refused and why, what grows, how long changes take: a page with plots, and the figures as JSON and CSV."""
     from .report.command import run_command

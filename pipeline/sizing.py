@@ -1,13 +1,16 @@
-"""How Spark is set up for tables that are small.
+"""How Spark is set up for little to do.
 
 Rule: only the time depends on it, never a result. It is decided before Spark is started, since Java's own options cannot be changed afterwards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+COMPRESSIONS = (".gz", ".zst")
 LITTLE_BYTES = 16 << 20
-"""As Parquet: some hundred thousand events."""
+"""Of tables, as Parquet: some hundred thousand events."""
+LOG_SHARE = 8
+"""So much longer is a log than its tables, and so much shorter where it is compressed."""
 
 FOR_LITTLE: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -19,10 +22,17 @@ FOR_LITTLE: Mapping[str, str] = {
 """Dozens of small queries take longer to be planned anew and compiled, by Spark and then by Java, than to be carried out."""
 
 
-def suited(tables: Path) -> Mapping[str, str]:
-    """To work that reads the tables in this folder. Of what cannot be read others tell."""
+def suited(tables: Path, logs: Iterable[Path] = ()) -> Mapping[str, str]:
+    """To work that reads the tables in this folder, or takes the logs of these folders into them. Of what cannot be read others tell."""
     try:
         held = sum(file.stat().st_size for file in tables.rglob("*.parquet"))
+        for log in logs:
+            held += sum(_as_table(file) for file in log.iterdir() if file.is_file())
     except OSError:
         return {}
     return FOR_LITTLE if held < LITTLE_BYTES else {}
+
+
+def _as_table(file: Path) -> int:
+    size = file.stat().st_size
+    return size if file.suffix in COMPRESSIONS else size // LOG_SHARE

@@ -20,3 +20,17 @@ def test_little_is_less_than_so_many_bytes_of_tables(tmp_path: Path) -> None:
     assert suited(tmp_path) == FOR_LITTLE
     hold(tmp_path, "b.parquet", 1)
     assert suited(tmp_path) == {}
+
+
+def test_a_long_log(tmp_path: Path) -> None:
+    """A log that is to be taken into the tables counts by what it comes to there, compressed or not."""
+    tables, log = tmp_path / "tables", tmp_path / "log"
+    log.mkdir()
+    assert suited(tables, [log]) == FOR_LITTLE
+    with (log / "a.ndjson").open("wb") as plain:
+        plain.truncate(LITTLE_BYTES)
+    assert suited(tables, [log]) == FOR_LITTLE
+    with (log / "b.ndjson.zst").open("wb") as compressed:
+        compressed.truncate(LITTLE_BYTES)
+    assert suited(tables, [log]) == {}
+    assert suited(tables, [tmp_path / "nowhere"]) == {}
