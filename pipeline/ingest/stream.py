@@ -115,7 +115,7 @@ class Stream:
         failed = None if self._query.isActive else self._query.exception()
         with self._busy:
             self._is_stopping = True
-            self._query.stop()
+        self._query.stop()  # waits for a batch that has come to `_take`, which wants the lock
         if isinstance(self._failure, OSError):
             raise self._failure
         if isinstance(self._failure, StagingError):
