@@ -8,6 +8,8 @@ MAX_STRING_BYTES = 32_767
 """Of a string of the protocol."""
 MAX_TEXT = 8_000
 """Characters that fit it whatever they are."""
+LEFT_OUT = "[...]"
+"""Stands where a text was too long."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
@@ -31,7 +33,7 @@ def fitting(text: str) -> str:
     """The text, without its middle if no string of the protocol holds it: its end often says what is wrong."""
     if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:
         return text
-    return f"{text[: MAX_TEXT // 2]}[...]{text[len(text) - MAX_TEXT // 2 + 5 :]}"
+    return f"{text[: MAX_TEXT // 2]}{LEFT_OUT}{text[len(text) - MAX_TEXT // 2 + len(LEFT_OUT) :]}"
 
 
 class ConfigurationError(Exception):

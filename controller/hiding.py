@@ -14,6 +14,7 @@ from ..policies.audit_event import HIDDEN
 from ..policies.judging import Judged
 from .config.keys import KEYS
 from .config.topic_configs import TOPIC_KEYS
+from .errors import LEFT_OUT
 
 PLAIN_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
 LEAST = 4
@@ -53,7 +54,12 @@ def without(text: str, secrets: Collection[str]) -> str:
     forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
     for form in forms:
         text = text.replace(form, HIDDEN)
-    return _without_beginning(text, forms) if len(text) >= CUT else text
+    if len(text) < CUT:
+        return text
+    head, left_out, tail = text.partition(LEFT_OUT)
+    if not left_out:
+        return _without_beginning(text, forms)
+    return f"{_without_beginning(head, forms)}{left_out}{_without_beginning(_without_end(tail, forms), forms)}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -65,6 +71,14 @@ def _forms(secret: str) -> Iterator[str]:
         for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
             yield once
             yield repr(once)[1:-1]
+
+
+def _without_end(text: str, forms: Sequence[str]) -> str:
+    """What follows a place where a text was cut may begin within a secret."""
+    longest = max(
+        (length for form in forms for length in range(LEAST, len(form)) if text.startswith(form[-length:])), default=0
+    )
+    return HIDDEN + text[longest:] if longest else text
 
 
 def _without_beginning(text: str, forms: Sequence[str]) -> str:

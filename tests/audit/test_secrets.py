@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from minicontroller.controller.audit.records import Moment, Origin, decision
 from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
 from minicontroller.controller.cluster.image import Image
 from minicontroller.controller.context import RequestContext
-from minicontroller.controller.errors import Refusal
+from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, Refusal, fitting
 from minicontroller.controller.handlers.changes import Change
-from minicontroller.controller.hiding import hidden
+from minicontroller.controller.hiding import hidden, without
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.audit_event import HIDDEN, Effect, encode
 from minicontroller.policies.interface import PolicyViolation
@@ -125,3 +127,15 @@ def test_quoted_secrets() -> None:
     assert SECRET.encode() not in encode(event)
     assert event.message == f"Not {HIDDEN}!"
     assert event.config_operations == {"my.plugin.token": HIDDEN}
+
+
+@pytest.mark.parametrize("shift", range(0, 40, 7))
+def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
+    """A message that no string of the protocol holds loses its middle, and neither half of a secret that stood there is told."""
+    secret = "hunter2-and-a-long-tail-of-it"
+    padding = "\N{SNOWMAN}" * (MAX_TEXT // 2 - shift)
+    for text in (f"{padding}{secret}{padding * 2}", f"{padding * 2}{secret}{padding}"):
+        cut = fitting(text)
+        assert LEFT_OUT in cut
+        told = without(cut, {secret})
+        assert not [part for part in (secret[:6], secret[-6:]) if part in told]
