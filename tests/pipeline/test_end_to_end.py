@@ -33,10 +33,18 @@ INGEST, BACKTEST = (
 AUDIT = "/var/log/minicontroller/audit"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a cluster was run, asked for topics by a real client, and ended; and whose log has been ingested."""
-    folder = tmp_path_factory.mktemp("lived")
+@pytest.mark.slow
+def test_from_clients_to_report(tmp_path: Path) -> None:
+    """A real client asks a live cluster; all that came of it is in the tables, the back-tests and the report (P-1, P-2, P-3, P-4)."""
+    lived(tmp_path)
+    every_decision_is_in_the_tables(tmp_path)
+    the_policy_in_force_gives_no_difference(tmp_path)
+    a_stricter_policy_shows_whom_it_would_hit(tmp_path)
+    the_report_tells_who_was_refused(tmp_path)
+
+
+def lived(folder: Path) -> None:
+    """A cluster was run here, asked for topics, and ended; and its log has been ingested."""
     (folder / "rules.toml").write_text(IN_FORCE)
     (folder / "stricter.toml").write_text(STRICTER)
     settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit")}
@@ -46,7 +54,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert ingested.code == 0, ingested
     assert ingested.stdout.endswith(" events from 1 file.\n")
     assert "WARN" not in ingested.stderr and "log level" not in ingested.stderr, ingested.stderr
-    return folder
 
 
 def live(admin: AdminClient) -> None:
@@ -75,8 +82,8 @@ def pipeline(folder: Path, *arguments: str) -> Outcome:
     return call("pipeline", *arguments, *options, folder=folder, within=SPARK_SECONDS)
 
 
-def test_every_decision_is_in_the_tables(folder: Path) -> None:
-    """Who asked for what, and what came of it, as DuckDB reads it (P-2)."""
+def every_decision_is_in_the_tables(folder: Path) -> None:
+    """Who asked for what, and what came of it, as DuckDB reads it."""
     rows = duckdb.execute(
         f"SELECT name, operation, error, rule FROM read_parquet('{folder}/tables/events/**/*.parquet') "
         "WHERE kind = 'decision' AND client_id = 'shop' ORDER BY epoch, sequence"
@@ -95,14 +102,14 @@ def test_every_decision_is_in_the_tables(folder: Path) -> None:
     )
 
 
-def test_the_policy_in_force_gives_no_difference(folder: Path) -> None:
-    """Asked again about everything, it says what it said (P-4)."""
+def the_policy_in_force_gives_no_difference(folder: Path) -> None:
+    """Asked again about everything, it says what it said."""
     outcome = pipeline(folder, "backtest", "rules.toml", "--fail-on", "changed")
     assert outcome.code == 0, outcome
 
 
-def test_a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
-    """Each request that it is against is told, with the rule and the topic, and CI can fail on it (P-4)."""
+def a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
+    """Each request that it is against is told, with the rule and the topic, and CI can fail on it."""
     outcome = call(*BACKTEST, folder=folder, within=SPARK_SECONDS)
     assert outcome.code == 1, outcome
     page = (folder / "page.html").read_text()
@@ -111,8 +118,8 @@ def test_a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
     assert "8 partitions are more than 4." in page
 
 
-def test_the_report_tells_who_was_refused(folder: Path) -> None:
-    """The page, and the same for programs (P-3)."""
+def the_report_tells_who_was_refused(folder: Path) -> None:
+    """The page, and the same for programs."""
     outcome = pipeline(folder, "report", "--out", "report.html")
     assert outcome.code == 0, outcome
     assert "100 partitions are more than 12." in (folder / "report.html").read_text()
