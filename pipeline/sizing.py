@@ -6,11 +6,10 @@ Rule: only the time depends on it, never a result. It is decided before Spark is
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-COMPRESSIONS = (".gz", ".zst")
+from .ingest.files import UNPACKED, listing
+
 LITTLE_BYTES = 16 << 20
 """Of tables, as Parquet: some hundred thousand events."""
-LOG_SHARE = 8
-"""So much longer is a log than its tables, and so much shorter where it is compressed."""
 
 FOR_LITTLE: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -23,16 +22,12 @@ FOR_LITTLE: Mapping[str, str] = {
 
 
 def suited(tables: Path, logs: Iterable[Path] = ()) -> Mapping[str, str]:
-    """To work that reads the tables in this folder, or takes the logs of these folders into them. Of what cannot be read others tell."""
+    """To work that reads the tables in this folder, or takes the logs of these folders into them: as Parquet they have about the size that they
+    have compressed. Of what cannot be read others tell.
+    """
     try:
         held = sum(file.stat().st_size for file in tables.rglob("*.parquet"))
-        for log in logs:
-            held += sum(_as_table(file) for file in log.iterdir() if file.is_file())
+        held += sum(file.size if file.ending else file.size // UNPACKED for file in listing(logs).values())
     except OSError:
         return {}
     return FOR_LITTLE if held < LITTLE_BYTES else {}
-
-
-def _as_table(file: Path) -> int:
-    size = file.stat().st_size
-    return size if file.suffix in COMPRESSIONS else size // LOG_SHARE

@@ -1,7 +1,7 @@
 """A request and its cluster as the rules see them.
 
 Rule: nothing is made before a rule that matches asks for it, and only the fields that its expression reads: to hand a value to the
-engine costs more than to judge it (measured: 4 us a string, 3 us a row of replicas, 0.3 us a comparison).
+engine costs more than to judge it (measured: 2.5 us a string, 3 us a row of replicas, 0.3 us a comparison).
 """
 
 from collections.abc import Callable, Collection, Mapping

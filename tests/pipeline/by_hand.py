@@ -28,6 +28,7 @@ from minicontroller.policies.audit_event import (
     encode,
 )
 from minicontroller.policies.audit_replay import Replay
+from tests.audit.logs import a_creation
 
 CLUSTER = "cluster-of-the-tests-0"
 START_MS = 1_767_225_600_000
@@ -48,43 +49,16 @@ Row = dict[str, Any]
 def a_decision(sequence: int, name: str = "t", **changed: Any) -> Decision:
     """A creation by alice that was carried out, a second after the one before."""
     values: dict[str, Any] = {
-        "schema_version": 1,
         "cluster_id": CLUSTER,
-        "epoch": 1,
-        "sequence": sequence,
         "time_ms": START_MS + 1000 * sequence,
-        "decided_node": 1,
-        "request": sequence,
-        "element": 0,
-        "elements": 1,
-        "principal": "User:alice",
-        "client_id": "c",
-        "client_host": "127.0.0.1",
+        "asked_ms": START_MS,
         "software": "confluent-kafka-python/2.6",
         "listener": "CLIENTS",
-        "received_node": 1,
-        "api": "CreateTopics",
-        "api_version": 7,
-        "operation": "create_topic",
-        "resource": "topic",
-        "name": name,
-        "requested": None,
-        "config_operations": None,
-        "validate_only": False,
-        "asked_ms": START_MS,
-        "asked_created_ms": None,
         "cluster_size": 3,
-        "before": None,
         "after": a_state(),
-        "assumed": (),
-        "policy": None,
-        "effect": Effect.APPLIED,
-        "error_code": 0,
-        "error": "NONE",
-        "message": None,
         "latency_us": 2_000,
     }
-    return Decision(**(values | changed))
+    return a_creation(sequence, name, **(values | changed))
 
 
 def a_refusal(
