@@ -1,7 +1,7 @@
 """A back-test on Spark: which columns travel where, and where the answers lie until they are results.
 
-Rule: one pass over the events. Each slice is one task, which gets its topics and then its events in their order; what it answers is on the disk
-before anybody looks at it, in the order of the slices, which is the order of the log.
+Rule: one pass over the events. Each slice is one task, which is told where its events lie and gets the topics at its begin; what it answers is on
+the disk before anybody looks at it, in the order of the slices, which is the order of the log.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from ..tables import Table, Tables
 from . import workers
 from .candidate import Candidate
 from .replaying import Window
-from .slices import BUCKET_EVENTS, Bucket, Plan, buckets, ends, good_size, planned, with_begins, with_slices
-from .workers import FAILURE, Job
+from .slices import BUCKET_EVENTS, Bucket, Plan, buckets, ends, good_size, planned, with_begins
+from .workers import FAILURE, IN, Job
 
 READ_ROWS = 2_000
 
@@ -83,15 +83,11 @@ class Backtesting:
         plan, wish = self.plan, self._wish
         if not plan.slices:
             return self._no_answers("replayed")
-        job = Job(wish.candidate, plan.slices, wish.window, wish.counterfactual)
-        events = with_slices(self._spark, self._events, plan).select("slice", "epoch", "sequence", "event")
+        job = Job(wish.candidate, wish.window, wish.counterfactual)
         begins = with_begins(self._spark, self._history, plan).select(
-            "slice",
-            f.lit(workers.STATE).alias("epoch"),
-            f.lit(0).cast("bigint").alias("sequence"),
-            _as_json().alias("event"),
+            "slice", f.lit(workers.TOPIC).alias("what"), _as_json().alias("text")
         )
-        return self._answers("replayed", events.unionAll(begins), len(plan.slices), partial(workers.replay, job))
+        return self._answers("replayed", plan.slices, begins, partial(workers.replay, job))
 
     def scan(self) -> Path:
         """Put all existing topics to the candidate. Returns the folder of the answers."""
@@ -112,21 +108,16 @@ class Backtesting:
             self._history.where(there)
             .join(creators, ["cluster_id", "topic", "topic_id"], "left")
             .join(f.broadcast(numbers), "cluster_id")
-            .select(
-                "slice",
-                f.lit(0).alias("epoch"),
-                f.lit(0).cast("bigint").alias("sequence"),
-                _as_json("principal").alias("event"),
-            )
+            .select("slice", f.lit(workers.TOPIC).alias("what"), _as_json("principal").alias("text"))
         )
-        job = Job(self._wish.candidate, clusters=clusters)
-        return self._answers("existing", rows, len(clusters), partial(workers.scan, job))
+        return self._answers("existing", clusters, rows, partial(workers.scan, Job(self._wish.candidate)))
 
-    def _answers(self, name: str, rows: DataFrame, parts: int, work: workers.Work) -> Path:
+    def _answers(self, name: str, heads: Sequence[msgspec.Struct], topics: DataFrame, work: workers.Work) -> Path:
+        """Of one task for each head, which gets it and then its topics."""
         folder = self._folder / name
-        answers = (
-            rows.repartitionById(parts, "slice").sortWithinPartitions("epoch", "sequence").mapInArrow(work, workers.OUT)
-        )
+        texts = [(number, workers.HEAD, msgspec.json.encode(head).decode()) for number, head in enumerate(heads)]
+        rows = self._spark.createDataFrame(texts, IN).unionAll(topics)
+        answers = rows.repartitionById(len(heads), "slice").sortWithinPartitions("what").mapInArrow(work, workers.OUT)
         answers.write.parquet(folder.as_uri())
         return folder
 

@@ -2,11 +2,13 @@
 
 Rule: a slice begins where all topics are known from the events before it, and at no place within a request or a snapshot: at the first element
 of a request, at a removal, at what was observed, at a snapshot's begin. After a loss, a change of unknown effect or a late begin there is no
-cut until the next snapshot is complete. Only a few columns of the events are read for it.
+cut until the next snapshot is complete. Only a few columns of the events are read for it. Where a slice's events lie is noted, piece by piece, so
+that whoever replays it reads them there: what is most of the table travels nowhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,6 +23,8 @@ MOST_EVENTS = 100_000
 """Of a slice, unless there is nowhere to cut: few enough that in the end no processor waits long for another."""
 PER_CORE = 4
 """Slices for each processor, where there are enough events."""
+PIECE_EVENTS = 20_000
+"""Of a slice, held in memory at once by who replays it."""
 NOT_NEEDED = -1
 
 
@@ -45,6 +49,17 @@ class Bucket(msgspec.Struct, frozen=True):
     """As the last of them tells that tells it."""
     newest_ms: int = 0
     """The time of the last one."""
+    files: tuple[str, ...] = ()
+    """Of the table, where they lie."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Events one after the other, few enough to be put into their order in memory."""
+
+    first: Place
+    last: Place
+    files: tuple[str, ...]
+    """Of the table: they may hold others as well."""
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -56,6 +71,8 @@ class Slice(msgspec.Struct, frozen=True):
     after: Place
     """The event before its first one; NOWHERE where the history begins, and no topics are known."""
     events: int
+    pieces: tuple[Piece, ...] = ()
+    """All of it, in its order."""
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -107,10 +124,11 @@ def buckets(events: DataFrame, window: Window, bucket_events: int = BUCKET_EVENT
             f.count_if(_within(window)).alias("wanted"),
             f.max_by("cluster_size", f.when(f.col("cluster_size").isNotNull(), sequence)).alias("cluster_size"),
             f.unix_millis(f.max_by("time", sequence)).alias("newest_ms"),
+            f.collect_set("_metadata.file_path").alias("files"),
         )
         .collect()
     )
-    found = [Bucket(**row.asDict()) for row in rows]
+    found = [Bucket(**{**row.asDict(), "files": tuple(sorted(map(_path, row["files"])))}) for row in rows]
     return sorted(found, key=lambda bucket: (bucket.cluster_id, bucket.epoch, bucket.number))
 
 
@@ -137,7 +155,10 @@ def planned(
                 number, needed = needed, needed + 1
             after = NOWHERE if start is None else (first.epoch, start - 1)
             own = len(parts)
-            parts.append(Slice(number, cluster_id, after, sum(bucket.events for bucket, _ in part)))
+            following = cut[index + 1][0] if index + 1 < len(cut) else None
+            parts.append(
+                Slice(number, cluster_id, after, sum(bucket.events for bucket, _ in part), _pieces(part, following))
+            )
             for bucket, begin in part:
                 before = own if begin is None else own - 1
                 cuts.append(Cut(cluster_id, bucket.epoch, bucket.number, begin or bucket.first, before, own))
@@ -201,24 +222,27 @@ def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
     return was_known and bucket.doubt is None
 
 
+def _pieces(part: Part, following: tuple[Bucket, int | None] | None) -> tuple[Piece, ...]:
+    """What of the next part's first bucket lies before the cut in it belongs to this part."""
+    found = [Piece((each.epoch, start or each.first), (each.epoch, each.last), each.files) for each, start in part]
+    sizes = [bucket.events for bucket, _ in part]
+    if following is not None and (start := following[1]) is not None and start > (bucket := following[0]).first:
+        found.append(Piece((bucket.epoch, bucket.first), (bucket.epoch, start - 1), bucket.files))
+        sizes.append(start - bucket.first)
+    pieces: list[Piece] = []
+    events = PIECE_EVENTS
+    for piece, size in zip(found, sizes, strict=True):
+        if events + size > PIECE_EVENTS:
+            pieces.append(piece)
+            events = size
+        else:
+            before = pieces[-1]
+            pieces[-1] = Piece(before.first, piece.last, tuple(dict.fromkeys((*before.files, *piece.files))))
+            events += size
+    return tuple(pieces)
+
+
 # ------------------------------------------------------------------ on Spark
-
-
-def with_slices(spark: SparkSession, events: DataFrame, plan: Plan) -> DataFrame:
-    """The events of all slices, each with the number of its slice in the column `slice`."""
-    numbers = [part.number for part in plan.parts]
-    needed = [cut for cut in plan.cuts if max(numbers[cut.before], numbers[cut.since]) >= 0]
-    rows = [(c.cluster_id, c.epoch, c.bucket, c.start, numbers[c.before], numbers[c.since]) for c in needed]
-    cuts = spark.createDataFrame(rows, "cluster_id string, epoch int, bucket int, start bigint, before int, since int")
-    epochs = [cut.epoch for cut in needed]
-    slice_ = f.when(f.col("sequence") < f.col("start"), f.col("before")).otherwise(f.col("since"))
-    return (
-        events.where(f.col("epoch").between(min(epochs), max(epochs)))
-        .withColumn("bucket", _bucket(f.col("sequence"), plan.bucket_events))
-        .join(f.broadcast(cuts), ["cluster_id", "epoch", "bucket"])
-        .withColumn("slice", slice_)
-        .where(f.col("slice") >= 0)
-    )
 
 
 def with_begins(spark: SparkSession, history: DataFrame, plan: Plan) -> DataFrame:
@@ -249,6 +273,11 @@ def with_begins(spark: SparkSession, history: DataFrame, plan: Plan) -> DataFram
         .withColumn("part", f.explode(f.sequence(f.col("from_part") + 1, f.col("until_part"))))
         .join(f.broadcast(spark.createDataFrame(slices, "part int, slice int")), "part")
     )
+
+
+def _path(uri: str) -> str:
+    """As the file system has it."""
+    return unquote(urlsplit(uri).path)
 
 
 def _bucket(sequence: Column, bucket_events: int) -> Column:

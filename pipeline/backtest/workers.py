@@ -1,36 +1,37 @@
-"""What Spark's workers do: a slice's rows in, differences and a tally out, in batches of Arrow.
+"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, in batches of Arrow.
 
-Rule: Spark carries and nothing more; what is asked and how it is compared stands in `replaying.py`. A worker holds one batch and its cluster's
-topics, however long the history is. A policy that cannot be loaded or a line that cannot be read is a row of its own, because an exception
+Rule: Spark carries and nothing more; what is asked and how it is compared stands in `replaying.py`. A worker holds one piece of its slice and the
+cluster's topics, however long the history is. A policy that cannot be loaded or a line that cannot be read is a row of its own, because an exception
 would be tried again, and told as a trace.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import islice
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from ...policies.audit_event import AuditEvent, NamedState, State, UnreadableLineError, decode
+from ...policies.audit_event import NamedState, State
 from ...policies.faults import PolicyLoadError
 from ...policies.rules import RuleFileError
 from .candidate import Candidate
 from .counterfactual import Otherwise
 from .existing import Existing, Now, refused
+from .reading import UnreadableTableError, events
 from .replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Window, World
 from .slices import Slice
 from .tally import Tally
 from .verdicts import Difference
 
-STATE = -1
-"""The epoch of rows that are topics at the slice's begin."""
+HEAD, TOPIC = 0, 1
+"""What a row is. First the head comes, which says what is to be done: a slice, or a cluster as it is now. Then its topics."""
 OUT_ROWS = 500
 """Of a batch that goes back."""
 DIFFERENCE, TALLY, REFUSED, FAILURE = "difference", "tally", "refused", "failure"
 
-IN = "slice int, epoch int, sequence bigint, event string"
+IN = "slice int, what int, text string"
 OUT = (
     "what string, cluster_id string, epoch int, sequence bigint, time timestamp, kind string, principal string, operation string, "
     "topic string, rule string, recorded string, recorded_message string, candidate string, candidate_message string, "
@@ -64,31 +65,24 @@ OUT_ARROW = pa.schema(
     ]
 )
 
+_slices: msgspec.json.Decoder[Slice] = msgspec.json.Decoder(Slice)
+_clusters: msgspec.json.Decoder[Now] = msgspec.json.Decoder(Now)
 _states: msgspec.json.Decoder[NamedState] = msgspec.json.Decoder(NamedState)
 _topics: msgspec.json.Decoder[Existing] = msgspec.json.Decoder(Existing)
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Row = tuple[int, memoryview]
-"""Epoch, and the event's line or a topic as JSON."""
 
 
 class Job(msgspec.Struct, frozen=True):
     """What all workers are told."""
 
     candidate: Candidate
-    slices: tuple[Slice, ...] = ()
     window: Window = ALWAYS
     counterfactual: bool = False
-    clusters: tuple[Now, ...] = ()
-    """By the numbers that stand for slices where existing topics are asked for."""
-
-
-class FailedError(Exception):
-    """What kept a slice from being replayed, in a sentence."""
 
 
 def replay(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One slice: first its topics, then its events in their order."""
+    """One slice."""
     return _answered(partial(_replayed, job), batches)
 
 
@@ -97,34 +91,31 @@ def scan(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     return _answered(partial(_scanned, job), batches)
 
 
-def _replayed(job: Job, number: int, rows: Iterator[Row]) -> Iterator[dict[str, Any]]:
-    slice_ = job.slices[number]
+def _replayed(job: Job, head: str, texts: Iterator[str]) -> Iterator[dict[str, Any]]:
+    slice_ = _slices.decode(head)
     topics: dict[str, State] = {}
-    row = next(rows, None)
-    while row is not None and row[0] == STATE:
-        named = _states.decode(row[1])
+    for named in map(_states.decode, texts):
         assert named.state is not None
         topics[named.topic] = named.state
-        row = next(rows, None)
     known = None if slice_.after == NOWHERE else topics
     world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
     with job.candidate.watched() as watched:
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
-        while row is not None:
-            difference = backtest.feed(_event(row[1]), row[1])
+        for event, line in events(slice_.pieces):
+            difference = backtest.feed(event, line)
             if difference is not None:
                 yield _difference(difference)
-            row = next(rows, None)
     tally = backtest.tally()
     if isinstance(world, Otherwise):
         world.tell(tally, slice_.cluster_id)
     yield {"what": TALLY, "cluster_id": slice_.cluster_id, "body": tally.encode()}
 
 
-def _scanned(job: Job, number: int, rows: Iterator[Row]) -> Iterator[dict[str, Any]]:
-    topics = {existing.topic: existing for _, text in rows for existing in [_topics.decode(text)]}
+def _scanned(job: Job, head: str, texts: Iterator[str]) -> Iterator[dict[str, Any]]:
+    now = _clusters.decode(head)
+    topics = {existing.topic: existing for existing in map(_topics.decode, texts)}
     with job.candidate.watched() as watched:
-        for each in refused(watched, topics, job.clusters[number]):
+        for each in refused(watched, topics, now):
             yield {
                 "what": REFUSED, "cluster_id": each.cluster_id, "topic": each.topic, "principal": each.principal,
                 "rule": each.candidate.rule, "candidate": each.candidate.decision, "candidate_message": each.candidate.message,
@@ -133,28 +124,20 @@ def _scanned(job: Job, number: int, rows: Iterator[Row]) -> Iterator[dict[str, A
     tally = Tally()
     tally.counts["existing",] = len(topics)
     tally.deeds |= watched.deeds
-    yield {"what": TALLY, "cluster_id": job.clusters[number].cluster_id, "body": tally.encode()}
-
-
-def _event(line: memoryview) -> AuditEvent:
-    try:
-        return decode(line)
-    except UnreadableLineError as error:
-        raise FailedError(f"The table of events holds a line that is {error}.") from None
+    yield {"what": TALLY, "cluster_id": now.cluster_id, "body": tally.encode()}
 
 
 # ------------------------------------------------------------------ Arrow
 
 
 def _answered(
-    work: Callable[[int, Iterator[Row]], Iterator[dict[str, Any]]], batches: Iterator[pa.RecordBatch]
+    work: Callable[[str, Iterator[str]], Iterator[dict[str, Any]]], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    filled = filter(lambda batch: batch.num_rows, batches)
-    first = next(filled, None)
-    if first is None:
+    texts = (text for batch in batches for text in batch.column(2).to_pylist())
+    head = next(texts, None)
+    if head is None:
         return
-    number = first.column(0)[0].as_py()
-    answers = _told(work(number, chain.from_iterable(map(_rows, chain([first], filled)))))
+    answers = _told(work(head, texts))
     while rows := list(islice(answers, OUT_ROWS)):
         columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in OUT_ARROW]
         yield pa.RecordBatch.from_arrays(columns, schema=OUT_ARROW)
@@ -164,19 +147,8 @@ def _told(answers: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """A failure is an answer as well."""
     try:
         yield from answers
-    except (PolicyLoadError, RuleFileError, FailedError) as error:
+    except (PolicyLoadError, RuleFileError, UnreadableTableError) as error:
         yield {"what": FAILURE, "body": str(error)}
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """Without a copy of the texts, which are most of what comes."""
-    epochs, texts = batch.column(1), batch.column(3)
-    size = len(texts)
-    numbers = memoryview(epochs.buffers()[1]).cast("i")[epochs.offset : epochs.offset + size]
-    _, begins, data = texts.buffers()
-    ends = memoryview(begins).cast("i")[texts.offset : texts.offset + size + 1]
-    text = memoryview(data)
-    return zip(numbers, (text[begin:end] for begin, end in pairwise(ends)), strict=True)
 
 
 def _difference(difference: Difference) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
-from minicontroller.pipeline.backtest.slices import Bucket, planned
+from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
 from minicontroller.pipeline.backtest.tally import Tally
 from minicontroller.pipeline.backtest.verdicts import Difference
 from minicontroller.policies.audit_event import (
@@ -59,15 +59,13 @@ def sliced(
 ) -> tuple[Outcome, int]:
     """Cut into slices of about so many events; and how many slices those were."""
     plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events, bucket_events=bucket_events)
+    shares = [[event for piece in part.pieces for event in within(piece, events)] for part in plan.parts]
     begins = {part.after: number for number, part in enumerate(plan.parts) if part.after != NOWHERE}
-    shares: list[list[AuditEvent]] = [[] for _ in plan.parts]
     topics: list[Mapping[str, State] | None] = [None for _ in plan.parts]
-    replay, number = Replay(), 0
+    replay = Replay()
     for event in events:
-        if (event.epoch, event.sequence - 1) in begins:
-            number = begins[event.epoch, event.sequence - 1]
+        if (number := begins.get((event.epoch, event.sequence - 1))) is not None:
             topics[number] = replay.topics
-        shares[number].append(event)
         list(replay.apply(event))
     differences: list[Difference] = []
     tally = Tally()
@@ -77,6 +75,11 @@ def sliced(
             differences += found
             tally.add(counted)
     return (differences, tally), len(plan.slices)
+
+
+def within(piece: Piece, events: Sequence[AuditEvent]) -> Sequence[AuditEvent]:
+    """What whoever replays the piece reads."""
+    return [event for event in events if piece.first <= (event.epoch, event.sequence) <= piece.last]
 
 
 def buckets(events: Sequence[AuditEvent], size: int, window: Window = ALWAYS) -> Iterator[Bucket]:

@@ -19,31 +19,28 @@ from minicontroller.pipeline.backtest.running import Wish
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import Summary, summarized
 from minicontroller.pipeline.backtest.terminal import print_summary
-from minicontroller.pipeline.backtest.workers import FAILURE, Job, replay
+from minicontroller.pipeline.backtest.workers import FAILURE, HEAD, Job, replay
 from minicontroller.pipeline.page.files import Files
-from minicontroller.policies.audit_event import AuditEvent, encode
+from minicontroller.policies.audit_event import AuditEvent
 from tests.pipeline.backtest.asking import at_most
 from tests.pipeline.backtest.by_words import History
+from tests.pipeline.backtest.test_reading import written
 
 SCRIPT = "<script>alert(1)</script>"
 
 
-def batches(events: Sequence[AuditEvent], size: int) -> Iterator[pa.RecordBatch]:
-    """As Spark hands them over, each a view into a larger one."""
-    columns = [
-        pa.array([0] * len(events), pa.int32()),
-        pa.array([event.epoch for event in events], pa.int32()),
-        pa.array([event.sequence for event in events], pa.int64()),
-        pa.array([encode(event).decode().strip() for event in events]),
-    ]
-    whole = pa.RecordBatch.from_arrays(columns, names=["slice", "epoch", "sequence", "event"])
-    yield whole.slice(0, 0)
-    yield from (whole.slice(first, size) for first in range(0, len(events), size))
+def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) -> list[pa.RecordBatch]:
+    """A worker's, of one slice."""
+    piece = written(folder / "events.parquet", events)
+    slice_ = Slice(0, "c", NOWHERE, len(events), (piece,))
+    return list(replay(Job(candidate), rows(slice_)))
 
 
-def answers(candidate: Candidate, events: Sequence[AuditEvent], size: int = 100) -> list[pa.RecordBatch]:
-    job = Job(candidate, (Slice(0, "c", NOWHERE, len(events)),))
-    return list(replay(job, batches(events, size)))
+def rows(slice_: Slice) -> Iterator[pa.RecordBatch]:
+    """As Spark hands them over: there may be batches with nothing in them."""
+    head = msgspec.json.encode(slice_).decode()
+    batch = pa.RecordBatch.from_pydict({"slice": [0], "what": [HEAD], "text": [head]})
+    yield from (batch.slice(0, 0), batch)
 
 
 def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[Summary, str]:
@@ -57,7 +54,7 @@ def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch
 def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
     """Where no rule denied, the policy did; and what was deleted already when it was to be deleted is no error called NONE."""
     history = History().create("t", 9).refuse("t", "NONE")
-    summary, told = made(tmp_path, at_most(tmp_path, 5), answers(at_most(tmp_path, 5), history.events))
+    summary, told = made(tmp_path, at_most(tmp_path, 5), answers(at_most(tmp_path, 5), history.events, tmp_path))
     existing = msgspec.structs.replace(summary.existing, topics=1, refused=1, by_rule=[("c", "", 1)])
     said = io.StringIO()
     print_summary(msgspec.structs.replace(summary, existing=existing), said)
@@ -66,24 +63,13 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
         assert "deletions of what was deleted already (1)" in text
 
 
-def test_batches_may_come_in_any_size(tmp_path: Path) -> None:
-    """Events are taken from Arrow's own memory, also where a batch begins within another one."""
-    history = History()
-    for number in range(20):
-        history.create(f"t.{number}", number + 1)
-    candidate = at_most(tmp_path, 9)
-    found = [pa.Table.from_batches(answers(candidate, history.events, size)).to_pylist() for size in (1, 3, 1000)]
-    assert found[0] == found[1] == found[2]
-    assert [row["topic"] for row in found[0] if row["what"] == "difference"] == [f"t.{n}" for n in range(9, 20)]
-
-
 def test_a_hundred_thousand_differences(tmp_path: Path) -> None:
     """All of them are in the files; the page has room for some, of each kind, and says where the others are."""
     history = History()
     for number in range(300):
         history.create(f"t.{number}", 9)
     candidate = at_most(tmp_path, 5)
-    *many, tally = pa.Table.from_batches(answers(candidate, history.events)).to_batches(300)
+    *many, tally = pa.Table.from_batches(answers(candidate, history.events, tmp_path)).to_batches(300)
     repeated = [batch for _ in range(334) for batch in many]
     summary, text = made(tmp_path, candidate, [*repeated, tally])
     lines = (tmp_path / "page-differences.ndjson").read_bytes().count(b"\n")
@@ -99,7 +85,7 @@ def test_names_of_the_log_are_text(tmp_path: Path) -> None:
         SCRIPT, 9, principal=f"User:{SCRIPT}", configs={SCRIPT: f"\u202e{SCRIPT}"}, client_id=SCRIPT
     )
     candidate = at_most(tmp_path, 5)
-    _, text = made(tmp_path, candidate, answers(candidate, history.events))
+    _, text = made(tmp_path, candidate, answers(candidate, history.events, tmp_path))
     assert SCRIPT not in text and "&lt;script&gt;" in text
     assert "\u202e" not in text
     assert re.findall(r"""(?:src|href)="(?!data:|#)""", text) == []
@@ -108,7 +94,7 @@ def test_names_of_the_log_are_text(tmp_path: Path) -> None:
 def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
     """It says so, and there is nothing to unfold."""
     candidate = at_most(tmp_path, 9)
-    summary, text = made(tmp_path, candidate, answers(candidate, History().create("t").events))
+    summary, text = made(tmp_path, candidate, answers(candidate, History().create("t").events, tmp_path))
     assert summary.differences == 0
     assert "1 request: the candidate says of each what was said then." in text
     assert "<details data-kind=" not in text
@@ -116,12 +102,10 @@ def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path) -> None:
     """A damaged table is told in a sentence, and nobody tries again."""
-    _, batch = batches(History().create("t").events, 100)
-    broken = pa.RecordBatch.from_arrays(
-        [*batch.columns[:3], pa.array(["{}"] * batch.num_rows)], names=batch.schema.names
-    )
-    job = Job(at_most(tmp_path, 5), (Slice(0, "c", NOWHERE, 1),))
-    [row] = pa.Table.from_batches(list(replay(job, iter([broken])))).to_pylist()
+    piece = written(tmp_path / "events.parquet", History().create("t").events, line="{}")
+    [row] = pa.Table.from_batches(
+        replay(Job(at_most(tmp_path, 5)), rows(Slice(0, "c", NOWHERE, 1, (piece,))))
+    ).to_pylist()
     assert row["what"] == FAILURE
     assert row["body"].startswith("The table of events holds a line that is not an event")
 
@@ -129,7 +113,7 @@ def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> None:
     """What is there has its name when it is complete."""
     candidate = at_most(tmp_path, 5)
-    answered = answers(candidate, History().create("t", 9).events)
+    answered = answers(candidate, History().create("t", 9).events, tmp_path)
 
     def failing() -> Iterator[pa.RecordBatch]:
         yield from Results().read(answered)
@@ -143,7 +127,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> No
 def test_the_summary_is_json(tmp_path: Path) -> None:
     """Differences as NDJSON are one object a line, with the event as it was recorded."""
     candidate = at_most(tmp_path, 5)
-    made(tmp_path, candidate, answers(candidate, History().create("t", 9).events))
+    made(tmp_path, candidate, answers(candidate, History().create("t", 9).events, tmp_path))
     [line] = (tmp_path / "page-differences.ndjson").read_text().splitlines()
     difference = json.loads(line)
     assert (difference["kind"], difference["event"]["name"]) == ("newly-denied", "t")

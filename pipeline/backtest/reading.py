@@ -1,0 +1,65 @@
+"""A slice's events, read by whoever replays it from the files of the table `events`.
+
+Rule: memory is that of one piece, whatever the length of the history and however its files lie. What is wrong with a file is a sentence.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ...policies.audit_event import AuditEvent, UnreadableLineError, decode
+from ..ingest.rows import LINE, SCHEMA
+from .slices import Piece
+
+PLACE = ("epoch", "sequence")
+
+
+class UnreadableTableError(Exception):
+    """What kept a slice from being read, in a sentence."""
+
+
+def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
+    """In their order, each with its line. Raises UnreadableTableError."""
+    for piece in pieces:
+        for line in _lines(_read(piece)):
+            try:
+                event = decode(line)
+            except UnreadableLineError as error:
+                raise UnreadableTableError(f"The table of events holds a line that is {error}.") from None
+            yield event, line
+
+
+def _read(piece: Piece) -> pa.ChunkedArray:
+    """The lines of a piece, in their order."""
+    try:
+        dataset = ds.dataset(list(piece.files), schema=SCHEMA, format="parquet")
+        table = dataset.to_table([*PLACE, LINE], filter=_within(piece), use_threads=False)
+    except FileNotFoundError as error:
+        raise UnreadableTableError(f"The table of events was changed meanwhile ({error}): run it again.") from None
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableTableError(f"The table of events cannot be read: {error}") from None
+    epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
+    order = np.lexsort((sequences, epochs))
+    if (order[1:] > order[:-1]).all():
+        return table.column(LINE)
+    return table.column(LINE).take(pa.array(order))
+
+
+def _within(piece: Piece) -> pc.Expression:
+    epoch, sequence = map(pc.field, PLACE)
+    (first_epoch, first), (last_epoch, last) = piece.first, piece.last
+    begun = (epoch > first_epoch) | ((epoch == first_epoch) & (sequence >= first))
+    return begun & ((epoch < last_epoch) | ((epoch == last_epoch) & (sequence <= last)))
+
+
+def _lines(column: pa.ChunkedArray) -> Iterator[memoryview]:
+    """Without a copy of the texts."""
+    for texts in filter(len, column.chunks):
+        _, begins, data = texts.buffers()
+        ends = memoryview(begins).cast("i")[texts.offset : texts.offset + len(texts) + 1]
+        text = memoryview(data)
+        yield from (text[begin:end] for begin, end in pairwise(ends))
