@@ -69,14 +69,15 @@ class Checked(msgspec.Struct, frozen=True):
     text: str
     """For the engine: as written, but for fields, each of which is a variable of its own there, and `matches`, which is ours."""
     fields: frozenset[tuple[str, str]]
-    """The (variable, field) that it reads: nothing else is made for it. A field that ends in FLAT is whether there is one."""
+    """The (variable, field) that it reads: nothing else is made for it. A field with FLAT and a key in hexadecimal behind it is that entry of a
+    map; one that ends in FLAT is whether there is one."""
     regexes: tuple[str, ...]
     compared_with_null: frozenset[str]
 
 
 def check(text: str, wanted: Type) -> Checked:
     """Raises ExpressionFaults with every mistake; of those in grammar, which hide the rest, with the first."""
-    checker = _Checker()
+    checker = _Checker(text)
     try:
         tree = parse(text)
     except SyntaxFault as fault:
@@ -87,7 +88,7 @@ def check(text: str, wanted: Type) -> Checked:
     if checker.faults:
         raise ExpressionFaults(checker.faults)
     return Checked(
-        checker.rewritten(text),
+        checker.rewritten(),
         frozenset(checker.fields),
         tuple(checker.regexes),
         frozenset(checker.compared_with_null),
@@ -95,8 +96,9 @@ def check(text: str, wanted: Type) -> Checked:
 
 
 class _Checker:
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.faults: list[SyntaxFault] = []
+        self._text = text
         self.fields: set[tuple[str, str]] = set()
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
@@ -104,8 +106,9 @@ class _Checker:
         """From where, to where, and what stands there for the engine."""
         self._bound: list[tuple[str, Type]] = []
 
-    def rewritten(self, text: str) -> str:
+    def rewritten(self) -> str:
         """For the engine: to hand it a map costs it a look at each key, and it compiles a regular expression each time it meets one."""
+        text = self._text
         for start, end, words in sorted(self._edits, reverse=True):
             text = f"{text[:start]}{words}{text[end:]}"
         return text
@@ -182,6 +185,8 @@ class _Checker:
 
     def _index(self, node: Node) -> Type:
         of, index = node.parts
+        if self._is_entry(of, index) and (end := self._after(index, "]")) and self._between(of, index) == "[":
+            return self._entry(of, index, "", of.parts[0].at, end)
         kind, by = self.type_of(of), self.type_of(index)
         if kind.name == "any":
             return ANY
@@ -191,6 +196,35 @@ class _Checker:
         if not _comparable(key, by):
             raise SyntaxFault(index.at, f"looks for {_an(by)} in a {kind}")
         return kind.item or ANY
+
+    # ------------------------------------------------------------------ entries of maps
+
+    def _is_entry(self, of: Node, key: Node) -> bool:
+        """Whether a map of configs is looked into for a key that is written out: then no other key is handed over."""
+        return (
+            of.kind == "select"
+            and of.parts[0].kind == "name"
+            and all(name != of.parts[0].text for name, _ in self._bound)
+            and VARIABLES.get(of.parts[0].text, {}).get(of.text, ANY).key == STRING
+            and key.kind == "string"
+            and _literal(key) == STRING
+            and bool(literal_value(key))
+        )
+
+    def _entry(self, of: Node, key: Node, ending: str, begin: int, end: int) -> Type:
+        variable, field = of.parts[0].text, f"{of.text}{FLAT}{literal_value(key).encode().hex()}{ending}"
+        self.fields.add((variable, field))
+        self._edits.append((begin, end, f"{variable}{FLAT}{field}"))
+        return VARIABLES[variable][of.text].item or ANY
+
+    def _between(self, left: Node, right: Node) -> str:
+        """What is written there; something else than an operator where there are parentheses or comments."""
+        return self._text[left.at + len(left.text) : right.at].strip()
+
+    def _after(self, node: Node, closing: str) -> int:
+        """The place after what closes behind the node; 0 if something else follows it."""
+        rest = self._text[node.at + len(node.text) :]
+        return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0
 
     # ------------------------------------------------------------------ operators
 
@@ -213,6 +247,9 @@ class _Checker:
     def _operator(self, node: Node) -> Type:
         left, right = node.parts
         if node.kind in {"==", "!="} and self._null_test(left, right):
+            return BOOL
+        if node.kind == "in" and self._is_entry(right, left) and self._between(left, right.parts[0]) == "in":
+            self._entry(right, left, FLAT, left.at, right.at + len(right.text))
             return BOOL
         one, other = self.type_of(left), self.type_of(right)
         if node.kind == "in":

@@ -78,6 +78,62 @@ def test_values() -> None:
         assert holds(expression), expression
 
 
+ENTRY = ("after", f"configs__{b'retention.ms'.hex()}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "reads"),
+    [
+        ('after.configs["retention.ms"] == "7"', {ENTRY}),
+        ("int(after.configs[ 'retention.ms' ]) + 1 == 8", {ENTRY}),
+        ('after . configs [ r"retention.ms" ].size() == 1', {ENTRY}),
+        (r'after.configs["retention\u002ems"] == "7"', {ENTRY}),
+        ('"retention.ms" in after.configs', {(ENTRY[0], f"{ENTRY[1]}__")}),
+        ('!("segment.ms" in after.configs)', None),
+        ('"x" in after.configs ? after.configs["x"] == "" : after.configs["retention.ms"] == "7"', None),
+        ('("retention.ms") in (after.configs)', {("after", "configs")}),
+        ('(after.configs)["retention.ms"] == "7"', {("after", "configs")}),
+        ('after.configs[("retention.ms")] == "7"', {("after", "configs")}),
+        ('"retention.ms" in // here\n after.configs', {("after", "configs")}),
+        ('after.configs["retention.ms"] == "7" && size(after.configs) == 1', {ENTRY, ("after", "configs")}),
+        ('["a"].all(x, after.configs["retention.ms"] == "7" && !(x in after.configs))', {ENTRY, ("after", "configs")}),
+        ('!("" in after.configs)', {("after", "configs")}),
+        ('{"retention.ms": 1}["retention.ms"] == 1 && "a" in {"a": 1}', set()),
+        ('["retention.ms"].exists(after_, "a" in {"a": after_})', set()),
+    ],
+)
+def test_an_entry_is_read_alone(expression: str, reads: set[tuple[str, str]] | None) -> None:
+    """A map that is looked into for a written key is not handed over: what it holds costs nothing, and the answer is the same."""
+    assert holds(expression)
+    if reads is not None:
+        assert check(expression, BOOL).fields == reads
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('request.config_operations["a"] == null', None),
+        ('request.config_operations["a"] == "1" && "a" in request.config_operations', "1"),
+        ('"a" in request.config_operations', None),
+    ],
+)
+def test_an_entry_may_be_null(expression: str, value: str | None) -> None:
+    """A config that is to be deleted is there, and has no value."""
+    change = msgspec.structs.replace(alter(), config_operations={"a": value})
+    text = condition(expression, operations='["alter"]')
+    assert said(text, change, cluster({change.topic: create().requested_state})) == []
+
+
+@pytest.mark.parametrize("map_", ["after.configs", "request.config_operations"])
+def test_an_entry_that_is_not_there_refuses(map_: str) -> None:
+    """The reason names it; so it is where there is no map."""
+    [found] = rules(condition(f"{map_}['retention.bytes'] == 'x'")).judge(create(), cluster())
+    assert (found.action, found.error) == (
+        Action.DENY,
+        f'AbsentFieldError: {map_}["retention.bytes"] is not there',
+    )
+
+
 def test_who_is_not_authenticated_has_kafkas_name() -> None:
     """A rule can speak of strangers."""
     stranger = msgspec.structs.replace(create(), principal=None)
