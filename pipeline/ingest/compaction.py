@@ -1,4 +1,4 @@
-"""Many small files made into few large ones, sorted by epoch and sequence.
+"""Many small files made into few large ones: events sorted by epoch and sequence, mentions as they lie in small ones.
 
 Rule: a file is merged with others of its size only, so however often something small is added, an event is written anew a few times at
 most. Nobody sees it in the rows.
@@ -24,6 +24,20 @@ AT_ONCE = 8
 EVENTS = StructType([each for each in Table.EVENTS.schema if each.name not in Table.EVENTS.partitioned_by])
 
 
+class Kind(NamedTuple):
+    """What files hold."""
+
+    schema: StructType
+    order: tuple[str, ...]
+    row_group_bytes: int
+
+
+KINDS = {
+    Table.EVENTS.value: Kind(EVENTS, ("epoch", "sequence"), 128 << 20),
+    FOLDER: Kind(MENTIONS, ("bucket",), 1 << 20),
+}
+
+
 class Merge(NamedTuple):
     """Files of one folder that become fewer."""
 
@@ -31,12 +45,12 @@ class Merge(NamedTuple):
     """Relative to that of the tables, like the files."""
     files: list[str]
     size: int
-    schema: StructType
+    kind: "Kind"
 
 
 def merges(tables: Path) -> Iterator[Merge]:
     """What there is to do."""
-    for root, schema in ((Table.EVENTS.value, EVENTS), (FOLDER, MENTIONS)):
+    for root, kind in KINDS.items():
         for folder in sorted({path.parent for path in (tables / root).rglob("*.parquet")}):
             tiers: dict[int, list[tuple[Path, int]]] = {}
             for path in sorted(folder.iterdir()):
@@ -46,7 +60,7 @@ def merges(tables: Path) -> Iterator[Merge]:
             for files in tiers.values():
                 if len(files) >= AT_ONCE:
                     names = [str(path.relative_to(tables)) for path, _ in files]
-                    yield Merge(str(folder.relative_to(tables)), names, sum(size for _, size in files), schema)
+                    yield Merge(str(folder.relative_to(tables)), names, sum(size for _, size in files), kind)
 
 
 def _tier(size: int) -> int:
@@ -63,9 +77,13 @@ def compact(spark: SparkSession, ledger: Ledger) -> int:
     for merge in list(merges(ledger.tables)):
         staged = f"{STAGING}/merged"
         count = max(1, round(merge.size / TARGET_BYTES))
-        rows = spark.read.schema(merge.schema).parquet(*(str(ledger.tables / file) for file in merge.files))
-        parts = rows.repartitionByRange(count, "epoch", "sequence") if count > 1 else rows.coalesce(1)
-        parts.sortWithinPartitions("epoch", "sequence").write.mode("overwrite").parquet(str(ledger.tables / staged))
+        schema, order, row_group_bytes = merge.kind
+        rows = spark.read.schema(schema).parquet(*(str(ledger.tables / file) for file in merge.files))
+        parts = rows.repartitionByRange(count, *order) if count > 1 else rows.coalesce(1)
+        writer = (
+            parts.sortWithinPartitions(*order).write.mode("overwrite").option("parquet.block.size", row_group_bytes)
+        )
+        writer.parquet(str(ledger.tables / staged))
         state = copied(ledger.state)
         made = sorted(path.name for path in (ledger.tables / staged).glob("*.parquet"))
         moves = [

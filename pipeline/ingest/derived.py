@@ -4,6 +4,7 @@ Rule: replaced whole, by one change, when something new came; so they always fit
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..tables import Table
 from .arrow import arrow_schema
 from .barriers import barriers
 from .epochs import epoch_rows
-from .history import topic_history
+from .history import Portion, portions, write_portion
 from .limits import folder_name
 from .outputs import COMPRESSION
 from .problems import problem_rows
@@ -37,10 +38,11 @@ def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
     moves: list[tuple[str, str]] = []
     removes: list[str] = []
     if stale:
-        folder = ledger.tables / STAGING / "history"
-        topic_history(spark, ledger.tables, stale).write.partitionBy("cluster_id").mode("overwrite").parquet(
-            str(folder)
-        )
+        work = partial(_attempted, tables=ledger.tables)
+        found = portions(ledger.tables, stale)
+        for failure in spark.sparkContext.parallelize(found, max(1, len(found))).map(work).collect():
+            if failure is not None:
+                raise OSError(*failure)
     for cluster in stale:
         state.clusters[cluster].is_stale = False
         name = folder_name("cluster_id", cluster)
@@ -53,6 +55,15 @@ def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
         removes += set(_files(ledger.tables, target)) - {target for _, target in made}
     moves += [_written(ledger.tables, table, rows) for table, rows in changed]
     ledger.change(state, moves=moves, removes=removes)
+
+
+def _attempted(portion: Portion, tables: Path) -> tuple[int | None, str | None, str] | None:
+    """On a worker of Spark: what went wrong, as between processes exceptions lose what they mean."""
+    try:
+        write_portion(portion, tables, f"{STAGING}/history")
+    except OSError as error:
+        return error.errno, error.strerror or str(error), error.filename or str(tables)
+    return None
 
 
 def _files(tables: Path, folder: str) -> list[str]:

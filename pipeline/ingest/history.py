@@ -1,136 +1,176 @@
 """The table `topic_history`, made of what the events of a cluster told of its topics.
 
 Rule: at every place in the log it shows the topics that `policies.audit_replay.Replay` has there; a gap ends all that was known. It is made
-anew as a whole, by windows over each topic, so it does not depend on the order in which events arrived.
+anew as a whole, so it does not depend on the order in which events arrived; portion by portion, each with some of the topics, so memory does
+not depend on the length of the history.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as f
-from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampType
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from ..tables import TOPIC_HISTORY
+from ..tables import Table
+from .arrow import arrow_schema
 from .barriers import SNAPSHOT, Barrier, Numbers, Segments
-from .limits import moment
-from .mentions import FOLDER, MENTIONS
+from .limits import folder_name, microseconds
+from .mentions import BUCKETS, FOLDER
+from .mentions import SCHEMA as MENTIONS
+from .outputs import COMPRESSION
 
 Flags = npt.NDArray[np.bool_]
-Function = Callable[[str], Column]
 Barriers = Mapping[str, list[Barrier]]
 """By cluster."""
 
-PLACE = StructType([StructField("sequence", LongType()), StructField("segment", LongType())])
-"""Where a mention takes effect: what a snapshot tells, at its end. Null where it takes none, because the snapshot has no end."""
-BARRIERS = StructType(
-    [
-        StructField("cluster_id", StringType(), nullable=False),
-        StructField("segment", LongType(), nullable=False),
-        StructField("barrier_epoch", IntegerType(), nullable=False),
-        StructField("barrier_sequence", LongType(), nullable=False),
-        StructField("barrier_time", TimestampType(), nullable=False),
-        StructField("barrier_cause", StringType(), nullable=False),
-    ]
-)
-"""`segment` is the one that it ends."""
-UNTIL = {"epoch": "epoch", "sequence": "sequence", "time": "from_time", "cause": "cause", "principal": "principal"}
+SCHEMA = arrow_schema(Table.TOPIC_HISTORY.schema, without=Table.TOPIC_HISTORY.partitioned_by)
+PORTION_ROWS = 200_000
+NOWHERE = -1
+PORTION_BYTES = 16 << 20
+"""As Parquet has them before it compresses them, which is less than they take in memory."""
+CHANGE = ("epoch", "sequence", "time", "cause", "principal")
+"""What is told of a row's begin and of its end."""
 
 
-def topic_history(spark: SparkSession, tables: Path, clusters: Barriers) -> DataFrame:
-    """Of these clusters; the columns of TOPIC_HISTORY."""
-    by_topic = Window.partitionBy("cluster_id", "topic").orderBy("epoch", "sequence", "origin")
+class Portion(msgspec.Struct, frozen=True):
+    """Some of a cluster's topics, with all that was told of them."""
 
-    def before(name: str) -> Column:
-        return f.lag(name).over(by_topic)
+    number: int
+    cluster_id: str
+    first: int
+    end: int
+    """The buckets from `first` to before `end`."""
+    barriers: list[Barrier]
 
-    def after(name: str) -> Column:
-        return f.lead(name).over(by_topic)
 
-    def follows(later: Function, earlier: Function) -> Column:
-        """Nothing lies between the two but the end of the snapshot that tells the later one."""
-        is_next = later("segment") - earlier("segment") == later("in_snapshot").cast("int")
-        return is_next | ((later("epoch") == earlier("epoch")) & (later("sequence") == earlier("sequence")))
+def portions(tables: Path, clusters: Barriers, most_rows: int = PORTION_ROWS) -> list[Portion]:
+    """Of these clusters, each small enough for one worker. Raises OSError."""
+    found: list[Portion] = []
+    for cluster_id, barriers in clusters.items():
+        metadata = [pq.read_metadata(file) for file in _files(tables, cluster_id)]
+        groups = [each.row_group(index) for each in metadata for index in range(each.num_row_groups)]
+        rows, size = (sum(getattr(each, name) for each in groups) for name in ("num_rows", "total_byte_size"))
+        count = min(BUCKETS, max(1, -(-rows // most_rows), -(-size // PORTION_BYTES)))
+        edges = [number * BUCKETS // count for number in range(count + 1)]
+        found += [
+            Portion(number, cluster_id, edges[number], edges[number + 1], barriers) for number in range(count) if rows
+        ]
+    return found
 
-    told = _placed(_mentions(spark, tables, clusters), clusters).select(
-        "*",
-        f.coalesce(follows(f.col, before) & (before("digest") == f.col("digest")), f.lit(False)).alias("is_same"),
-        follows(after, f.col).alias("is_followed"),
-        f.struct(*(after(column).alias(name) for name, column in UNTIL.items())).alias("next"),
+
+def write_portion(portion: Portion, tables: Path, folder: str) -> None:
+    """A file in `folder`, which is relative to `tables`. Raises OSError."""
+    wanted = (pc.field("bucket") >= portion.first) & (pc.field("bucket") < portion.end)
+    files = list(map(str, _files(tables, portion.cluster_id)))
+    told = ds.dataset(files, schema=MENTIONS, format="parquet").to_table(filter=wanted, use_threads=False)
+    target = tables / folder / folder_name("cluster_id", portion.cluster_id)
+    target.mkdir(parents=True, exist_ok=True)
+    rows = topic_history(told, portion.barriers)
+    pq.write_table(rows, target / f"{portion.number:05}.parquet", compression=COMPRESSION)
+
+
+def _files(tables: Path, cluster_id: str) -> list[Path]:
+    return sorted((tables / FOLDER / folder_name("cluster_id", cluster_id)).glob("*.parquet"))
+
+
+def topic_history(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
+    """Of all that was told of some topics of one cluster: the columns of the table, in the order of topics and log.
+
+    A run is what was told of a topic one after the other and is the same, with nothing in between but the end of the snapshot that tells
+    the next: it is a row, which lasts until what follows it, or until the barrier that ends its segment.
+    """
+    told, segment = _in_order(told, Places(barriers))
+    count = told.num_rows
+    epoch, sequence, digest, inside = (_numbers(told, name) for name in ("epoch", "sequence", "digest", "in_snapshot"))
+    topic = _codes(told.column("topic"))
+    is_near = (np.diff(segment) == inside[1:]) | ((np.diff(epoch) == 0) & (np.diff(sequence) == 0))
+    follows = (np.diff(topic) == 0) & is_near
+    begins = np.ones(count, np.bool_)
+    begins[1:] = ~(follows & (np.diff(digest) == 0))
+    first = np.flatnonzero(begins)
+    last = np.append(first, count)[1:] - 1
+    is_followed = np.append(follows, np.zeros(1, np.bool_))[last]
+    end = np.where(is_followed, last + 1, np.where(segment[last] < len(barriers), count + segment[last], NOWHERE))
+    is_empty = (
+        is_followed
+        & (epoch[first] == np.append(epoch, 0)[last + 1])
+        & (sequence[first] == np.append(sequence, 0)[last + 1])
     )
-    edges = told.select("*", f.coalesce(after("is_same"), f.lit(False)).alias("goes_on")).where(
-        ~(f.col("is_same") & f.col("goes_on"))
+    kept = ~is_empty & pc.is_valid(told.column("topic_id")).to_numpy()[first]
+    return _rows(told, _changes(told, barriers), first[kept], end[kept])
+
+
+def _in_order(told: pa.Table, places: "Places") -> tuple[pa.Table, Numbers]:
+    """By topic and log, each where it takes effect; and the segments of these places. What takes no effect is left out."""
+    epoch, origin, inside = (_numbers(told, name) for name in ("epoch", "sequence", "in_snapshot"))
+    sequence, segment, takes_effect = places.of(epoch, origin, inside.astype(np.bool_))
+    order = np.lexsort((origin, sequence, epoch, _codes(told.column("topic"))))
+    order = order[takes_effect[order]]
+    placed = told.set_column(told.schema.get_field_index("sequence"), "sequence", pa.array(sequence))
+    return placed.take(pa.array(order)).combine_chunks(), segment[order]
+
+
+def _codes(texts: pa.ChunkedArray) -> Numbers:
+    """Numbers in the order of the texts."""
+    found = texts.combine_chunks().dictionary_encode()
+    rank = np.argsort(pc.sort_indices(found.dictionary).to_numpy())
+    codes: Numbers = rank[found.indices.to_numpy()]
+    return codes
+
+
+def _numbers(table: pa.Table, name: str) -> Numbers:
+    numbers: Numbers = table.column(name).cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _changes(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
+    """What each mention is as a change, and behind them what each barrier is."""
+    own = told.select(("epoch", "sequence", "from_time", "cause", "principal")).rename_columns(CHANGE)
+    columns = (
+        [each.epoch for each in barriers],
+        [each.sequence for each in barriers],
+        [microseconds(each.time_ms) for each in barriers],
+        [each.cause for each in barriers],
+        [None] * len(barriers),
     )
-    ends = edges.join(f.broadcast(_barrier_frame(spark, clusters)), ["cluster_id", "segment"], "left").select(
-        *edges.columns,
-        f.when(f.col("is_followed"), f.col("next")).otherwise(f.struct(*map(_of_barrier, UNTIL))).alias("end"),
-    )
-    states = ends.select("*", f.when(f.col("goes_on"), after("end")).otherwise(f.col("end")).alias("until"))
-    is_empty = f.struct("epoch", "sequence").eqNullSafe(f.struct("until.epoch", "until.sequence"))
-    kept = states.where(~f.col("is_same") & f.col("topic_id").isNotNull() & ~is_empty)
-    return kept.select(*(_column(name).alias(name) for name in TOPIC_HISTORY.names))
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, own.schema, strict=True)]
+    return pa.concat_tables([own, pa.Table.from_arrays(arrays, schema=own.schema)]).combine_chunks()
 
 
-def _mentions(spark: SparkSession, tables: Path, clusters: Barriers) -> DataFrame:
-    schema = StructType([*MENTIONS.fields, StructField("cluster_id", StringType())])
-    if not (tables / FOLDER).is_dir():
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(str(tables / FOLDER)).where(f.col("cluster_id").isin(*clusters))
-
-
-def _placed(mentions: DataFrame, clusters: Barriers) -> DataFrame:
-    places = {cluster: Places(found) for cluster, found in clusters.items()}
-
-    def of(cluster_id: pa.Array, epoch: pa.Array, sequence: pa.Array, in_snapshot: pa.Array) -> pa.Array:
-        return _places_of(places, cluster_id, epoch, sequence, in_snapshot)
-
-    ask = arrow_udf(of, PLACE)  # type: ignore[call-overload] # it goes by the hints
-    place = ask.asNondeterministic()("cluster_id", "epoch", "sequence", "in_snapshot")  # asked once, not for each use
-    digest = f.xxhash64("topic_id", "replicas", f.map_entries("configs"), "marked_for_deletion")
-    return (
-        mentions.select("*", place.alias("place"), digest.alias("digest"))
-        .where(f.col("place.segment").isNotNull())
-        .withColumn("origin", f.col("sequence"))
-        .withColumns({"sequence": f.col("place.sequence"), "segment": f.col("place.segment")})
-        .drop("place")
+def _rows(told: pa.Table, changes: pa.Table, first: Numbers, end: Numbers) -> pa.Table:
+    begun, until = changes.take(pa.array(first)), changes.take(pa.array(end, mask=end == NOWHERE))
+    of = told.take(pa.array(first))
+    partitions, factor = _counts(of.column("replicas").combine_chunks())
+    columns: dict[str, pa.ChunkedArray | Numbers] = {
+        **{name: of.column(name) for name in of.column_names},
+        "partitions": partitions,
+        "replication_factor": factor,
+        **{f"from_{name}": begun.column(name) for name in CHANGE},
+        **{f"until_{name}": until.column(name) for name in CHANGE},
+    }
+    return pa.Table.from_arrays(
+        [
+            column if isinstance(column := columns[field.name], pa.ChunkedArray) else pa.array(column, field.type)
+            for field in SCHEMA
+        ],
+        schema=SCHEMA,
     )
 
 
-def _barrier_frame(spark: SparkSession, clusters: Barriers) -> DataFrame:
-    rows = [
-        (cluster, number, each.epoch, each.sequence, moment(each.time_ms), each.cause)
-        for cluster, found in clusters.items()
-        for number, each in enumerate(found)
-    ]
-    return spark.createDataFrame(rows, BARRIERS)
-
-
-def _of_barrier(name: str) -> Column:
-    if name == "principal":
-        return f.lit(None).cast("string").alias(name)
-    return f.col(f"barrier_{name}").alias(name)
-
-
-def _column(name: str) -> Column:
-    match name.partition("_"):
-        case ("until", _, rest):
-            return f.col(f"until.{rest}")
-        case ("from", _, rest):
-            return f.col(UNTIL[rest])
-        case _ if name == "partitions":
-            return f.size("replicas")
-        case _ if name == "replication_factor":
-            return f.coalesce(f.size(f.get("replicas", f.lit(0))), f.lit(0))
-        case _:
-            return f.col(name)
+def _counts(replicas: pa.ListArray) -> tuple[Numbers, Numbers]:
+    """Of each topic its partitions, and the replicas of the first one: 0 where there is none."""
+    partitions = replicas.value_lengths().to_numpy()
+    rows = np.append(replicas.flatten().value_lengths().to_numpy(), 0)
+    return partitions, np.where(partitions > 0, rows[np.cumsum(partitions) - partitions], 0)
 
 
 class Places:
-    """Where mentions of one cluster take effect, many at once. `n` is their number."""
+    """Where mentions of one cluster take effect, many at once: what a snapshot tells, at its end. `n` is their number."""
 
     def __init__(self, found: list[Barrier]) -> None:
         self._segments = Segments(found)
@@ -139,7 +179,7 @@ class Places:
         self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
 
     def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:
-        """[n] each: the sequence where each takes effect, the segment there, and whether it does."""
+        """[n] each: the sequence where each takes effect, the segment there, and whether it does: not if its snapshot has no end."""
         takes_effect = ~in_snapshot
         if len(self._snapshots):
             at = np.minimum(self._ends.number(epochs, sequences), len(self._snapshots) - 1)
@@ -147,19 +187,3 @@ class Places:
             takes_effect |= (its_epoch == epochs) & (begin < sequences) & (sequences < end)
             sequences = np.where(in_snapshot, end, sequences)
         return sequences, self._segments.number(epochs, sequences), takes_effect
-
-
-def _places_of(
-    places: Mapping[str, Places], cluster_id: pa.Array, epoch: pa.Array, sequence: pa.Array, in_snapshot: pa.Array
-) -> pa.Array:
-    """Called by Spark in its workers."""
-    clusters = cluster_id.dictionary_encode()
-    of_cluster = clusters.indices.to_numpy()
-    epochs, sequences, inside = (each.to_numpy(zero_copy_only=False) for each in (epoch, sequence, in_snapshot))
-    at, segments = np.zeros(len(epochs), np.int64), np.zeros(len(epochs), np.int64)
-    takes_effect = np.zeros(len(epochs), np.bool_)
-    for number, cluster in enumerate(clusters.dictionary.to_pylist()):
-        here = of_cluster == number
-        found = places[cluster].of(epochs[here].astype(np.int64), sequences[here], inside[here])
-        at[here], segments[here], takes_effect[here] = found
-    return pa.StructArray.from_arrays([pa.array(at), pa.array(segments, mask=~takes_effect)], names=PLACE.names)

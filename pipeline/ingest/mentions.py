@@ -6,8 +6,11 @@ tell of a state, too: after a gap it may be all there is.
 """
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
+from zlib import crc32
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
@@ -26,20 +29,24 @@ from ...policies.audit_event import (
 from ..tables import TOPIC_HISTORY
 from .arrow import arrow_schema
 from .limits import microseconds
+from .outputs import Layout
 
 FOLDER = "_state/mentions"
 SNAPSHOT = "snapshot"
 SEEN = "seen"
 """The cause where an event shows a state that it did not make."""
 
+BUCKETS = 256
 MENTIONS = StructType(
     [
+        StructField("bucket", IntegerType(), nullable=False),
         StructField("epoch", IntegerType(), nullable=False),
         StructField("sequence", LongType(), nullable=False),
         TOPIC_HISTORY["from_time"],
         StructField("in_snapshot", BooleanType(), nullable=False),
         StructField("cause", StringType(), nullable=False),
         StructField("principal", StringType()),
+        StructField("digest", LongType(), nullable=False),
         TOPIC_HISTORY["topic"],
         *(
             StructField(name, TOPIC_HISTORY[name].dataType)
@@ -47,7 +54,11 @@ MENTIONS = StructType(
         ),
     ]
 )
-"""`topic_id` and all after it are null where there is no topic; configs are in the order of their keys."""
+"""`bucket` depends on the topic's name alone. `digest` differs where what is told differs; it is 0, `topic_id` null and all after it, where there
+is no topic. Configs are in the order of their keys.
+"""
+LAYOUT = Layout("bucket", rows=4096)
+"""So that who needs some of the buckets reads little else."""
 
 SCHEMA = arrow_schema(MENTIONS)
 
@@ -121,6 +132,8 @@ def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
     there = [state for state in states if state is not None]
     at = pc.if_else(is_there, pc.subtract(pc.cumulative_sum(is_there.cast(pa.int64())), 1), None)
     columns: dict[str, Any] = {
+        "bucket": [crc32(topic.encode()) % BUCKETS for topic in topics],
+        "digest": [0 if state is None else _digest(state) for state in states],
         "epoch": [event.epoch for event in events],
         "sequence": [event.sequence for event in events],
         "from_time": [microseconds(event.time_ms) for event in events],
@@ -135,6 +148,11 @@ def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
         for field in SCHEMA
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _digest(state: State) -> int:
+    told = state.topic_id, state.replicas, sorted(state.configs.items()), state.marked_for_deletion
+    return int.from_bytes(blake2b(msgspec.msgpack.encode(told), digest_size=8).digest(), signed=True)
 
 
 def _state_columns(states: Sequence[State]) -> dict[str, pa.Array]:

@@ -114,15 +114,15 @@ class _Stager:
         for mention in self._teller.mentions(events):
             told.setdefault(mention.event.cluster_id, []).append(mention)
         try:
-            batches = [
-                *((target, rows.event_rows(*some)) for target, some in _by_folder(events, lines)),
-                *((_mentions_folder(cluster), mentions.mention_rows(each)) for cluster, each in told.items()),
-            ]
+            batches = [(target, rows.event_rows(*some)) for target, some in _by_folder(events, lines)]
+            mentioned = [(_mentions_folder(cluster), mentions.mention_rows(each)) for cluster, each in told.items()]
         except (pa.ArrowInvalid, OverflowError, ValueError):
             self._teller.forget()
             return False
         for target, batch in batches:
             self._outputs.write(target, batch)
+        for target, batch in mentioned:
+            self._outputs.write(target, batch, mentions.LAYOUT)
         self._report.events += len(events)
         stretch_on(self._report.stretches, events, self._index)
         self._report.marks.extend(marks_of(events))

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from pyspark.sql import Row, SparkSession
 
 from minicontroller.pipeline.ingest.barriers import barriers
-from minicontroller.pipeline.ingest.history import topic_history
+from minicontroller.pipeline.ingest.history import portions, write_portion
 from minicontroller.pipeline.ingest.state import State as Ingested
 from minicontroller.policies.audit_event import (
     AuditEvent,
@@ -30,9 +30,12 @@ from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
 from tests.pipeline.ingest.local import ingest_here
 
 HISTORIES = 150
-"""All in one job of Spark's, each as a cluster of its own."""
+"""Each as a cluster of its own."""
+MOST_ROWS = 4
+"""Of a portion, so that there are several."""
 
-TOPICS = st.sampled_from(["a", "b", "c"])
+TOPICS = st.sampled_from(["gw", "hr", "hk"])
+"""Of the first buckets of portions, where there are four."""
 STATES = st.builds(
     a_state,
     topic_id=st.sampled_from(["A" * 22, "B" * 22]),
@@ -46,6 +49,8 @@ MAYBE = st.one_of(st.none(), STATES)
 
 Log = Sequence[tuple[int, bool, AuditEvent]]
 """Events, each with the file in which it is, and whether that file comes late."""
+Row = Mapping[str, Any]
+"""Of the table."""
 Maker = Any
 """From a stamp to an event."""
 
@@ -119,10 +124,12 @@ def plain(state: State) -> tuple[Any, ...]:
 
 
 def shown(rows: Sequence[Row], place: tuple[int, int]) -> dict[str, tuple[Any, ...]]:
+    assert all(begin(row) < end(row) for row in rows)
     there = [row for row in rows if begin(row) <= place < end(row)]
     assert len({row["topic"] for row in there}) == len(there), place
     return {
-        row["topic"]: (row["topic_id"], row["replicas"], row["configs"], row["marked_for_deletion"]) for row in there
+        row["topic"]: (row["topic_id"], row["replicas"], dict(row["configs"]), row["marked_for_deletion"])
+        for row in there
     }
 
 
@@ -134,7 +141,7 @@ def end(row: Row) -> tuple[float, float]:
     return (row["until_epoch"], row["until_sequence"]) if row["until_cause"] else (float("inf"), 0)
 
 
-def histories(spark: SparkSession, folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]:
+def histories(folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]:
     """Of logs by cluster, ingested in two runs: the files that come late in the second."""
     state = Ingested()
     for late in (False, True):
@@ -145,13 +152,15 @@ def histories(spark: SparkSession, folder: Path, clusters: Mapping[str, Log]) ->
                         stream.write(encode(replace(event, cluster_id=cluster)))
         state = ingest_here(folder / "tables", folder)
     found = {cluster: barriers(each) for cluster, each in state.clusters.items()}
+    for portion in portions(folder / "tables", found, MOST_ROWS):
+        write_portion(portion, folder / "tables", "history")
     rows: dict[str, list[Row]] = {cluster: [] for cluster in clusters}
-    for row in topic_history(spark, folder / "tables", found).collect():
-        rows[row["cluster_id"]].append(row)
+    for file in (folder / "tables/history").rglob("*.parquet"):
+        rows[file.parent.name.removeprefix("cluster_id=")] += pq.ParquetFile(file).read().to_pylist()
     return rows
 
 
-def test_the_history_is_what_a_replay_gives(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
     """At each place of any log the table shows the topics that the replay has there: whatever was lost, cut into files, or came late (P-2)."""
     clusters: dict[str, Log] = {}
 
@@ -161,17 +170,17 @@ def test_the_history_is_what_a_replay_gives(spark: SparkSession, tmp_path: Path)
         clusters[f"cluster-{len(clusters)}"] = log
 
     collect()
-    rows = histories(spark, tmp_path, clusters)
+    rows = histories(tmp_path, clusters)
     for cluster, log in clusters.items():
         for place, topics in expected([event for _, _, event in log]):
             assert shown(rows[cluster], place) == topics, (cluster, place, log, rows[cluster])
 
 
 @pytest.fixture(name="row_of")
-def row_of_fixture(spark: SparkSession, tmp_path: Path) -> Any:
-    def rows(events: Sequence[AuditEvent]) -> list[dict[str, Any]]:
-        found = histories(spark, tmp_path, {"c": [(0, False, event) for event in events]})["c"]
-        return [row.asDict(recursive=True) for row in sorted(found, key=begin)]
+def row_of_fixture(tmp_path: Path) -> Any:
+    def rows(events: Sequence[AuditEvent]) -> list[Row]:
+        found = histories(tmp_path, {"c": [(0, False, event) for event in events]})["c"]
+        return sorted(found, key=begin)
 
     return rows
 
@@ -199,7 +208,7 @@ def test_who_made_a_state_and_who_ended_it(row_of: Any) -> None:
         "alter_configs",
         "User:carol",
     )
-    assert (second["partitions"], second["replication_factor"], second["configs"]) == (2, 1, {"retention.ms": "1"})
+    assert (second["partitions"], second["replication_factor"], second["configs"]) == (2, 1, [("retention.ms", "1")])
     assert (third["marked_for_deletion"], third["from_principal"], third["created"].microsecond) == (True, None, 3000)
     assert (third["until_epoch"], third["until_sequence"], third["until_cause"]) == (2, 4, "removal")
     assert first["until_time"] == second["from_time"]
