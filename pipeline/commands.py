@@ -18,7 +18,7 @@ import click
 
 from ..policies.escaping import escaped
 from ..policies.moments import moment
-from .sizing import suited
+from .sizing import QUICK_START, suited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,16 +43,19 @@ def pipeline() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def spark_options(check: Callable[[Path], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def spark_options(
+    check: Callable[[Path], None], *, is_pythons: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of every command: where Spark runs. The command gets `tables` and `spark`; `check` has a look at the tables before Spark is
-    started, which takes long. How much there is to do decides over Spark's settings, unless --conf does.
+    started, which takes long. How much there is to do, and whether it is Python's, decides over Spark's settings, unless --conf does.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(*, tables: Path, master: str, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
             check(tables)
-            with _spark(master, {**_suited(tables, rest), **settings}, verbose=verbose) as spark:
+            chosen = {**(QUICK_START if is_pythons else {}), **_suited(tables, rest), **settings}
+            with _spark(master, chosen, verbose=verbose) as spark:
                 function(tables=tables, spark=spark, **rest)
 
         return _with_options(command)
@@ -175,7 +178,7 @@ def _spark(master: str, settings: dict[str, str], *, verbose: bool) -> Iterator[
 @click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
 @click.option("--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
-@spark_options(_can_be_filled)
+@spark_options(_can_be_filled, is_pythons=True)
 def ingest(
     *,
     spark: "SparkSession",
@@ -244,7 +247,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @period_options
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
 @_candidate
-@spark_options(_are_filled)
+@spark_options(_are_filled, is_pythons=True)
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
     """Put every recorded request to POLICY: what would it have decided?
 

@@ -90,9 +90,11 @@ class Axis:
         return f.greatest(f.lit(-1), f.least(f.lit(self.steps), self.step.column(time) - self.first)).cast("int")
 
 
-def axis(first: int, last: int) -> Axis:
-    """Of the finest steps that are not too many."""
+def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:
+    """Of the finest steps that are not too many, and not finer than `finest` microseconds."""
     for step in STEPS:
+        if 0 < step.microseconds < finest:
+            continue
         begin, end = step.index(first), step.index(last)
         if end - begin < MOST_STEPS:
             return Axis(step, begin, end - begin + 1)

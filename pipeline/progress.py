@@ -5,6 +5,7 @@ Rule: on stderr, and only where somebody looks: a terminal gets one line that mo
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,6 +24,8 @@ class Stages:
         self._stages = stages
         self._done = 0
         self._text = ""
+        self._events = 0
+        self._began = 0.0
 
     @contextmanager
     def shown(self) -> Iterator["Stages"]:
@@ -43,21 +46,28 @@ class Stages:
                 watcher.join()
 
     @contextmanager
-    def stage(self, text: str) -> Iterator[None]:
-        """One of them."""
-        self._text = text
+    def stage(self, text: str, *, events: int = 0) -> Iterator[None]:
+        """One of them, for so many events if it goes through some."""
+        self._text, self._events, self._began = text, events, time.monotonic()
         yield
         self._done += 1
 
     def _watch(self, progress: Progress, over: threading.Event) -> None:
         task = progress.add_task("", total=self._stages)
         while not over.wait(LOOK_SECONDS):
-            completed = min(self._done + self._part(), self._stages)
-            progress.update(task, completed=completed, description=f"{self._done + 1}/{self._stages} {self._text}")
+            part = self._part()
+            line = f"{self._done + 1}/{self._stages} {self._text}"
+            line += speed(self._events * part, time.monotonic() - self._began)
+            progress.update(task, completed=min(self._done + part, self._stages), description=line)
 
     def _part(self) -> float:
         done, total = tasks(self._spark)
         return done / total if total else 0.0
+
+
+def speed(events: float, seconds: float) -> str:
+    """To be told behind what is done; nothing while there is none."""
+    return f", {events / seconds:,.0f} events/s" if events and seconds else ""
 
 
 def tasks(spark: SparkSession) -> tuple[int, int]:

@@ -11,8 +11,11 @@ from .ingest.files import UNPACKED, listing
 LITTLE_BYTES = 16 << 20
 """Of tables, as Parquet: some hundred thousand events."""
 
+QUICK_START: Mapping[str, str] = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Where Java only carries what Python works on: what its second compiler and its collector do beside that takes the workers' time."""
+
 FOR_LITTLE: Mapping[str, str] = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    **QUICK_START,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",

@@ -13,6 +13,7 @@ from ..page.files import Files
 from ..page.rendering import render
 from ..page.sheet import Column, Sheet, count, moment, plural
 from ..page.sheet import Kind as Holds
+from .plots import TITLE, over_time
 from .results import Results, Written
 from .summary import NOBODY, TITLES, Summary
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
@@ -52,6 +53,8 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
         entries=shown,
         kinds=kinds,
         others=summary.differences - len(shown),
+        plot=over_time(next(sheet for sheet in summary.sheets if sheet.name == "by_day")),
+        plot_title=TITLE,
         existing=_existing(summary, results),
         written=Written(files),
         json=files.json.name,

@@ -12,12 +12,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from ..tables import Table
-from .mentions import FOLDER, MENTIONS
+from .mentions import FOLDER, MENTIONS, SORTED_BY
 from .state import STAGING, Ledger, copied
 
 LARGE_BYTES = 64 << 20
 """Files of this size are left alone."""
 TARGET_BYTES = 128 << 20
+ROW_GROUP_BYTES = 4 << 20
+"""As in small files, about: see `outputs.ROW_GROUP`."""
 AT_ONCE = 8
 """So many files of about one size become one of the next size."""
 
@@ -29,12 +31,11 @@ class Kind(NamedTuple):
 
     schema: StructType
     order: tuple[str, ...]
-    row_group_bytes: int
 
 
 KINDS = {
-    Table.EVENTS.value: Kind(EVENTS, ("epoch", "sequence"), 128 << 20),
-    FOLDER: Kind(MENTIONS, ("bucket",), 1 << 20),
+    Table.EVENTS.value: Kind(EVENTS, ("epoch", "sequence")),
+    FOLDER: Kind(MENTIONS, (SORTED_BY,)),
 }
 
 
@@ -77,11 +78,11 @@ def compact(spark: SparkSession, ledger: Ledger) -> int:
     for merge in list(merges(ledger.tables)):
         staged = f"{STAGING}/merged"
         count = max(1, round(merge.size / TARGET_BYTES))
-        schema, order, row_group_bytes = merge.kind
+        schema, order = merge.kind
         rows = spark.read.schema(schema).parquet(*(str(ledger.tables / file) for file in merge.files))
         parts = rows.repartitionByRange(count, *order) if count > 1 else rows.coalesce(1)
         writer = (
-            parts.sortWithinPartitions(*order).write.mode("overwrite").option("parquet.block.size", row_group_bytes)
+            parts.sortWithinPartitions(*order).write.mode("overwrite").option("parquet.block.size", ROW_GROUP_BYTES)
         )
         writer.parquet(str(ledger.tables / staged))
         state = copied(ledger.state)

@@ -29,7 +29,6 @@ from ...policies.audit_event import (
 from ..tables import TOPIC_HISTORY
 from .arrow import arrow_schema
 from .limits import microseconds
-from .outputs import Layout
 
 FOLDER = "_state/mentions"
 SNAPSHOT = "snapshot"
@@ -57,8 +56,8 @@ MENTIONS = StructType(
 """`bucket` depends on the topic's name alone. `digest` differs where what is told differs; it is 0, `topic_id` null and all after it, where there
 is no topic. Configs are in the order of their keys.
 """
-LAYOUT = Layout("bucket", rows=4096)
-"""So that who needs some of the buckets reads little else."""
+SORTED_BY = "bucket"
+"""In files: who needs some of the buckets reads little else."""
 
 SCHEMA = arrow_schema(MENTIONS)
 

@@ -5,7 +5,7 @@ Rule: each has a name of its own and belongs to nobody until it is moved to its 
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,19 +15,9 @@ from .report import StagedFile
 
 COMPRESSION = "zstd"
 MAX_OPEN = 16
-ROW_GROUP_BYTES = 64 << 20
-
-
-class Layout(NamedTuple):
-    """How rows lie in a file."""
-
-    sorted_by: str | None = None
-    """A column. Within what is written at once."""
-    rows: int | None = None
-    """Of a row group at most."""
-
-
-AS_THEY_COME = Layout()
+WAITING_BYTES = 64 << 20
+ROW_GROUP = 10_000
+"""Rows of a group at most: so that who needs some places of the log, or some buckets, reads little else."""
 
 
 class Outputs:
@@ -50,24 +40,24 @@ class Outputs:
             if kind is None:
                 self.files.append(output.finish())
 
-    def write(self, target: str, batch: pa.RecordBatch, layout: Layout = AS_THEY_COME) -> None:
-        """Rows that belong into the folder `target`, relative to that of the tables."""
+    def write(self, target: str, batch: pa.RecordBatch, sorted_by: str | None = None) -> None:
+        """Rows that belong into the folder `target`, relative to that of the tables; sorted by a column as far as they are written at once."""
         output = self._open.get(target)
         if output is None:
             if len(self._open) >= MAX_OPEN:
                 _, oldest = self._open.popitem(last=False)
                 self.files.append(oldest.finish())
-            output = self._open[target] = _Output(self._tables, self._staging, target, batch.schema, layout)
+            output = self._open[target] = _Output(self._tables, self._staging, target, batch.schema, sorted_by)
         self._open.move_to_end(target)
         output.write(batch)
 
 
 class _Output:
-    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema, layout: Layout) -> None:
+    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema, sorted_by: str | None) -> None:
         self._name = f"{staging}/{uuid4().hex}.parquet"
         self._path = tables / self._name
         self._target = target
-        self._layout = layout
+        self._sorted_by = sorted_by
         self._writer = pq.ParquetWriter(self._path, schema, compression=COMPRESSION)
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -77,15 +67,15 @@ class _Output:
         self._batches.append(batch)
         self._bytes += batch.nbytes
         self._rows += batch.num_rows
-        if self._bytes >= ROW_GROUP_BYTES:
+        if self._bytes >= WAITING_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         if self._batches:
             table = pa.Table.from_batches(self._batches)
-            if self._layout.sorted_by is not None:
-                table = table.sort_by(self._layout.sorted_by)
-            self._writer.write_table(table, self._layout.rows)
+            if self._sorted_by is not None:
+                table = table.sort_by(self._sorted_by)
+            self._writer.write_table(table, ROW_GROUP)
         self._batches, self._bytes = [], 0
 
     def finish(self) -> StagedFile:

@@ -122,7 +122,7 @@ class _Stager:
         for target, batch in batches:
             self._outputs.write(target, batch)
         for target, batch in mentioned:
-            self._outputs.write(target, batch, mentions.LAYOUT)
+            self._outputs.write(target, batch, mentions.SORTED_BY)
         self._report.events += len(events)
         stretch_on(self._report.stretches, events, self._index)
         self._report.marks.extend(marks_of(events))

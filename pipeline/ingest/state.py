@@ -28,7 +28,8 @@ LOCK_FILE = f"{STATE}/lock"
 EVENTS = Table.EVENTS.value
 STAGING = f"{STATE}/staging"
 CHECKPOINT = f"{STATE}/checkpoint"
-FORMAT = 1
+FORMAT = 2
+"""Of all that lies in `_state`."""
 
 
 class EpochState(msgspec.Struct):
@@ -148,7 +149,12 @@ class Ledger:
 def load(tables: Path) -> State:
     """Raises OSError, StateError."""
     file = tables / STATE_FILE
-    return _decoded(file, State) if file.exists() else State()
+    state: State = _decoded(file, State) if file.exists() else State()
+    if state.format != FORMAT:
+        raise StateError(
+            f"{tables} was written by another version of this program (format {state.format}, and this is {FORMAT}): ingest into another folder."
+        )
+    return state
 
 
 def copied(state: State) -> State:

@@ -45,6 +45,13 @@ def test_steps_suit_the_range() -> None:
     assert {datetime.fromtimestamp(start / SECOND, UTC).weekday() for start in weeks.starts} == {0}
 
 
+def test_steps_are_not_finer_than_is_known() -> None:
+    """What is counted by days is not shown by hours."""
+    assert axis(0, 3 * DAY, finest=DAY).step.name == "day"
+    assert axis(0, 3 * DAY).step.name == "3 hours"
+    assert axis(0, 3650 * DAY, finest=DAY).step.name == axis(0, 3650 * DAY).step.name == "quarter"
+
+
 def test_a_few_events_of_a_wrong_clock_do_not_stretch_the_axis() -> None:
     """One event of 1970 among thousands of this year is left aside; where it is not that few, everything is shown."""
     usual = [Spread(day * DAY, (day + 1) * DAY - 1, 1000) for day in range(20_000, 20_010)]

@@ -282,7 +282,7 @@ def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's checkpoint may be deleted: what was read is known without it. The state may not, and that is said."""
+    """Spark's checkpoint may be deleted: what was read is known without it. The state may not, and that is said; nor may it be another version's."""
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     write(audit / "a.ndjson", a_log(2))
@@ -291,7 +291,11 @@ def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     write(audit / "b.ndjson", a_log(2, epoch=2))
     assert ingest(spark, tables, [audit]).events == 4
     assert len(places(tables)) == 8
-    (tables / "_state" / "state.json").unlink()
+    state = tables / "_state" / "state.json"
+    state.write_bytes(state.read_bytes().replace(b'"format":2', b'"format":1'))
+    with pytest.raises(StateError, match=r"another version of this program \(format 1, and this is 2\)"):
+        ingest(spark, tables, [audit])
+    state.unlink()
     with pytest.raises(StateError, match="ingest into another folder"):
         ingest(spark, tables, [audit])
 

@@ -1,0 +1,57 @@
+"""The plot of a back-test: when the candidate would have said something else.
+
+Rule: it is drawn of the table of days and of nothing else. A few days far from all others, which a wrong clock makes, are in the table only.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from ..page.charts import Panel, Series, bars_over_time, short_count
+from ..page.drawing import Plot, series_colour
+from ..page.sheet import Sheet
+from ..periods import DAY, Axis, Spread, axis, worth_showing
+from .verdicts import Kind
+
+TITLE = "When the candidate differs"
+COLOURS: Mapping[str, str] = {Kind.NEWLY_DENIED.value: "bad", Kind.NEWLY_ALLOWED.value: "warn"}
+"""Roles; the others take what comes."""
+
+
+def over_time(days: Sheet) -> Plot | None:
+    """Of the table `by_day`; None where there is nothing to draw."""
+    found = series_over_time(days)
+    if found is None:
+        return None
+    steps, series = found
+    return bars_over_time("differences", steps.starts, Panel(f"Requests, by {steps.step.name}", series, short_count))
+
+
+def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
+    """A series for each kind of difference; None where there are less than two days, or no differences."""
+    columns = [column for column in days.columns if column.name not in {"day", "requests"}]
+    rows = [(start, row) for row in days.rows if (start := _start(str(row[0]))) is not None]
+    if not columns or len(rows) < 2:
+        return None
+    first, last = worth_showing(Spread(start, start, int(row[-1] or 0)) for start, row in rows)
+    steps = axis(first, last, finest=DAY)
+    counts: dict[str, Counter[int]] = {column.name: Counter() for column in columns}
+    for start, row in rows:
+        for column, number in zip(columns, row[1:-1], strict=True):
+            counts[column.name][steps.step.index(start) - steps.first] += int(number or 0)
+    return steps, [
+        Series(
+            column.title,
+            COLOURS.get(column.name.replace("_", "-"), series_colour(index)),
+            [counts[column.name][step] for step in range(steps.steps)],
+        )
+        for index, column in enumerate(columns)
+    ]
+
+
+def _start(day: str) -> int | None:
+    """In microseconds since 1970; None for what no calendar has."""
+    try:
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1_000_000
+    except ValueError:
+        return None
