@@ -48,7 +48,7 @@ def test_steps_suit_the_range() -> None:
 def test_steps_are_not_finer_than_is_known() -> None:
     """What is counted by days is not shown by hours."""
     assert axis(0, 3 * DAY, finest=DAY).step.name == "day"
-    assert axis(0, 3 * DAY).step.name == "3 hours"
+    assert axis(0, 3 * DAY).step.name == "hour"
     assert axis(0, 3650 * DAY, finest=DAY).step.name == axis(0, 3650 * DAY).step.name == "quarter"
 
 
