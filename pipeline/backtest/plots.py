@@ -8,14 +8,21 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ..page.charts import Panel, Series, bars_over_time, short_count
-from ..page.drawing import Plot, series_colour
+from ..page.drawing import Plot
 from ..page.sheet import Sheet
 from ..periods import DAY, Axis, Spread, axis, worth_showing
-from .verdicts import Kind
 
 TITLE = "When the candidate differs"
-COLOURS: Mapping[str, str] = {Kind.NEWLY_DENIED.value: "bad", Kind.NEWLY_ALLOWED.value: "warn"}
-"""Roles; the others take what comes."""
+COLOURS: Mapping[str, str] = {
+    "newly_denied": "bad",
+    "newly_allowed": "warn",
+    "other_message": "s0",
+    "recorded_broken": "s2",
+    "broken": "s4",
+    "timed_out": "s5",
+    "moot": "s7",
+}
+"""Roles, by column."""
 
 
 def over_time(days: Sheet) -> Plot | None:
@@ -40,12 +47,8 @@ def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
         for column, number in zip(columns, row[1:-1], strict=True):
             counts[column.name][steps.step.index(start) - steps.first] += int(number or 0)
     return steps, [
-        Series(
-            column.title,
-            COLOURS.get(column.name.replace("_", "-"), series_colour(index)),
-            [counts[column.name][step] for step in range(steps.steps)],
-        )
-        for index, column in enumerate(columns)
+        Series(column.title, COLOURS[column.name], [counts[column.name][step] for step in range(steps.steps)])
+        for column in columns
     ]
 
 

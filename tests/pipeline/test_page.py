@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minicontroller.pipeline.page.charts import Panel, Series, bars, bars_over_time, lines_over_time, short_count
-from minicontroller.pipeline.page.drawing import COLOURS, Plot
+from minicontroller.pipeline.page.drawing import COLOURS, SERIES, Plot, series_colour
 from minicontroller.pipeline.page.files import Files, UnwritableError, as_csv, as_json, plain_sheet
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet, Value, duration, moment, share, shortened, shown
 
@@ -219,6 +220,13 @@ def test_a_plot_brings_no_style_and_no_colours_of_its_own() -> None:
         painted = {value for name, value in attributes if name in {"fill", "stroke"}}
         assert painted <= {"none", *(f"var(--{role})" for role in COLOURS)}
         assert "http" not in svg
+
+
+@pytest.mark.parametrize("role", ["good", "bad", "warn", *map(series_colour, range(SERIES))])
+def test_each_colour_has_a_mark_in_legends(role: str) -> None:
+    """A legend without its mark says nothing."""
+    style = resources.files("minicontroller.pipeline.page").joinpath("style.css").read_text(encoding="utf-8")
+    assert re.search(rf"(\.mark)?\.{role} {{ background: var\(--{role}\);", style)
 
 
 def test_the_same_values_give_the_same_plot() -> None:

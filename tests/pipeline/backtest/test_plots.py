@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from minicontroller.pipeline.backtest.plots import over_time, series_over_time
+from minicontroller.pipeline.backtest.plots import COLOURS, over_time, series_over_time
+from minicontroller.pipeline.backtest.verdicts import Kind as Difference
 from minicontroller.pipeline.page.sheet import Column, Kind, Sheet
 
 COLUMNS = (
@@ -25,7 +26,8 @@ def test_a_day_without_requests_has_its_place() -> None:
     axis, [denied, moot] = found
     assert (axis.step.name, denied.values, moot.values) == ("day", [3, 0, 0, 5], [1, 0, 0, 0])
     assert (denied.label, denied.colour) == ("Newly denied", "bad")
-    assert moot.colour not in {"bad", "warn"}
+    assert {kind.value.replace("-", "_") for kind in Difference} == set(COLOURS)
+    assert len(set(COLOURS.values())) == len(COLOURS)
 
 
 def test_a_long_history_is_shown_in_longer_steps() -> None:
