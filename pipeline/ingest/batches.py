@@ -10,18 +10,18 @@ from pathlib import Path
 from .files import TO_THE_END, Progress
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
-from .staging import REPEATED, stage
+from .staging import REPEATED
 from .state import STAGING, ClusterState, EpochState, Ledger, State, copied
 
 Known = dict[tuple[str, int], Runs]
 
 
 class StagingError(Exception):
-    """A reader could not do its work: why, in a sentence."""
+    """What a reader brought cannot be used: why, in a sentence."""
 
 
 Staging = Callable[[Sequence[Share], str], list[Report]]
-"""Has shares staged in a folder, relative to that of the tables; a report for each."""
+"""Has shares staged in a folder, relative to that of the tables; a report for each. Raises OSError."""
 Conflicts = Callable[[Sequence[Report]], Iterable[tuple[str, int, int]]]
 """Finds places, by cluster, epoch and sequence, of which there are two events: one staged as repeated, and one in the tables."""
 
@@ -47,9 +47,6 @@ class Batches:
     def _staged(self, shares: Sequence[Share], number: int) -> dict[int, Report]:
         """By number, in order."""
         reports = self._staging(shares, f"{STAGING}/{number}")
-        for report in reports:
-            if report.failure is not None:
-                raise StagingError(report.failure)
         return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
 
     def _commit(self, number: int, reports: Sequence[Report]) -> None:
@@ -68,14 +65,6 @@ class Batches:
             if file.target != REPEATED
         ]
         self._ledger.change(state, moves=moves)
-
-
-def staged(share: Share, tables: Path, folder: str) -> Report:
-    """As `stage`, with what went wrong in the report: between processes exceptions lose what they mean."""
-    try:
-        return stage(share, tables, folder)
-    except OSError as error:
-        return Report(share.number, failure=f"{error.filename or tables}: {error.strerror or error}.")
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:

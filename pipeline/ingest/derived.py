@@ -16,10 +16,11 @@ from ..tables import Table
 from .arrow import arrow_schema
 from .barriers import barriers
 from .epochs import epoch_rows
-from .history import Portion, portions, write_portion
+from .history import portions, write_portion
 from .limits import folder_name
 from .outputs import COMPRESSION
 from .problems import problem_rows
+from .spreading import by_workers
 from .state import STAGING, Ledger, State, copied
 
 
@@ -38,11 +39,8 @@ def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
     moves: list[tuple[str, str]] = []
     removes: list[str] = []
     if stale:
-        work = partial(_attempted, tables=ledger.tables)
-        found = portions(ledger.tables, stale)
-        for failure in spark.sparkContext.parallelize(found, max(1, len(found))).map(work).collect():
-            if failure is not None:
-                raise OSError(*failure)
+        work = partial(write_portion, tables=ledger.tables, folder=f"{STAGING}/history")
+        by_workers(spark, work, portions(ledger.tables, stale), ledger.tables)
     for cluster in stale:
         state.clusters[cluster].is_stale = False
         name = folder_name("cluster_id", cluster)
@@ -55,15 +53,6 @@ def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
         removes += set(_files(ledger.tables, target)) - {target for _, target in made}
     moves += [_written(ledger.tables, table, rows) for table, rows in changed]
     ledger.change(state, moves=moves, removes=removes)
-
-
-def _attempted(portion: Portion, tables: Path) -> tuple[int | None, str | None, str] | None:
-    """On a worker of Spark: what went wrong, as between processes exceptions lose what they mean."""
-    try:
-        write_portion(portion, tables, f"{STAGING}/history")
-    except OSError as error:
-        return error.errno, error.strerror or str(error), error.filename or str(tables)
-    return None
 
 
 def _files(tables: Path, folder: str) -> list[str]:

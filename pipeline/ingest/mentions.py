@@ -56,7 +56,7 @@ MENTIONS = StructType(
 """`bucket` depends on the topic's name alone. `digest` differs where what is told differs; it is 0, `topic_id` null and all after it, where there
 is no topic. Configs are in the order of their keys.
 """
-SORTED_BY = "bucket"
+SORTED_BY = ("bucket",)
 """In files: who needs some of the buckets reads little else."""
 
 SCHEMA = arrow_schema(MENTIONS)

@@ -16,12 +16,14 @@ from .report import StagedFile
 COMPRESSION = "zstd"
 MAX_OPEN = 16
 WAITING_BYTES = 64 << 20
+FILE_BYTES = 128 << 20
+"""A file that has come to so much is followed by another one."""
 ROW_GROUP = 10_000
 """Rows of a group at most: so that who needs some places of the log, or some buckets, reads little else."""
 
 
 class Outputs:
-    """One file for each folder that rows belong to; more where there are too many folders at once."""
+    """One file for each folder that rows belong to; more where there are too many folders at once, or rows."""
 
     def __init__(self, tables: Path, staging: str) -> None:
         self._tables = tables
@@ -40,8 +42,8 @@ class Outputs:
             if kind is None:
                 self.files.append(output.finish())
 
-    def write(self, target: str, batch: pa.RecordBatch, sorted_by: str | None = None) -> None:
-        """Rows that belong into the folder `target`, relative to that of the tables; sorted by a column as far as they are written at once."""
+    def write(self, target: str, batch: pa.RecordBatch, sorted_by: tuple[str, ...] = ()) -> None:
+        """Rows that belong into the folder `target`, relative to that of the tables; sorted by columns as far as they are written at once."""
         output = self._open.get(target)
         if output is None:
             if len(self._open) >= MAX_OPEN:
@@ -50,10 +52,12 @@ class Outputs:
             output = self._open[target] = _Output(self._tables, self._staging, target, batch.schema, sorted_by)
         self._open.move_to_end(target)
         output.write(batch)
+        if output.size >= FILE_BYTES:
+            self.files.append(self._open.pop(target).finish())
 
 
 class _Output:
-    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema, sorted_by: str | None) -> None:
+    def __init__(self, tables: Path, staging: str, target: str, schema: pa.Schema, sorted_by: tuple[str, ...]) -> None:
         self._name = f"{staging}/{uuid4().hex}.parquet"
         self._path = tables / self._name
         self._target = target
@@ -70,11 +74,16 @@ class _Output:
         if self._bytes >= WAITING_BYTES:
             self._flush()
 
+    @property
+    def size(self) -> int:
+        """Of the file so far."""
+        return self._path.stat().st_size
+
     def _flush(self) -> None:
         if self._batches:
             table = pa.Table.from_batches(self._batches)
-            if self._sorted_by is not None:
-                table = table.sort_by(self._sorted_by)
+            if self._sorted_by:
+                table = table.sort_by([(name, "ascending") for name in self._sorted_by])
             self._writer.write_table(table, ROW_GROUP)
         self._batches, self._bytes = [], 0
 

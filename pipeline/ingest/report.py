@@ -93,8 +93,6 @@ class Report(msgspec.Struct):
     reached: list[Reached] = []
     events: int = 0
     quarantined: int = 0
-    failure: str | None = None
-    """Why the share could not be staged; then nothing else is told."""
 
     @property
     def duplicates(self) -> int:

@@ -15,11 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..session import first_line
-from .batches import Batches, StagingError, staged
+from .batches import Batches, StagingError
 from .conflicts import conflicts
 from .progress import Progress
 from .report import Report, Share
 from .source import NAME, AuditSource
+from .spreading import by_workers
+from .staging import stage
 from .state import CHECKPOINT, Ledger
 
 FOLLOW_INTERVAL = "1 second"
@@ -125,8 +127,8 @@ class Stream:
 
     def _staged(self, shares: Sequence[Share], folder: str) -> list[Report]:
         """By Spark's workers."""
-        work = partial(staged, tables=self._ledger.tables, folder=folder)
-        return self._spark.sparkContext.parallelize(shares, max(1, len(shares))).map(work).collect()
+        tables = self._ledger.tables
+        return by_workers(self._spark, partial(stage, tables=tables, staging=folder), shares, tables)
 
     def _take(self, frame: DataFrame, number: int) -> None:
         with self._busy:

@@ -13,9 +13,10 @@ import pyarrow.dataset as ds
 from msgspec import msgpack
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 
-from minicontroller.pipeline.ingest.batches import Batches, staged
+from minicontroller.pipeline.ingest.batches import Batches
 from minicontroller.pipeline.ingest.report import Report, Share
 from minicontroller.pipeline.ingest.source import AuditReader
+from minicontroller.pipeline.ingest.staging import stage
 from minicontroller.pipeline.ingest.state import CHECKPOINT, Ledger, State, locked
 from minicontroller.pipeline.tables import Table
 
@@ -59,7 +60,7 @@ def _shares(reader: AuditReader, start: dict[str, Any], end: dict[str, Any]) -> 
 
 
 def _all(shares: Sequence[Share], tables: Path, folder: str) -> list[Report]:
-    return [staged(share, tables, folder) for share in shares]
+    return [stage(share, tables, folder) for share in shares]
 
 
 def rows_of(tables: Path, table: Table) -> list[dict[str, Any]]:

@@ -1,0 +1,43 @@
+"""Work that Spark deals out to its workers, a piece to each task.
+
+Rule: what goes wrong comes back as an answer. Between processes exceptions lose what they mean, and Spark would try again what fails.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from pyspark.sql import SparkSession
+
+Piece = TypeVar("Piece")
+Answer = TypeVar("Answer")
+
+
+class Failed(NamedTuple):
+    """An OSError, as it takes it."""
+
+    number: int | None
+    text: str
+    file: str
+
+
+def by_workers(
+    spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], tables: Path
+) -> list[Answer]:
+    """In the order of the pieces. Raises the first OSError, which is told of `tables` where it tells no file itself; and Spark's errors."""
+    if not pieces:
+        return []
+    answers: list[Answer] = []
+    for answer in spark.sparkContext.parallelize(pieces, len(pieces)).map(partial(_attempted, work, tables)).collect():
+        if isinstance(answer, Failed):
+            raise OSError(*answer)
+        answers.append(answer)
+    return answers
+
+
+def _attempted(work: Callable[[Piece], Answer], tables: Path, piece: Piece) -> Answer | Failed:
+    try:
+        return work(piece)
+    except OSError as error:
+        return Failed(error.errno, error.strerror or str(error), str(error.filename or tables))
