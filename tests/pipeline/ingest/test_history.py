@@ -155,8 +155,8 @@ def histories(folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]
     for portion in portions(folder / "tables", found, MOST_ROWS):
         write_portion(portion, folder / "tables", "history")
     rows: dict[str, list[Row]] = {cluster: [] for cluster in clusters}
-    for file in (folder / "tables/history").rglob("*.parquet"):
-        rows[file.parent.name.removeprefix("cluster_id=")] += pq.ParquetFile(file).read().to_pylist()
+    for made in (folder / "tables/history").rglob("*.parquet"):
+        rows[made.parent.name.removeprefix("cluster_id=")] += pq.ParquetFile(made).read().to_pylist()
     return rows
 
 
