@@ -127,6 +127,7 @@ def measure(base: Base, events: int, folder: Path, master: str) -> dict[str, Any
     say(f"one process replays in {peer['seconds']:.1f} s, {peer['questions'] / peer['seconds']:,.0f} questions/s")
     page = folder / f"backtest-{events}.html"
     backtest = pipeline("backtest", str(CANDIDATE), "--tables", str(tables), "--out", str(page), master=master)
+    _compare(peer, json.loads(page.with_suffix(".json").read_text()))
     say(
         f"back-test {backtest.seconds:.1f} s, {peer['seconds'] / backtest.seconds:.2f} times the single process, workers up to {backtest.worker_bytes >> 20} MiB"
     )
@@ -144,6 +145,15 @@ def measure(base: Base, events: int, folder: Path, master: str) -> dict[str, Any
         "report_seconds": report.seconds,
         "duckdb_seconds": duckdb.seconds,
     }
+
+
+def _compare(peer: dict[str, Any], backtest: dict[str, Any]) -> None:
+    """Raises SystemExit where they found something else."""
+    differences = backtest["totals"]["differences"]
+    found = backtest["history"]["asked"], differences["newly-denied"], differences["newly-allowed"]
+    wanted = peer["questions"], peer["newly_denied"], peer["newly_allowed"]
+    if found != wanted:
+        sys.exit(f"Asked, newly denied, newly allowed: the back-test says {found}, the single process {wanted}.")
 
 
 def say(line: str) -> None:
