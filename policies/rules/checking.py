@@ -158,7 +158,7 @@ class _Checker:
 
     def _select(self, node: Node) -> Type:
         [of] = node.parts
-        if of.kind == "name" and of.text in VARIABLES and all(name != of.text for name, _ in self._bound):
+        if self._is_variable(of):
             return self._field(of.text, node)
         kind = self.type_of(of)
         if kind.name == "map" and kind.key in {STRING, ANY}:
@@ -169,6 +169,10 @@ class _Checker:
         if of.kind == "select" and self._is_configs(of):
             hint = f'; a config is written ["{of.text}.{node.text}"]'
         raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
+
+    def _is_variable(self, node: Node) -> bool:
+        """And not the name that a comprehension gives to what it goes over."""
+        return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: Node) -> bool:
         return node.parts[0].kind == "select" and node.parts[0].text in {"configs", "config_operations"}
@@ -203,9 +207,8 @@ class _Checker:
         """Whether a map of configs is looked into for a key that is written out: then no other key is handed over."""
         return (
             of.kind == "select"
-            and of.parts[0].kind == "name"
-            and all(name != of.parts[0].text for name, _ in self._bound)
-            and VARIABLES.get(of.parts[0].text, {}).get(of.text, ANY).key == STRING
+            and self._is_variable(of.parts[0])
+            and VARIABLES[of.parts[0].text].get(of.text, ANY).key == STRING
             and key.kind == "string"
             and _literal(key) == STRING
             and bool(literal_value(key))

@@ -17,7 +17,7 @@ from .rule import Judge, Rule, Scope, read_scope
 from .tables import Table
 from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
 
-UNDEFINED = re.compile(rf"Undefined variable or function: '([a-z]+){FLAT}([a-z_]+?)(?:{FLAT}([0-9a-f]+))?'")
+UNDEFINED = re.compile(rf"Undefined variable or function: '([a-z]+){FLAT}([a-z_]+?)(?:{FLAT}([0-9a-f]+)({FLAT})?)?'")
 """What the engine says of a variable that was not given."""
 
 
@@ -45,7 +45,8 @@ class Expression(msgspec.Struct, frozen=True):
             absent = UNDEFINED.search(str(error))
             if absent is None:
                 raise
-            entry = "" if absent[3] is None else f'["{bytes.fromhex(absent[3]).decode()}"]'
+            is_of_entry = absent[3] is not None and absent[4] is None
+            entry = f'["{bytes.fromhex(absent[3]).decode()}"]' if is_of_entry else ""
             raise AbsentFieldError(f"{absent[1]}.{absent[2]}{entry} is not there") from None
 
     def holds(self, facts: Facts) -> bool:

@@ -98,12 +98,13 @@ def reading(variable: str, field: str) -> Read:
     if not field:
         return Read(variable, _principal if variable == "principal" else _is_there(variable))
     name = f"{variable}{FLAT}{field}"
-    if field.endswith(FLAT):
-        value = reading(variable, field.removesuffix(FLAT)).value
-        return Read(name, lambda facts: value(facts) is not Missing)
-    of, is_entry, key = field.partition(FLAT)
+    of, is_entry, rest = field.partition(FLAT)
+    if is_entry and rest:
+        key, asks_whether, _ = rest.partition(FLAT)
+        return Read(name, _entry(variable, of, bytes.fromhex(key).decode(), asks_whether=bool(asks_whether)))
     if is_entry:
-        return Read(name, _entry(variable, of, bytes.fromhex(key).decode()))
+        value = reading(variable, of).value
+        return Read(name, lambda facts: value(facts) is not Missing)
     return Read(name, _OTHERWISE.get((variable, field)) or _field(variable, field))
 
 
@@ -129,12 +130,14 @@ def _field(variable: str, field: str) -> Callable[[Facts], Any]:
     return value
 
 
-def _entry(variable: str, field: str, key: str) -> Callable[[Facts], Any]:
-    """Of a map; its value may be null."""
+def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callable[[Facts], Any]:
+    """Of a map, or whether it is there. Where there is no map, nobody can tell either."""
 
     def value(facts: Facts) -> Any:
         entries = getattr(getattr(facts, variable), field, None)
-        return Missing if entries is None else entries.get(key, Missing)
+        if entries is None:
+            return Missing
+        return key in entries if asks_whether else entries.get(key, Missing)
 
     return value
 

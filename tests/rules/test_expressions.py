@@ -10,6 +10,7 @@ import cel
 import msgspec
 import pytest
 
+from minicontroller.policies.interface import PolicyRequest
 from minicontroller.policies.rules.checking import ExpressionFaults, check
 from minicontroller.policies.rules.syntax import MAX_CHARACTERS, MAX_DEPTH, SyntaxFault, parse
 from minicontroller.policies.rules.vocabulary import BOOL, FUNCTIONS, METHODS, VARIABLES
@@ -132,6 +133,16 @@ def test_an_entry_that_is_not_there_refuses(map_: str) -> None:
         Action.DENY,
         f'AbsentFieldError: {map_}["retention.bytes"] is not there',
     )
+
+
+@pytest.mark.parametrize("expression", ['"a" in {}', '!("a" in {})', '{}["a"] == "1"', '!("a" in {} || 1 > 2)'])
+@pytest.mark.parametrize(("map_", "request_"), [("request.config_operations", create()), ("before.configs", alter())])
+def test_where_there_is_no_map_nobody_can_tell(expression: str, map_: str, request_: PolicyRequest) -> None:
+    """Whoever asks whether something is in it cannot be answered, whichever answer would allow: the request is refused (K201-11)."""
+    text = condition(expression.replace("{}", map_), operations='["create"]' if "request" in map_ else '["alter"]')
+    [found] = rules(text).judge(request_, cluster())
+    assert found.action is Action.DENY
+    assert (found.error or "").startswith(f"AbsentFieldError: {map_}")
 
 
 def test_who_is_not_authenticated_has_kafkas_name() -> None:
