@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 import cel
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minicontroller.policies.interface import PolicyRequest
 from minicontroller.policies.rules.checking import ExpressionFaults, check
@@ -143,6 +145,34 @@ def test_where_there_is_no_map_nobody_can_tell(expression: str, map_: str, reque
     [found] = rules(text).judge(request_, cluster())
     assert found.action is Action.DENY
     assert (found.error or "").startswith(f"AbsentFieldError: {map_}")
+
+
+FORMS = (
+    "{k} in {m}",
+    "!({k} in {m})",
+    '{m}[{k}] == "1"',
+    '{k} in {m} && {m}[{k}] != "1"',
+    '!({k} in {m}) || {m}[{k}] == "1"',
+)
+
+
+@given(
+    st.sampled_from(FORMS),
+    st.sampled_from(["request.config_operations", "after.configs", "before.configs"]),
+    st.sampled_from([None, {}, {"a": "1"}, {"a": None, "b": "2"}]),
+    st.sampled_from(["a", "b", "c"]),
+)
+def test_an_entry_alone_says_what_the_map_says(
+    form: str, map_: str, operations: Mapping[str, str | None] | None, key: str
+) -> None:
+    """The same is allowed and the same refused as where parentheses keep the map from being looked into beforehand."""
+    change = msgspec.structs.replace(alter(configs={"b": "1"}), config_operations=operations)
+    known = cluster({change.topic: create(configs={"a": "1", "c": "2"}).requested_state})
+    alone, whole = (
+        said(condition(form.format(k=k, m=m), operations='["alter"]'), change, known)
+        for k, m in ((f"'{key}'", map_), (f"('{key}')", f"({map_})"))
+    )
+    assert bool(alone) == bool(whole)
 
 
 def test_who_is_not_authenticated_has_kafkas_name() -> None:
