@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # otherwise other tools do not know that it is UTC
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
     "spark.python.authenticate.socketTimeout": "2m",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # folders are listed sooner than a job for it has begun
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",

@@ -13,7 +13,6 @@ from zlib import crc32
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
 from ...policies.audit_event import (
     AuditEvent,
@@ -35,20 +34,22 @@ SNAPSHOT = "snapshot"
 SEEN = "seen"
 """The cause where an event shows a state that it did not make."""
 
-BUCKETS = 256
-MENTIONS = StructType(
+BUCKETS = 4096
+"""As many portions a cluster's topic history can be made in."""
+_HISTORY = arrow_schema(TOPIC_HISTORY)
+SCHEMA = pa.schema(
     [
-        StructField("bucket", IntegerType(), nullable=False),
-        StructField("epoch", IntegerType(), nullable=False),
-        StructField("sequence", LongType(), nullable=False),
-        TOPIC_HISTORY["from_time"],
-        StructField("in_snapshot", BooleanType(), nullable=False),
-        StructField("cause", StringType(), nullable=False),
-        StructField("principal", StringType()),
-        StructField("digest", LongType(), nullable=False),
-        TOPIC_HISTORY["topic"],
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("epoch", pa.int32(), nullable=False),
+        pa.field("sequence", pa.int64(), nullable=False),
+        _HISTORY.field("from_time"),
+        pa.field("in_snapshot", pa.bool_(), nullable=False),
+        pa.field("cause", pa.string(), nullable=False),
+        pa.field("principal", pa.string()),
+        pa.field("digest", pa.int64(), nullable=False),
+        _HISTORY.field("topic"),
         *(
-            StructField(name, TOPIC_HISTORY[name].dataType)
+            _HISTORY.field(name).with_nullable(True)
             for name in ("topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")
         ),
     ]
@@ -58,8 +59,6 @@ is no topic. Configs are in the order of their keys.
 """
 SORTED_BY = ("bucket",)
 """In files: who needs some of the buckets reads little else."""
-
-SCHEMA = arrow_schema(MENTIONS)
 
 
 class Mention(NamedTuple):

@@ -26,6 +26,10 @@ def test_a_day_without_requests_has_its_place() -> None:
     axis, [denied, moot] = found
     assert (axis.step.name, denied.values, moot.values) == ("day", [3, 0, 0, 5], [1, 0, 0, 0])
     assert (denied.label, denied.colour) == ("Newly denied", "bad")
+
+
+def test_each_kind_of_difference_has_its_own_colour() -> None:
+    """Whichever of them come together."""
     assert {kind.value.replace("-", "_") for kind in Difference} == set(COLOURS)
     assert len(set(COLOURS.values())) == len(COLOURS)
 

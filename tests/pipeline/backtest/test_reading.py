@@ -4,26 +4,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.pipeline.backtest.reading import UnreadableTableError, events
 from minicontroller.pipeline.backtest.slices import Piece
-from minicontroller.pipeline.ingest.rows import event_rows
 from minicontroller.policies.audit_event import AuditEvent, encode
 from tests.pipeline.backtest.by_words import History
+from tests.pipeline.backtest.files import written
 from tests.rules.reading import BUSY
-
-
-def written(file: Path, found: Sequence[AuditEvent], *, line: str | None = None) -> Piece:
-    """A file of the table with these events; `line` stands in the place of what they are."""
-    lines = [encode(event).strip() if line is None else line.encode() for event in found]
-    pq.write_table(pa.Table.from_batches([event_rows(found, lines)]), file, row_group_size=3)
-    places = sorted((event.epoch, event.sequence) for event in found)
-    return Piece(places[0], places[-1], (str(file),))
 
 
 def a_history() -> Sequence[AuditEvent]:

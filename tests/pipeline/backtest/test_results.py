@@ -24,7 +24,7 @@ from minicontroller.pipeline.page.files import Files
 from minicontroller.policies.audit_event import AuditEvent
 from tests.pipeline.backtest.asking import at_most
 from tests.pipeline.backtest.by_words import History
-from tests.pipeline.backtest.test_reading import written
+from tests.pipeline.backtest.files import written
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -34,7 +34,7 @@ HISTORIES = 150
 MOST_ROWS = 4
 """Of a portion, so that there are several."""
 
-TOPICS = st.sampled_from(["gw", "hr", "hk"])
+TOPICS = st.sampled_from(["ebi", "euh", "ahq"])
 """Of the first buckets of portions, where there are four."""
 STATES = st.builds(
     a_state,
