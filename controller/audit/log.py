@@ -123,6 +123,8 @@ class AuditLog:
         self._waiters: list[tuple[int, int, trio.Event]] = []
         self._lock = threading.Lock()
         self._wake, self._closing = threading.Event(), threading.Event()
+        self._hurry = threading.Event()
+        """Nobody waits for the interval's end."""
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
@@ -192,9 +194,23 @@ class AuditLog:
     async def wait_durable(self, ordinal: int) -> None:
         """Until this event and all before it are safe on the disk, or dropped."""
         if self._durable < ordinal:
-            reached = trio.Event()
-            heapq.heappush(self._waiters, (ordinal, id(reached), reached))
-            await reached.wait()
+            waiter = (ordinal, id(reached := trio.Event()), reached)
+            heapq.heappush(self._waiters, waiter)
+            try:
+                await reached.wait()
+            except trio.Cancelled:
+                if not reached.is_set():
+                    self._waiters.remove(waiter)
+                    heapq.heapify(self._waiters)
+                raise
+
+    async def flush(self, patience_seconds: float) -> int:
+        """Write what was handed over, before its interval ends. Returns how much of it is not safe on the disk when patience ends."""
+        ordinal = self._ordinal
+        self._hurry.set()
+        with trio.move_on_after(patience_seconds):
+            await self.wait_durable(ordinal)
+        return max(0, ordinal - self._durable)
 
     def take_losses(self) -> list[Loss]:
         """What was dropped since this was asked last."""
@@ -208,6 +224,7 @@ class AuditLog:
         if self._thread is None:
             return
         self._closing.set()
+        self._hurry.set()
         self._wake.set()
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(self._thread.join, CLOSE_SECONDS)
@@ -230,6 +247,7 @@ class AuditLog:
             while not (self._closing.is_set() and not self._queue and not self._made):
                 self._wait()
                 self._wake.clear()
+                self._hurry.clear()
                 last = self._ordinal  # what comes meanwhile has its own turn
                 while self._made or self._taken < last:
                     if not self._write_batch():
@@ -250,7 +268,7 @@ class AuditLog:
         while not self._wake.wait(self._files.rotates_in):
             self._files.rotate_if_old()
         if not self.settings.always:
-            self._closing.wait(self.settings.interval_seconds)
+            self._hurry.wait(self.settings.interval_seconds)
 
     def _write_batch(self) -> bool:
         """Write what waits, up to a limit; false if it failed and must be tried again later."""

@@ -1,13 +1,12 @@
 """What was decided, and what became of topics, as far back as it is known: from the audit log where there is one, else from memory.
 
-Rule: it never says less than it knows of its own limits: where it comes from, whether there is more, and what could not be read. One search at
-a time, off the event loop; who cannot wait with the others is told to come again.
+Rule: it never says less than it knows of its own limits: where it comes from, whether there is more, and what could not be read. What was
+decided before it is asked is written first, so that nothing is missing between what is remembered and what is in the files. One search at a time, off the event loop; who cannot wait with the others is told to come again.
 """
 
 import math
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -29,6 +28,8 @@ ROWS = 50
 """In one answer."""
 MAX_WAITING = 8
 """Who wait for their turn; each search may take its seconds."""
+FLUSH_SECONDS = 2.0
+"""So long a search waits for a disk."""
 AUDIT, MEMORY = "audit", "memory"
 NO_ERROR = ErrorCode.NONE.name
 LAST_MS = 8_640_000_000_000_000
@@ -79,9 +80,7 @@ class History(msgspec.Struct, frozen=True):
     older: str = ""
     """What to ask for to go on into the past; empty if that is all."""
     problems: Sequence[str] = ()
-    """What could not be read."""
-    unwritten: int = 0
-    """Events that are on their way to the audit log."""
+    """What could not be read, or could not be written yet."""
 
 
 class DeletedTopic(msgspec.Struct, frozen=True):
@@ -113,8 +112,7 @@ class Histories:
         needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
         question: Question[Decision | Happening] = Question(node.node.cluster_id, needles, partial(_of_history, wanted))
         said = await self._search(question, older)
-        unwritten = sum(each.node.audit.waiting_events for each in self._process.nodes if each.node.audit is not None)
-        return History(AUDIT, said.rows, _text(said.next), said.problems, unwritten)
+        return History(AUDIT, said.rows, _text(said.next), said.problems)
 
     def _remembered(self, wanted: Wanted, older: str) -> History:
         before = int(older) if older.isascii() and older.isdigit() and len(older) < MAX_DIGITS else math.inf
@@ -144,13 +142,15 @@ class Histories:
         if self._turn.statistics().tasks_waiting >= MAX_WAITING:
             raise BusyError
         async with self._turn:
-            return await trio.to_thread.run_sync(
-                search, self._folders(), question, Limits(ROWS), parse_cursor(older), trio.from_thread.check_cancelled
+            logs = [each.node.audit for each in self._process.nodes if each.node.audit is not None]
+            unwritten = sum([await each.flush(FLUSH_SECONDS) for each in logs])
+            folders = list(dict.fromkeys(each.settings.folder for each in logs))
+            found = await trio.to_thread.run_sync(
+                search, folders, question, Limits(ROWS), parse_cursor(older), trio.from_thread.check_cancelled
             )
-
-    def _folders(self) -> list[Path]:
-        logs = [each.node.audit for each in self._process.nodes if each.node.audit is not None]
-        return list(dict.fromkeys(each.settings.folder for each in logs))
+        if unwritten:
+            found.problems.append(f"events that could not be written yet: {unwritten}")
+        return found
 
 
 def _text(cursor: Cursor | None) -> str:

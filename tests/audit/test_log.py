@@ -1,5 +1,6 @@
 """The thread that writes: when it forces what it has to the disk, and whom it lets wait for that."""
 
+import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,6 +40,30 @@ async def test_intervals(tmp_path: Path) -> None:
         intervals = (time.monotonic() - began) / INTERVAL_SECONDS
         assert log.syncs <= intervals + 1 + count / MAX_BATCH_EVENTS
     assert lines_in(tmp_path) == [b"%d" % number for number in range(1, count + 1)]
+
+
+async def test_somebody_wants_to_read(tmp_path: Path) -> None:
+    """What was handed over is written at once for whom it concerns, in the middle of an interval; nothing is left to be written."""
+    async with opened(tmp_path, interval_seconds=3600.0) as log:
+        assert await log.flush(0.0) == 0
+        for number in range(1, MANY + 1):
+            log.append(1, number, b"%d\n" % number)
+            if number % 100 == 0:
+                assert await log.flush(math.inf) == 0
+                assert lines_in(tmp_path) == [b"%d" % each for each in range(1, number + 1)]
+
+
+async def test_nobody_waits_for_a_disk_for_ever(tmp_path: Path) -> None:
+    """Whoever wants to read is told how much is not written yet when his patience ends; nothing is kept of his waiting."""
+    async with opened(tmp_path / "gone", interval_seconds=3600.0, retry_seconds=0.01) as log:
+        log.append(1, 1, b"1\n")
+        log.append(1, 2, b"2\n")
+        assert await log.flush(0.05) == 2
+        assert await log.flush(0.0) == 2
+        assert not log._waiters
+        (tmp_path / "gone").mkdir()
+        assert await log.flush(math.inf) == 0
+    assert lines_in(tmp_path / "gone") == [b"1", b"2"]
 
 
 async def test_one_fsync_for_all_that_wait(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def with_ten_thousand_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     settings = {
         "topic.management.policy.class.name": f"{file}:Teams",
         "audit.dir": str(tmp_path_factory.mktemp("audit")),
+        "audit.flush.interval.ms": "3600000",  # nothing is in the files because some time has passed
     }
     with running_cluster(settings=settings) as cluster:
         for first in range(0, 10_000, 2_000):

@@ -3,10 +3,7 @@
 import gzip
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -35,9 +32,11 @@ from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.handlers.ruling import ruling
 from tests.http.conftest import POLICY
 from tests.support.cluster import MiniCluster, running_cluster
-from tests.support.http import ask, create
-from tests.support.waiting import until
+from tests.support.http import ask, create, delete, history, told
 from tests.support.wire import Wire
+
+LONG_MS = "3600000"
+"""Nothing is in the files because some time has passed."""
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -52,27 +51,11 @@ def with_an_audit_log(folder: Path) -> Iterator[MiniCluster]:
     settings = {
         "topic.management.policy.class.name": f"{file}:Teams",
         "audit.dir": str(folder),
-        "audit.flush": "always",
+        "audit.flush.interval.ms": LONG_MS,
         "audit.max.bytes": "100000",
     }
     with running_cluster(settings=settings) as cluster:
         yield cluster
-
-
-def history(cluster: MiniCluster, name: str = "", **more: object) -> Any:
-    query = "".join(f"&{key}={quote(str(value))}" for key, value in more.items())
-    return ask(cluster, f"/api/history?name={quote(name)}{query}").json
-
-
-def told(page: Any) -> list[str]:
-    """Each entry in a word."""
-    return [entry.get("outcome") or entry["event"] for entry in page["entries"]]
-
-
-def delete(cluster: MiniCluster, name: str) -> None:
-    with Wire(cluster.bootstrap.split(",")[0]) as wire:
-        wire.ask("DeleteTopics", 5, {"topic_names": [name], "timeout_ms": 30_000})
-    until(partial(history, cluster, name), right=lambda page: "removal" in told(page))
 
 
 def push_out(cluster: MiniCluster, prefix: str) -> None:
@@ -181,6 +164,18 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
             await trio.testing.wait_all_tasks_blocked()
             with pytest.raises(BusyError):
                 await histories.deleted("t", "")
+
+
+async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    """Nobody waits for ever for a disk that takes nothing; how many events are missing in the answer stands in it."""
+    async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
+        process = Process(1)
+        process.add(RunningNode(world.node, "", Server(AnswerLine(world.node, {}), ConnectionLimits())))
+        assert world.node.audit is not None
+        shutil.rmtree(tmp_path / "audit")
+        world.node.audit.append(1, 1, b"{}\n")
+        found = await Histories(process).history(Wanted("t"), "")
+        assert found.problems[-1] == f"events that could not be written yet: {world.node.audit.waiting_events}"
 
 
 TEXT = st.text(max_size=1000)

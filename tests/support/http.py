@@ -2,10 +2,12 @@
 
 import http.client
 import json
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from tests.support.cluster import MiniCluster
+from tests.support.waiting import until
 from tests.support.wire import Wire
 
 
@@ -43,3 +45,21 @@ def create(cluster: MiniCluster, *names: str, partitions: int = 1) -> list[int]:
     with Wire(cluster.bootstrap.split(",")[0]) as wire:
         answer = wire.ask("CreateTopics", 5, {"topics": topics, "timeout_ms": 60_000})
     return [row["error_code"] for row in answer["topics"]]
+
+
+def history(cluster: MiniCluster, name: str = "", **more: object) -> Any:
+    """What became of a topic, or all decisions."""
+    query = "".join(f"&{key}={quote(str(value))}" for key, value in more.items())
+    return ask(cluster, f"/api/history?name={quote(name)}{query}").json
+
+
+def told(page: Any) -> list[str]:
+    """Each entry of a history in a word."""
+    return [entry.get("outcome") or entry["event"] for entry in page["entries"]]
+
+
+def delete(cluster: MiniCluster, name: str) -> None:
+    """Until its clean-up is complete and in the audit log."""
+    with Wire(cluster.bootstrap.split(",")[0]) as wire:
+        wire.ask("DeleteTopics", 5, {"topic_names": [name], "timeout_ms": 30_000})
+    until(partial(history, cluster, name), right=lambda page: "removal" in told(page))
