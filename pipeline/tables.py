@@ -4,9 +4,10 @@ Rule: a table is a folder of Parquet files that any tool can read as it is. What
 reader looks into: names that begin with an underscore are hidden from Spark, and no glob of the documentation meets them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -191,6 +192,16 @@ class Tables:
 
     def path(self, table: Table) -> Path:
         return self.folder / table.value
+
+    def files(self, table: Table) -> Mapping[str, Sequence[Path]]:
+        """Of a table that is partitioned by clusters: of each cluster by its id, in the order of their names. Raises OSError."""
+        root, column = self.path(table), "cluster_id="
+        folders = [folder for folder in root.iterdir() if folder.name.startswith(column)] if root.is_dir() else []
+        found = {unquote(folder.name.removeprefix(column)): folder.rglob("*.parquet") for folder in folders}
+        return {
+            cluster: sorted(file for file in found[cluster] if not file.name.startswith((".", "_")))
+            for cluster in sorted(found)
+        }
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         """With the columns of its schema, in their order; empty where nothing was ever written."""

@@ -1,9 +1,9 @@
-"""A slice's events, read by whoever replays it from the files of the table `events`.
+"""What workers read of the tables: a slice's events, from the files where they lie.
 
 Rule: memory is that of one piece, whatever the length of the history and however its files lie. What is wrong with a file is a sentence.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,20 @@ PLACE = ("epoch", "sequence")
 
 
 class UnreadableTableError(Exception):
-    """What kept a slice from being read, in a sentence."""
+    """What kept a table from being read, in a sentence."""
+
+
+def columns_of(
+    files: Sequence[str], schema: pa.Schema, columns: Sequence[str], wanted: pc.Expression | None = None
+) -> pa.Table:
+    """Of the rows that are wanted; of all without an expression. Raises UnreadableTableError."""
+    try:
+        dataset = ds.dataset(list(files), schema=schema, format="parquet")
+        return dataset.to_table(list(columns), filter=wanted, use_threads=False)
+    except FileNotFoundError as error:
+        raise UnreadableTableError(f"The tables were changed meanwhile ({error}): run it again.") from None
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableTableError(f"The tables cannot be read: {error}") from None
 
 
 def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
@@ -35,13 +48,7 @@ def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
 
 def _read(piece: Piece) -> pa.ChunkedArray:
     """The lines of a piece, in their order."""
-    try:
-        dataset = ds.dataset(list(piece.files), schema=SCHEMA, format="parquet")
-        table = dataset.to_table([*PLACE, LINE], filter=_within(piece), use_threads=False)
-    except FileNotFoundError as error:
-        raise UnreadableTableError(f"The table of events was changed meanwhile ({error}): run it again.") from None
-    except (OSError, pa.ArrowException) as error:
-        raise UnreadableTableError(f"The table of events cannot be read: {error}") from None
+    table = columns_of(piece.files, SCHEMA, [*PLACE, LINE], _within(piece))
     epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
     order = np.lexsort((sequences, epochs))
     if (order[1:] > order[:-1]).all():

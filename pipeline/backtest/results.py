@@ -72,14 +72,18 @@ class Results:
             room = ON_THE_PAGE_EXISTING - len(self.refused)
             self.refused += batch.column("body").slice(0, max(room, 0)).to_pylist()
             return
-        kinds = batch.column("kind").to_pylist()
+        table = pa.Table.from_batches([batch])
         for about in ("rule", "topic"):
-            self.counts.update(
-                (about, name or "", kind) for name, kind in zip(batch.column(about).to_pylist(), kinds, strict=True)
-            )
-        for index, kind in enumerate(kinds):
-            if len(self.shown[kind]) < ON_THE_PAGE:
-                self.shown[kind].append(batch.column("body")[index].as_py())
+            for name, kind, count in _rows(table.group_by([about, "kind"]).aggregate([([], "count_all")])):
+                self.counts[about, name or "", kind] += count
+        for kind, shown in self.shown.items():
+            if (room := ON_THE_PAGE - len(shown)) > 0:
+                bodies = table.filter(pc.equal(table.column("kind"), kind)).column("body")
+                shown.extend(bodies.slice(0, room).to_pylist())
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 class Written:
@@ -117,7 +121,9 @@ def write_existing(batches: Iterator[pa.RecordBatch], written: Written) -> None:
 
 
 def _write_lines(lines: IO[bytes], batch: pa.RecordBatch) -> None:
-    lines.writelines(f"{body}\n".encode() for body in batch.column("body").to_pylist())
+    texts = pc.binary_join_element_wise(batch.column("body"), "\n", "")
+    _, ends, data = texts.buffers()
+    lines.write(memoryview(data)[: memoryview(ends).cast("i")[len(texts)]])
 
 
 def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: int) -> list[pa.RecordBatch]:

@@ -1,27 +1,34 @@
-"""A back-test on Spark: which columns travel where, and where the answers lie until they are results.
+"""A back-test on Spark: which work goes to which worker, and where the answers lie until they are results.
 
 Rule: one pass over the events. Each slice is one task, which is told where its events lie and gets the topics at its begin; what it answers is on
 the disk before anybody looks at it, in the order of the slices, which is the order of the log.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession
 
 from ..ingest.state import State, StateError, load
+from ..spreading import answers_of, by_workers
 from ..tables import Table, Tables
 from . import workers
 from .candidate import Candidate
-from .replaying import Window
-from .slices import BUCKET_EVENTS, Bucket, Plan, buckets, ends, good_size, planned, with_begins
-from .workers import FAILURE, IN, Job
+from .looking import Files, buckets_of, together
+from .replaying import NOWHERE, Window
+from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Plan, ends, good_size, planned
+from .topics import Lived, Today, states_at_begins, states_today
+from .workers import Failure, Job
+
+if TYPE_CHECKING:
+    from pyspark import RDD
 
 READ_ROWS = 2_000
+UNFINISHED = ".unfinished"
 
 
 class BacktestError(Exception):
@@ -42,36 +49,34 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backtesting:
-    """One back-test on its way. What it leaves lies in `folder`, which every worker can write."""
+    """One back-test on its way. What it leaves lies in `folder`, which every worker can write. Everything raises BacktestError and OSError."""
 
     def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
         self._spark = spark
+        self._tables = tables.folder
         self._wish = wish
         self._folder = folder
         before = _state(tables)
-        self._events = _of_clusters(tables.read(spark, Table.EVENTS), wish.clusters)
-        self._history = _of_clusters(tables.read(spark, Table.TOPIC_HISTORY), wish.clusters)
+        self._events = _of_clusters(tables.files(Table.EVENTS), wish.clusters)
+        self._history = _of_clusters(tables.files(Table.TOPIC_HISTORY), wish.clusters)
         self._history_lags = partial(_history_lags, before, _state(tables))
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
         """Clusters whose topic history is older than their events: it is not relied on where they could be cut."""
-        self.plan = Plan((), (), wish.bucket_events)
+        self.plan = Plan(())
 
     def look(self) -> Plan:
-        """Find out what there is, and cut it. Raises BacktestError."""
-        wish = self._wish
-        self._buckets = found = buckets(self._events, wish.window, wish.bucket_events)
-        unknown = sorted(set(wish.clusters) - {bucket.cluster_id for bucket in found})
+        """Find out what there is, and cut it."""
+        wish, cores = self._wish, self._spark.sparkContext.defaultParallelism
+        work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
+        parts = _succeeded(by_workers(self._spark, work, _shares(self._events, cores * PER_CORE), self._tables))
+        self._buckets = together(bucket for part in parts for bucket in part)
+        unknown = sorted(set(wish.clusters) - set(self.clusters))
         if unknown:
             raise BacktestError(f"There is no event of the cluster {', '.join(unknown)} in the tables.")
-        size = wish.slice_events or good_size(found, self._spark.sparkContext.defaultParallelism)
+        size = wish.slice_events or good_size(self._buckets, cores)
         self.lagging = tuple(filter(self._history_lags, self.clusters))
-        self.plan = planned(
-            found,
-            slice_events=None if wish.counterfactual else size,
-            bucket_events=wish.bucket_events,
-            whole=self.lagging,
-        )
+        self.plan = planned(self._buckets, slice_events=None if wish.counterfactual else size, whole=self.lagging)
         return self.plan
 
     @property
@@ -80,62 +85,73 @@ class Backtesting:
 
     def replay(self) -> Path:
         """Put all recorded requests to the candidate. Returns the folder of the answers."""
-        plan, wish = self.plan, self._wish
-        if not plan.slices:
-            return self._no_answers("replayed")
+        wish, slices = self._wish, self.plan.slices
+        begins = {
+            cluster: tuple(
+                (each.after, each.number) for each in slices if each.cluster_id == cluster and each.after != NOWHERE
+            )
+            for cluster in self.clusters
+        }
+        lived = [Lived(file, begins[cluster]) for cluster, file in self._told_of(self.clusters) if begins[cluster]]
         job = Job(wish.candidate, wish.window, wish.counterfactual)
-        begins = with_begins(self._spark, self._history, plan).select(
-            "slice", f.lit(workers.TOPIC).alias("what"), _as_json().alias("text")
-        )
-        return self._answers("replayed", plan.slices, begins, partial(workers.replay, job))
+        return self._answers("replayed", slices, lived, states_at_begins, partial(workers.replay, job))
 
     def scan(self) -> Path:
         """Put all existing topics to the candidate. Returns the folder of the answers."""
         clusters = ends(self._buckets)
-        if not clusters:
-            return self._no_answers("existing")
-        numbers = self._spark.createDataFrame(
-            [(each.cluster_id, number) for number, each in enumerate(clusters)], "cluster_id string, slice int"
-        )
-        there = f.col("until_sequence").isNull()
-        creation = f.when(f.col("from_cause") == "create_topic", f.struct("from_epoch", "from_sequence"))
-        creators = self._history.groupBy("cluster_id", "topic", "topic_id").agg(
-            f.max(f.when(there, True)).alias("is_there"),
-            f.min_by("from_principal", creation).alias("principal"),
-        )
-        creators = creators.where("is_there").drop("is_there")
-        rows = (
-            self._history.where(there)
-            .join(creators, ["cluster_id", "topic", "topic_id"], "left")
-            .join(f.broadcast(numbers), "cluster_id")
-            .select("slice", f.lit(workers.TOPIC).alias("what"), _as_json("principal").alias("text"))
-        )
-        return self._answers("existing", clusters, rows, partial(workers.scan, Job(self._wish.candidate)))
+        numbers = {each.cluster_id: number for number, each in enumerate(clusters)}
+        today = [Today(file, numbers[cluster]) for cluster, file in self._told_of(numbers)]
+        job = Job(self._wish.candidate)
+        return self._answers("existing", clusters, today, states_today, partial(workers.scan, job))
 
-    def _answers(self, name: str, heads: Sequence[msgspec.Struct], topics: DataFrame, work: workers.Work) -> Path:
-        """Of one task for each head, which gets it and then its topics."""
-        folder = self._folder / name
-        texts = [(number, workers.HEAD, msgspec.json.encode(head).decode()) for number, head in enumerate(heads)]
-        rows = self._spark.createDataFrame(texts, IN).unionAll(topics)
-        answers = rows.repartitionById(len(heads), "slice").sortWithinPartitions("what").mapInArrow(work, workers.OUT)
-        answers.write.parquet(folder.as_uri())
-        return folder
+    def _told_of(self, clusters: Iterable[str]) -> list[tuple[str, str]]:
+        """The files of these clusters' topic history."""
+        return [(cluster, str(file)) for cluster in clusters for file in self._history.get(cluster, ())]
 
-    def _no_answers(self, name: str) -> Path:
-        """Nothing is to be asked about."""
+    def _answers(
+        self,
+        name: str,
+        heads: Sequence[Any],
+        topics: Sequence[Any],
+        find: Callable[[Any], Iterator[tuple[int, bytes]]],
+        work: workers.Work,
+    ) -> Path:
+        """Of one task for each head, which gets it and what was found of its topics. The folder has its name when it is complete."""
         folder = self._folder / name
-        folder.mkdir(parents=True)
+        unfinished = folder.with_suffix(UNFINISHED)
+        unfinished.mkdir()
+        if heads:
+            context = self._spark.sparkContext
+            numbered: RDD[tuple[int, Any]] = context.parallelize(list(enumerate(heads)), 1)
+            found = context.parallelize(topics, max(1, len(topics))).flatMap(partial(workers.found, find))
+            tasks = numbered.cogroup(found, len(heads))
+            _succeeded(answers_of(tasks, partial(workers.answer, work, unfinished), self._tables))
+        unfinished.rename(folder)
         return folder
 
 
 def answers(folder: Path) -> Iterator["pq.RecordBatch"]:
-    """What the workers answered, in the order of the slices. Raises BacktestError for what they could not."""
-    for file in sorted(folder.glob("part-*.parquet")):
-        for batch in pq.ParquetFile(file).iter_batches(READ_ROWS):
-            for what, body in zip(batch.column("what").to_pylist(), batch.column("body"), strict=True):
-                if what == FAILURE:
-                    raise BacktestError(f"On a worker of Spark: {body.as_py()}")
-            yield batch
+    """What the workers answered, in the order of the slices."""
+    for file in sorted(folder.glob("*.parquet")):
+        yield from pq.ParquetFile(file).iter_batches(READ_ROWS)
+
+
+def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
+    """Raises BacktestError for the first failure."""
+    for answer in answers:
+        if isinstance(answer, Failure):
+            raise BacktestError(f"On a worker of Spark: {answer.text}")
+    return answers
+
+
+def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[Files]:
+    """Of all files, about so many."""
+    most = max(1, -(-sum(map(len, events.values())) // count))
+    return [
+        Files(cluster, tuple(map(str, files[begin : begin + most])))
+        for cluster, files in events.items()
+        for begin in range(0, len(files), most)
+    ]
 
 
 def _state(tables: Tables) -> State:
@@ -150,18 +166,5 @@ def _history_lags(before: State, after: State, cluster_id: str) -> bool:
     return before.changes != after.changes or (cluster_id in after.clusters and after.clusters[cluster_id].is_stale)
 
 
-def _of_clusters(table: DataFrame, clusters: Sequence[str]) -> DataFrame:
-    return table.where(f.col("cluster_id").isin(*clusters)) if clusters else table
-
-
-def _as_json(*more: str) -> Column:
-    """A row of `topic_history` as a named state of an audit event."""
-    state = f.struct(
-        "topic_id",
-        "replicas",
-        "configs",
-        "marked_for_deletion",
-        "internal",
-        f.unix_millis("created").alias("created_ms"),
-    )
-    return f.to_json(f.struct("topic", state.alias("state"), *more), {"ignoreNullFields": "false"})
+def _of_clusters(files: Mapping[str, Sequence[Path]], clusters: Sequence[str]) -> Mapping[str, Sequence[Path]]:
+    return {cluster: of for cluster, of in files.items() if not clusters or cluster in clusters}

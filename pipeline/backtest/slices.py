@@ -2,20 +2,17 @@
 
 Rule: a slice begins where all topics are known from the events before it, and at no place within a request or a snapshot: at the first element
 of a request, at a removal, at what was observed, at a snapshot's begin. After a loss, a change of unknown effect or a late begin there is no
-cut until the next snapshot is complete. Only a few columns of the events are read for it. Where a slice's events lie is noted, piece by piece, so
-that whoever replays it reads them there: what is most of the table travels nowhere.
+cut until the next snapshot is complete. Where a slice's events lie is noted, piece by piece, so that whoever replays it reads them there: what is
+most of the table travels nowhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from urllib.parse import unquote, urlsplit
 
 import msgspec
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from .existing import Now
-from .replaying import NOWHERE, Place, Window
+from .replaying import NOWHERE, Place
 
 BUCKET_EVENTS = 5_000
 """A cut is looked for once in so many events of an epoch."""
@@ -45,8 +42,8 @@ class Bucket(msgspec.Struct, frozen=True):
     """The last place from which on not all topics are known: events were dropped, or an effect is unknown."""
     wanted: int
     """Events within the window."""
-    cluster_size: int | None = None
-    """As the last of them tells that tells it."""
+    cluster_size: tuple[int, int] | None = None
+    """The last of them that tells it, and what it tells."""
     newest_ms: int = 0
     """The time of the last one."""
     files: tuple[str, ...] = ()
@@ -75,19 +72,6 @@ class Slice(msgspec.Struct, frozen=True):
     """All of it, in its order."""
 
 
-class Cut(msgspec.Struct, frozen=True):
-    """To which parts the events of a bucket belong."""
-
-    cluster_id: str
-    epoch: int
-    bucket: int
-    start: int
-    before: int
-    """The part of events before `start`."""
-    since: int
-    """Of all others."""
-
-
 Part = list[tuple[Bucket, int | None]]
 """With the first of its buckets stands the place of the cut."""
 
@@ -95,8 +79,6 @@ Part = list[tuple[Bucket, int | None]]
 class Plan(msgspec.Struct, frozen=True):
     parts: tuple[Slice, ...]
     """All of the history; of each cluster one after the other."""
-    cuts: tuple[Cut, ...]
-    bucket_events: int
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -108,42 +90,16 @@ class Plan(msgspec.Struct, frozen=True):
         return sum(each.events for each in self.slices)
 
 
-def buckets(events: DataFrame, window: Window, bucket_events: int = BUCKET_EVENTS) -> list[Bucket]:
-    """In the order of the log."""
-    sequence, kind = f.col("sequence"), f.col("kind")
-    starts = kind.isin("removal", "observed", "snapshot_begin") | ((kind == "decision") & (f.col("element") == 0))
-    rows = (
-        events.groupBy("cluster_id", "epoch", _bucket(sequence, bucket_events).alias("number"))
-        .agg(
-            f.count("*").alias("events"),
-            f.min(sequence).alias("first"),
-            f.max(sequence).alias("last"),
-            f.min(f.when(starts, sequence)).alias("start"),
-            f.max(f.when(kind == "snapshot_end", sequence)).alias("snapshot_end"),
-            f.max(f.when((kind == "dropped") | (f.col("effect") == "unknown"), sequence)).alias("doubt"),
-            f.count_if(_within(window)).alias("wanted"),
-            f.max_by("cluster_size", f.when(f.col("cluster_size").isNotNull(), sequence)).alias("cluster_size"),
-            f.unix_millis(f.max_by("time", sequence)).alias("newest_ms"),
-            f.collect_set("_metadata.file_path").alias("files"),
-        )
-        .collect()
-    )
-    found = [Bucket(**{**row.asDict(), "files": tuple(sorted(map(_path, row["files"])))}) for row in rows]
-    return sorted(found, key=lambda bucket: (bucket.cluster_id, bucket.epoch, bucket.number))
-
-
 def planned(
     found: Sequence[Bucket],
     *,
     slice_events: int | None,
-    bucket_events: int = BUCKET_EVENTS,
     whole: Collection[str] = (),
 ) -> Plan:
     """Slices of about so many events, or one for each cluster. What lies wholly outside the window is not replayed. The clusters in `whole` are
     not cut at all.
     """
     parts: list[Slice] = []
-    cuts: list[Cut] = []
     needed = 0
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
         own_buckets = list(group)
@@ -154,15 +110,11 @@ def planned(
             if any(bucket.wanted for bucket, _ in part) or (index + 1 < len(cut) and _is_shared(*cut[index + 1][0])):
                 number, needed = needed, needed + 1
             after = NOWHERE if start is None else (first.epoch, start - 1)
-            own = len(parts)
             following = cut[index + 1][0] if index + 1 < len(cut) else None
             parts.append(
                 Slice(number, cluster_id, after, sum(bucket.events for bucket, _ in part), _pieces(part, following))
             )
-            for bucket, begin in part:
-                before = own if begin is None else own - 1
-                cuts.append(Cut(cluster_id, bucket.epoch, bucket.number, begin or bucket.first, before, own))
-    return Plan(tuple(parts), tuple(cuts), bucket_events)
+    return Plan(tuple(parts))
 
 
 def good_size(found: Iterable[Bucket], cores: int) -> int:
@@ -175,9 +127,8 @@ def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
     """What each cluster was at the end of its log."""
     newest: dict[str, Now] = {}
     for bucket in found:
-        size = bucket.cluster_size
-        if size is None:
-            size = newest[bucket.cluster_id].cluster_size if bucket.cluster_id in newest else 1
+        known = newest[bucket.cluster_id].cluster_size if bucket.cluster_id in newest else 1
+        size = known if bucket.cluster_size is None else bucket.cluster_size[1]
         newest[bucket.cluster_id] = Now(bucket.cluster_id, size, bucket.newest_ms)
     return tuple(newest.values())
 
@@ -240,55 +191,3 @@ def _pieces(part: Part, following: tuple[Bucket, int | None] | None) -> tuple[Pi
             pieces[-1] = Piece(before.first, piece.last, tuple(dict.fromkeys((*before.files, *piece.files))))
             events += size
     return tuple(pieces)
-
-
-# ------------------------------------------------------------------ on Spark
-
-
-def with_begins(spark: SparkSession, history: DataFrame, plan: Plan) -> DataFrame:
-    """The states of `topic_history` that hold where slices begin, each with the slice's number."""
-    rows = [(cut.cluster_id, cut.epoch, cut.bucket, cut.start, cut.before, cut.since) for cut in plan.cuts]
-    schema = "cluster_id string, {0}_epoch int, {0}_bucket int, start bigint, before int, since int"
-    found = history
-    for end in ("from", "until"):
-        sequence = f.col(f"{end}_sequence")
-        cuts = spark.createDataFrame(rows, schema.format(end))
-        part = f.when(sequence < f.col("start"), f.col("before")).otherwise(f.col("since"))
-        found = (
-            found.withColumn(f"{end}_bucket", _bucket(sequence, plan.bucket_events))
-            .join(f.broadcast(cuts), ["cluster_id", f"{end}_epoch", f"{end}_bucket"], "left")
-            .withColumn(f"{end}_part", part)
-            .drop("start", "before", "since")
-        )
-    lasts = {part.cluster_id: number for number, part in enumerate(plan.parts)}
-    slices = [
-        (number, part.number) for number, part in enumerate(plan.parts) if part.number >= 0 and part.after != NOWHERE
-    ]
-    return (
-        found.join(f.broadcast(spark.createDataFrame(list(lasts.items()), "cluster_id string, last int")), "cluster_id")
-        .withColumn(
-            "until_part", f.when(f.col("until_sequence").isNull(), f.col("last")).otherwise(f.col("until_part"))
-        )
-        .where(f.col("from_part") < f.col("until_part"))
-        .withColumn("part", f.explode(f.sequence(f.col("from_part") + 1, f.col("until_part"))))
-        .join(f.broadcast(spark.createDataFrame(slices, "part int, slice int")), "part")
-    )
-
-
-def _path(uri: str) -> str:
-    """As the file system has it."""
-    return unquote(urlsplit(uri).path)
-
-
-def _bucket(sequence: Column, bucket_events: int) -> Column:
-    return f.floor((sequence - 1) / f.lit(bucket_events)).cast("int")
-
-
-def _within(window: Window) -> Column:
-    """As `Window.has` has it."""
-    within = f.lit(True)
-    if window.since_ms is not None:
-        within &= f.col("time") >= f.timestamp_millis(f.lit(window.since_ms))
-    if window.until_ms is not None:
-        within &= f.col("time") < f.timestamp_millis(f.lit(window.until_ms))
-    return within

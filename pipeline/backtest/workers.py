@@ -1,46 +1,39 @@
-"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, in batches of Arrow.
+"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, into a file of Parquet.
 
-Rule: Spark carries and nothing more; what is asked and how it is compared stands in `replaying.py`. A worker holds one piece of its slice and the
-cluster's topics, however long the history is. A policy that cannot be loaded or a line that cannot be read is a row of its own, because an exception
+Rule: Spark deals out and nothing more; what is asked and how it is compared stands in `replaying.py`. A worker holds one piece of its slice and the
+cluster's topics, however long the history is. A policy that cannot be loaded or a table that cannot be read is an answer, because an exception
 would be tried again, and told as a trace.
 """
 
 import gc
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from ...policies.audit_event import NamedState, State
 from ...policies.faults import PolicyLoadError
 from ...policies.rules import RuleFileError
 from .candidate import Candidate
 from .counterfactual import Otherwise
-from .existing import Existing, Now, refused
+from .existing import Now, refused
 from .reading import UnreadableTableError, events
 from .replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Window, World
 from .slices import Slice
 from .tally import Tally
+from .topics import existing, states
 from .verdicts import Difference
 
-HEAD, TOPIC = 0, 1
-"""What a row is. First the head comes, which says what is to be done: a slice, or a cluster as it is now. Then its topics."""
 NEW_OBJECTS = 10_000
 """After so many Python looks for cycles. Events have none, a candidate's exceptions may: with Python's own 700 it is a tenth of the time."""
 OUT_ROWS = 500
-"""Of a batch that goes back."""
-DIFFERENCE, TALLY, REFUSED, FAILURE = "difference", "tally", "refused", "failure"
+"""That are written at once."""
+DIFFERENCE, TALLY, REFUSED = "difference", "tally", "refused"
 
-IN = "slice int, what int, text string"
-OUT = (
-    "what string, cluster_id string, epoch int, sequence bigint, time timestamp, kind string, principal string, operation string, "
-    "topic string, rule string, recorded string, recorded_message string, candidate string, candidate_message string, "
-    "is_certain boolean, is_steady boolean, hidden array<string>, body string"
-)
-"""`body` is the difference, the tally, the refused topic or the failure as JSON."""
 TEXTS = (
     "cluster_id",
     "kind",
@@ -67,13 +60,20 @@ OUT_ARROW = pa.schema(
         ("body", pa.string()),
     ]
 )
+"""`body` is the difference, the tally or the refused topic as JSON."""
 
-_slices: msgspec.json.Decoder[Slice] = msgspec.json.Decoder(Slice)
-_clusters: msgspec.json.Decoder[Now] = msgspec.json.Decoder(Now)
-_states: msgspec.json.Decoder[NamedState] = msgspec.json.Decoder(NamedState)
-_topics: msgspec.json.Decoder[Existing] = msgspec.json.Decoder(Existing)
+Topics = Iterable[bytes]
+"""As `topics.py` packs them."""
+Work = Callable[[Any, Topics], Iterator[dict[str, Any]]]
+"""From what is to be done, and the topics that belong to it, to rows."""
+Piece = TypeVar("Piece")
+Answer = TypeVar("Answer")
 
-Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+class Failure(NamedTuple):
+    """Why a worker could not do it, in a sentence."""
+
+    text: str
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -84,24 +84,52 @@ class Job(msgspec.Struct, frozen=True):
     counterfactual: bool = False
 
 
-def replay(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One slice."""
-    return _answered(partial(_replayed, job), batches)
+def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
+    """A failure is an answer as well. Raises OSError."""
+    try:
+        return work(piece)
+    except (PolicyLoadError, RuleFileError, UnreadableTableError) as error:
+        return Failure(str(error))
 
 
-def scan(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The existing topics of one cluster."""
-    return _answered(partial(_scanned, job), batches)
+def found(find: Callable[[Piece], Iterator[tuple[int, bytes]]], piece: Piece) -> Iterator[tuple[int, bytes | Failure]]:
+    """What `find` finds, each with the number of its task. A failure is the first task's: there is one."""
+    try:
+        yield from find(piece)
+    except UnreadableTableError as error:
+        yield 0, Failure(str(error))
 
 
-def _replayed(job: Job, head: str, texts: Iterator[str]) -> Iterator[dict[str, Any]]:
+def answer(
+    work: Work, folder: Path, task: tuple[int, tuple[Iterable[Any], Iterable[bytes | Failure]]]
+) -> Failure | None:
+    """Write what comes of one task into a file of its own. Raises OSError."""
+    number, ((head,), carried) = task
+    topics = []
+    for each in carried:
+        if isinstance(each, Failure):
+            return each
+        topics.append(each)
+    return told(lambda rows: _write(rows, folder / f"{number:06}.parquet"), work(head, topics))
+
+
+def _write(rows: Iterator[dict[str, Any]], file: Path) -> None:
+    """Whole or not at all: Spark may have a task done twice."""
+    part = file.with_name(f".{uuid4().hex}")
+    try:
+        with pq.ParquetWriter(part, OUT_ARROW, compression="zstd") as writer:
+            while batch := list(islice(rows, OUT_ROWS)):
+                columns = [pa.array([row.get(field.name) for row in batch], field.type) for field in OUT_ARROW]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=OUT_ARROW))
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def replay(job: Job, slice_: Slice, topics: Topics) -> Iterator[dict[str, Any]]:
+    """One slice. Raises PolicyLoadError, RuleFileError, UnreadableTableError."""
     gc.set_threshold(NEW_OBJECTS)
-    slice_ = _slices.decode(head)
-    topics: dict[str, State] = {}
-    for named in map(_states.decode, texts):
-        assert named.state is not None
-        topics[named.topic] = named.state
-    known = None if slice_.after == NOWHERE else topics
+    known = None if slice_.after == NOWHERE else {name: state for packed in topics for name, state in states(packed)}
     world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
     with job.candidate.watched() as watched:
         backtest = Backtest(watched, world, after=slice_.after, window=job.window)
@@ -115,44 +143,20 @@ def _replayed(job: Job, head: str, texts: Iterator[str]) -> Iterator[dict[str, A
     yield {"what": TALLY, "cluster_id": slice_.cluster_id, "body": tally.encode()}
 
 
-def _scanned(job: Job, head: str, texts: Iterator[str]) -> Iterator[dict[str, Any]]:
-    now = _clusters.decode(head)
-    topics = {existing.topic: existing for existing in map(_topics.decode, texts)}
+def scan(job: Job, now: Now, topics: Topics) -> Iterator[dict[str, Any]]:
+    """The existing topics of one cluster. Raises PolicyLoadError, RuleFileError."""
+    there = {each.topic: each for packed in topics for each in existing(packed)}
     with job.candidate.watched() as watched:
-        for each in refused(watched, topics, now):
+        for each in refused(watched, there, now):
             yield {
                 "what": REFUSED, "cluster_id": each.cluster_id, "topic": each.topic, "principal": each.principal,
                 "rule": each.candidate.rule, "candidate": each.candidate.decision, "candidate_message": each.candidate.message,
                 "body": msgspec.json.encode(each).decode(),
             }  # fmt: skip
     tally = Tally()
-    tally.counts["existing",] = len(topics)
+    tally.counts["existing",] = len(there)
     tally.deeds |= watched.deeds
     yield {"what": TALLY, "cluster_id": now.cluster_id, "body": tally.encode()}
-
-
-# ------------------------------------------------------------------ Arrow
-
-
-def _answered(
-    work: Callable[[str, Iterator[str]], Iterator[dict[str, Any]]], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    texts = (text for batch in batches for text in batch.column(2).to_pylist())
-    head = next(texts, None)
-    if head is None:
-        return
-    answers = _told(work(head, texts))
-    while rows := list(islice(answers, OUT_ROWS)):
-        columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in OUT_ARROW]
-        yield pa.RecordBatch.from_arrays(columns, schema=OUT_ARROW)
-
-
-def _told(answers: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A failure is an answer as well."""
-    try:
-        yield from answers
-    except (PolicyLoadError, RuleFileError, UnreadableTableError) as error:
-        yield {"what": FAILURE, "body": str(error)}
 
 
 def _difference(difference: Difference) -> dict[str, Any]:

@@ -4,7 +4,7 @@ known.
 Rule: a topic's state lasts until an event tells another, or until the next such place, whichever is first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -66,15 +66,14 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Segments:
-    """The stretches between barriers, for many places at once. `n` is the number of places, `b` that of barriers."""
+    """The stretches between events, for many places at once. `n` is the number of places, `b` that of the events between."""
 
-    def __init__(self, found: list[Barrier]) -> None:
-        self.barriers = found
-        self._epochs = np.array([each.epoch for each in found], np.int64)
-        self._sequences = np.array([each.sequence for each in found], np.int64)
+    def __init__(self, between: Iterable[tuple[int, int]]) -> None:
+        """`between`: epoch and sequence of each, in the order of the log."""
+        self._epochs, self._sequences = np.array([*between], np.int64).reshape(-1, 2).T
 
     def number(self, epochs: Numbers, sequences: Numbers) -> Numbers:
-        """How many barriers there are up to each place, itself included. [n] in 0..b."""
+        """How many of the events there are up to each place, itself included. [n] in 0..b."""
         numbers = np.zeros(len(epochs), np.int64)
         for epoch in np.unique(epochs):
             here = epochs == epoch

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from ..spreading import by_workers
 from ..tables import Table
 from .mentions import FOLDER, SORTED_BY
 from .outputs import FILE_BYTES, ROW_GROUP, Outputs
 from .report import StagedFile
-from .spreading import by_workers
 from .state import STAGING, Ledger, copied
 
 LARGE_BYTES = FILE_BYTES // 2

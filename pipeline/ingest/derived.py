@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from ..spreading import by_workers
 from ..tables import Table
 from .arrow import arrow_schema
 from .barriers import barriers
@@ -20,7 +21,6 @@ from .history import portions, write_portion
 from .limits import folder_name
 from .outputs import COMPRESSION
 from .problems import problem_rows
-from .spreading import by_workers
 from .state import STAGING, Ledger, State, copied
 
 

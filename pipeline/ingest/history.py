@@ -173,9 +173,9 @@ class Places:
     """Where mentions of one cluster take effect, many at once: what a snapshot tells, at its end. `n` is their number."""
 
     def __init__(self, found: list[Barrier]) -> None:
-        self._segments = Segments(found)
+        self._segments = Segments((each.epoch, each.sequence) for each in found)
         snapshots = [barrier for barrier in found if barrier.cause == SNAPSHOT]
-        self._ends = Segments(snapshots)
+        self._ends = Segments((each.epoch, each.sequence) for each in snapshots)
         self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
 
     def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..session import first_line
+from ..spreading import by_workers
 from .batches import Batches, StagingError
 from .conflicts import conflicts
 from .progress import Progress
 from .report import Report, Share
 from .source import NAME, AuditSource
-from .spreading import by_workers
 from .staging import stage
 from .state import CHECKPOINT, Ledger
 

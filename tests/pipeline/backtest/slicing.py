@@ -58,7 +58,7 @@ def sliced(
     bucket_events: int = 3,
 ) -> tuple[Outcome, int]:
     """Cut into slices of about so many events; and how many slices those were."""
-    plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events, bucket_events=bucket_events)
+    plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events)
     shares = [[event for piece in part.pieces for event in within(piece, events)] for part in plan.parts]
     begins = {part.after: number for number, part in enumerate(plan.parts) if part.after != NOWHERE}
     topics: list[Mapping[str, State] | None] = [None for _ in plan.parts]
@@ -82,14 +82,18 @@ def within(piece: Piece, events: Sequence[AuditEvent]) -> Sequence[AuditEvent]:
     return [event for event in events if piece.first <= (event.epoch, event.sequence) <= piece.last]
 
 
-def buckets(events: Sequence[AuditEvent], size: int, window: Window = ALWAYS) -> Iterator[Bucket]:
-    """As `slices.buckets` finds them on Spark."""
+def buckets(
+    events: Sequence[AuditEvent], size: int, window: Window = ALWAYS, files: Mapping[Place, str] | None = None
+) -> Iterator[Bucket]:
+    """As `looking` finds them in the tables' files, if each event lies in one of these."""
     shares: dict[tuple[int, int], list[AuditEvent]] = {}
     for event in events:
         shares.setdefault((event.epoch, (event.sequence - 1) // size), []).append(event)
     for (epoch, number), share in sorted(shares.items()):
         sequences = [event.sequence for event in share]
         doubts = [event.sequence for event in share if is_doubt(event)]
+        told = ((event.sequence, getattr(event, "cluster_size", None)) for event in share)
+        sizes = [(sequence, nodes) for sequence, nodes in told if nodes is not None]
         snapshot_ends = [event.sequence for event in share if isinstance(event, SnapshotEnd)]
         yield Bucket(
             cluster_id=share[0].cluster_id,
@@ -102,6 +106,9 @@ def buckets(events: Sequence[AuditEvent], size: int, window: Window = ALWAYS) ->
             snapshot_end=max(snapshot_ends, default=None),
             doubt=max(doubts, default=None),
             wanted=sum(window.has(event.time_ms) for event in share),
+            cluster_size=max(sizes, default=None),
+            newest_ms=share[-1].time_ms,
+            files=tuple(sorted({files[event.epoch, event.sequence] for event in share})) if files else (),
         )
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from minicontroller.pipeline.backtest import running
 from minicontroller.pipeline.backtest.candidate import Candidate, Found
 from minicontroller.pipeline.backtest.page import page
 from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE
@@ -19,7 +21,7 @@ from minicontroller.pipeline.backtest.running import Wish
 from minicontroller.pipeline.backtest.slices import Slice
 from minicontroller.pipeline.backtest.summary import Summary, summarized
 from minicontroller.pipeline.backtest.terminal import print_summary
-from minicontroller.pipeline.backtest.workers import FAILURE, HEAD, Job, replay
+from minicontroller.pipeline.backtest.workers import Failure, Job, answer, replay
 from minicontroller.pipeline.page.files import Files
 from minicontroller.policies.audit_event import AuditEvent
 from tests.pipeline.backtest.asking import at_most
@@ -33,14 +35,9 @@ def answers(candidate: Candidate, events: Sequence[AuditEvent], folder: Path) ->
     """A worker's, of one slice."""
     piece = written(folder / "events.parquet", events)
     slice_ = Slice(0, "c", NOWHERE, len(events), (piece,))
-    return list(replay(Job(candidate), rows(slice_)))
-
-
-def rows(slice_: Slice) -> Iterator[pa.RecordBatch]:
-    """As Spark hands them over: there may be batches with nothing in them."""
-    head = msgspec.json.encode(slice_).decode()
-    batch = pa.RecordBatch.from_pydict({"slice": [0], "what": [HEAD], "text": [head]})
-    yield from (batch.slice(0, 0), batch)
+    (folder / "answers").mkdir(exist_ok=True)
+    assert answer(partial(replay, Job(candidate)), folder / "answers", (0, ([slice_], []))) is None
+    return list(running.answers(folder / "answers"))
 
 
 def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch]) -> tuple[Summary, str]:
@@ -101,13 +98,21 @@ def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_no_event_is_a_failure_of_its_own(tmp_path: Path) -> None:
-    """A damaged table is told in a sentence, and nobody tries again."""
+    """A damaged table is told in a sentence, nobody tries again, and no answer is left half."""
     piece = written(tmp_path / "events.parquet", History().create("t").events, line="{}")
-    [row] = pa.Table.from_batches(
-        replay(Job(at_most(tmp_path, 5)), rows(Slice(0, "c", NOWHERE, 1, (piece,))))
-    ).to_pylist()
-    assert row["what"] == FAILURE
-    assert row["body"].startswith("The table of events holds a line that is not an event")
+    work = partial(replay, Job(at_most(tmp_path, 5)))
+    (tmp_path / "answers").mkdir()
+    failure = answer(work, tmp_path / "answers", (0, ([Slice(0, "c", NOWHERE, 1, (piece,))], [])))
+    assert failure is not None
+    assert failure.text.startswith("The table of events holds a line that is not an event")
+    assert list((tmp_path / "answers").iterdir()) == []
+
+
+def test_a_failure_on_the_way_is_the_tasks_own(tmp_path: Path) -> None:
+    """Topics that could not be read come as what was wrong with them."""
+    carried: list[bytes | Failure] = [b"", Failure("gone")]
+    task = (0, ([Slice(0, "c", (1, 1), 0, ())], carried))
+    assert answer(partial(replay, Job(at_most(tmp_path, 5))), tmp_path, task) == Failure("gone")
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_nothing_is_cut_before_the_first_snapshot_and_after_a_loss(candidate: Ca
     for number in range(10, 20):
         history.create(f"t.{number}")
     history.elect().create("z.1").create("z.2")
-    plan = planned(list(buckets(history.events, 1)), slice_events=1, bucket_events=1)
+    plan = planned(list(buckets(history.events, 1)), slice_events=1)
     places = [part.after for part in plan.parts]
     assert places[0] == NOWHERE
     assert [place for place in places if place[0] == 1] == [(1, sequence) for sequence in range(2, 11)]
@@ -128,7 +128,7 @@ def a_bucket(number: int, wanted: int) -> Bucket:
 def test_what_is_outside_of_the_time_is_not_replayed() -> None:
     """Only the slices with something in them are, and those have numbers one after the other."""
     found = [a_bucket(number, wanted=5 if number in {3, 4} else 0) for number in range(8)]
-    plan = planned(found, slice_events=1000, bucket_events=5)
+    plan = planned(found, slice_events=1000)
     assert [(each.number, each.after, each.events) for each in plan.slices] == [(0, (1, 15), 10)]
     assert plan.events == 10
 
@@ -137,7 +137,7 @@ def test_clusters_are_apart(candidate: Candidate) -> None:
     """No slice has events of two clusters."""
     one = [Bucket("a", 1, 0, 5, 1, 5, 1, 2, None, 5), Bucket("a", 1, 1, 5, 6, 10, 6, None, None, 5)]
     two = [Bucket("b", 1, 0, 5, 1, 5, 1, 2, None, 5)]
-    plan = planned([*one, *two], slice_events=None, bucket_events=5)
+    plan = planned([*one, *two], slice_events=None)
     assert [(each.number, each.cluster_id, each.after, each.events) for each in plan.slices] == [
         (0, "a", NOWHERE, 10),
         (1, "b", NOWHERE, 5),

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from pyspark import RDD
 from pyspark.sql import SparkSession
 
 Piece = TypeVar("Piece")
@@ -28,8 +29,13 @@ def by_workers(
     """In the order of the pieces. Raises the first OSError, which is told of `tables` where it tells no file itself; and Spark's errors."""
     if not pieces:
         return []
+    return answers_of(spark.sparkContext.parallelize(pieces, len(pieces)), work, tables)
+
+
+def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], tables: Path) -> list[Answer]:
+    """As `by_workers` has it, for pieces that Spark has already."""
     answers: list[Answer] = []
-    for answer in spark.sparkContext.parallelize(pieces, len(pieces)).map(partial(_attempted, work, tables)).collect():
+    for answer in pieces.map(partial(_attempted, work, tables)).collect():
         if isinstance(answer, Failed):
             raise OSError(*answer)
         answers.append(answer)

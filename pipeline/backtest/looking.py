@@ -1,0 +1,138 @@
+"""What of a history there is, bucket by bucket, as a few columns of the table `events` tell it.
+
+Rule: file by file, so memory is that of one file's few columns; then what files have of the same bucket is put together.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..ingest.barriers import Numbers
+from ..ingest.limits import LONG_MAX
+from ..ingest.rows import SCHEMA
+from .reading import columns_of
+from .replaying import Window
+from .slices import Bucket
+
+COLUMNS = ("epoch", "sequence", "time", "kind", "element", "effect", "cluster_size")
+BEGINS = pa.array(["removal", "observed", "snapshot_begin"])
+NOTHING = -1
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Files(msgspec.Struct, frozen=True):
+    """Some of one cluster's events."""
+
+    cluster_id: str
+    paths: tuple[str, ...]
+
+
+def buckets_of(files: Files, window: Window, bucket_events: int) -> list[Bucket]:
+    """What these files have of each bucket. Raises UnreadableTableError."""
+    found: list[Bucket] = []
+    for path in files.paths:
+        table = columns_of([path], SCHEMA, COLUMNS)
+        if table.num_rows:
+            found += _Columns(table).buckets(files.cluster_id, path, window, bucket_events)
+    return together(found)
+
+
+def together(found: Iterable[Bucket]) -> list[Bucket]:
+    """In the order of the log, each once."""
+    return [_one(list(same)) for _, same in groupby(sorted(found, key=_key), _key)]
+
+
+def _key(bucket: Bucket) -> tuple[str, int, int]:
+    return bucket.cluster_id, bucket.epoch, bucket.number
+
+
+def _one(same: Sequence[Bucket]) -> Bucket:
+    last = max(same, key=lambda bucket: bucket.last)
+    return Bucket(
+        *_key(last),
+        events=sum(each.events for each in same),
+        first=min(each.first for each in same),
+        last=last.last,
+        start=min((each.start for each in same if each.start is not None), default=None),
+        snapshot_end=max((each.snapshot_end for each in same if each.snapshot_end is not None), default=None),
+        doubt=max((each.doubt for each in same if each.doubt is not None), default=None),
+        wanted=sum(each.wanted for each in same),
+        cluster_size=max((each.cluster_size for each in same if each.cluster_size is not None), default=None),
+        newest_ms=last.newest_ms,
+        files=tuple(sorted({file for each in same for file in each.files})),
+    )
+
+
+class _Columns:
+    """Of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
+
+    def __init__(self, table: pa.Table) -> None:
+        epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])
+        self._table = table.take(pa.array(np.lexsort((sequence, epoch)))).combine_chunks()
+        self._sequence = self._numbers("sequence")
+
+    def buckets(self, cluster_id: str, file: str, window: Window, bucket_events: int) -> Iterator[Bucket]:
+        kind, effect = self._table.column("kind"), self._table.column("effect")
+        is_first = _flags(pc.equal(kind, "decision")) & _flags(pc.equal(self._table.column("element"), 0))
+        starts = _flags(pc.is_in(kind, BEGINS)) | is_first
+        doubts = _flags(pc.equal(kind, "dropped")) | _flags(pc.equal(effect, "unknown"))
+        times, sizes = self._numbers("time") // 1000, self._numbers("cluster_size")
+        epoch, number = self._numbers("epoch"), (self._sequence - 1) // bucket_events
+        first = np.flatnonzero(np.r_[True, (np.diff(epoch) != 0) | (np.diff(number) != 0)])
+        end = np.r_[first[1:], len(epoch)]
+        start = np.minimum.reduceat(np.where(starts, self._sequence, LONG_MAX), first)
+        snapshot_end = self._last(_flags(pc.equal(kind, "snapshot_end")), first)
+        doubt = self._last(doubts, first)
+        told = self._last(sizes != NOTHING, first)
+        wanted = np.add.reduceat(_within(times, window).astype(np.int64), first)
+        for index, (begin, last) in enumerate(zip(first, end - 1, strict=True)):
+            size_at = begin + np.searchsorted(self._sequence[begin : last + 1], told[index])
+            yield Bucket(
+                cluster_id=cluster_id,
+                epoch=int(epoch[begin]),
+                number=int(number[begin]),
+                events=int(last + 1 - begin),
+                first=int(self._sequence[begin]),
+                last=int(self._sequence[last]),
+                start=_or_none(start[index], LONG_MAX),
+                snapshot_end=_or_none(snapshot_end[index], NOTHING),
+                doubt=_or_none(doubt[index], NOTHING),
+                wanted=int(wanted[index]),
+                cluster_size=None if told[index] == NOTHING else (int(told[index]), int(sizes[size_at])),
+                newest_ms=int(times[last]),
+                files=(file,),
+            )
+
+    def _last(self, flags: Flags, first: Numbers) -> Numbers:
+        """The sequence of the last event in each bucket that has the flag. [b]"""
+        return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
+
+    def _numbers(self, name: str) -> Numbers:
+        numbers: Numbers = pc.fill_null(self._table.column(name).cast(pa.int64()), NOTHING).to_numpy()
+        return numbers
+
+
+def _flags(column: pa.ChunkedArray) -> Flags:
+    """What is null has no flag."""
+    flags: Flags = pc.fill_null(column, fill_value=False).to_numpy()
+    return flags
+
+
+def _within(times: Numbers, window: Window) -> Flags:
+    """As `Window.has` has it."""
+    within = np.ones(len(times), np.bool_)
+    if window.since_ms is not None:
+        within &= times >= window.since_ms
+    if window.until_ms is not None:
+        within &= times < window.until_ms
+    return within
+
+
+def _or_none(number: np.int64, nothing: int) -> int | None:
+    return None if number == nothing else int(number)

@@ -1,0 +1,135 @@
+"""The topics at the begin of slices, and those of today: out of the files of `topic_history`, on their way through Spark as columns of Arrow.
+
+Rule: each file is read once, whatever the number of slices. A state held after an event if it began with it or before, and did not end with it
+or before.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...policies.audit_event import State
+from ..ingest.barriers import Numbers, Segments
+from ..ingest.history import SCHEMA
+from .existing import Existing
+from .reading import columns_of
+from .replaying import Place
+
+STATE = ("topic", "topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")
+FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
+NEVER = -1
+"""In the place of an epoch."""
+
+
+class Lived(msgspec.Struct, frozen=True):
+    """Some of a cluster's topics: which of their states are wanted."""
+
+    file: str
+    """Of `topic_history`."""
+    begins: tuple[tuple[Place, int], ...]
+    """After which event, in the order of the log, with the number of who wants to know."""
+
+
+class Today(msgspec.Struct, frozen=True):
+    """Some of a cluster's topics: the states that last are wanted."""
+
+    file: str
+    number: int
+    """Of who wants to know."""
+
+
+def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
+    """Each with the number of who wants it. Raises UnreadableTableError."""
+    table = columns_of([lived.file], SCHEMA, [*STATE, *FROM, *UNTIL])
+    begins = Segments(place for place, _ in lived.begins)
+    first, end = (_begins_before(table, begins, names) for names in (FROM, UNTIL))
+    end[_numbers(table, UNTIL[0]) == NEVER] = len(lived.begins)
+    for index, (_, number) in enumerate(lived.begins):
+        rows = np.flatnonzero((first <= index) & (index < end))
+        if len(rows):
+            yield number, _packed(table.take(pa.array(rows)).select(STATE))
+
+
+def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
+    """With the principal that created the topic, null where nobody knows. Raises UnreadableTableError."""
+    table = columns_of([today.file], SCHEMA, [*STATE, *UNTIL, "from_cause", "from_principal"])
+    creations = table.filter(pc.equal(table.column("from_cause"), "create_topic"))
+    creators: dict[tuple[str, str], str | None] = {}
+    for topic, topic_id, principal in _rows(creations, "topic", "topic_id", "from_principal"):
+        creators.setdefault((topic, topic_id), principal)
+    there = table.filter(pc.is_null(table.column(UNTIL[0])))
+    if there.num_rows:
+        principals = [creators.get((topic, topic_id)) for topic, topic_id in _rows(there, "topic", "topic_id")]
+        yield today.number, _packed(there.select(STATE).append_column("principal", pa.array(principals, pa.string())))
+
+
+def states(packed: bytes) -> Iterator[tuple[str, State]]:
+    """By the topic's name."""
+    yield from _states(_unpacked(packed))
+
+
+def existing(packed: bytes) -> Iterator[Existing]:
+    """What `states_today` found."""
+    table = _unpacked(packed)
+    for (topic, state), (principal,) in zip(_states(table), _rows(table, "principal"), strict=True):
+        yield Existing(topic, state, principal)
+
+
+def _begins_before(table: pa.Table, begins: Segments, names: Sequence[str]) -> Numbers:
+    """How many of the slices begin before these places."""
+    epoch, sequence = (_numbers(table, name) for name in names)
+    return begins.number(epoch, sequence - 1)
+
+
+def _numbers(table: pa.Table, name: str) -> Numbers:
+    numbers: Numbers = pc.fill_null(table.column(name).cast(pa.int64()), NEVER).to_numpy()
+    return numbers
+
+
+def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _unpacked(packed: bytes) -> pa.Table:
+    return pa.ipc.open_stream(packed).read_all().combine_chunks()
+
+
+def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
+    """Nested columns are taken apart as a whole: value by value Arrow would make an object for each of its own."""
+    of = {name: table.column(name).chunk(0) for name in STATE}
+    rows = of["replicas"].flatten()
+    partitions = _parts(rows.flatten().to_pylist(), rows)
+    names, values = (texts.to_pylist() for texts in (of["configs"].keys, of["configs"].items))
+    created = pc.divide(of["created"].cast(pa.int64()), 1000).to_pylist()
+    for topic, topic_id, replicas, configs, marked_for_deletion, internal, created_ms in zip(
+        of["topic"].to_pylist(),
+        of["topic_id"].to_pylist(),
+        _parts(partitions, of["replicas"]),
+        _parts(list(zip(names, values, strict=True)), of["configs"]),
+        of["marked_for_deletion"].to_pylist(),
+        of["internal"].to_pylist(),
+        created,
+        strict=True,
+    ):
+        yield topic, State(
+            topic_id=topic_id, replicas=replicas, configs=dict(configs), marked_for_deletion=marked_for_deletion, internal=internal,
+            created_ms=created_ms,
+        )  # fmt: skip
+
+
+def _parts(values: list[Any], lists: pa.ListArray) -> list[tuple[Any, ...]]:
+    """As the lists divide them."""
+    return [tuple(values[begin:end]) for begin, end in pairwise(lists.offsets.to_pylist())]
