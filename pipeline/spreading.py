@@ -24,26 +24,26 @@ class Failed(NamedTuple):
 
 
 def by_workers(
-    spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], tables: Path
+    spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], folder: Path
 ) -> list[Answer]:
-    """In the order of the pieces. Raises the first OSError, which is told of `tables` where it tells no file itself; and Spark's errors."""
+    """In the order of the pieces. Raises the first OSError, which is told of `folder` where it tells no file itself; and Spark's errors."""
     if not pieces:
         return []
-    return answers_of(spark.sparkContext.parallelize(pieces, len(pieces)), work, tables)
+    return answers_of(spark.sparkContext.parallelize(pieces, len(pieces)), work, folder)
 
 
-def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], tables: Path) -> list[Answer]:
+def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], folder: Path) -> list[Answer]:
     """As `by_workers` has it, for pieces that Spark has already."""
     answers: list[Answer] = []
-    for answer in pieces.map(partial(_attempted, work, tables)).collect():
+    for answer in pieces.map(partial(_attempted, work, folder)).collect():
         if isinstance(answer, Failed):
             raise OSError(*answer)
         answers.append(answer)
     return answers
 
 
-def _attempted(work: Callable[[Piece], Answer], tables: Path, piece: Piece) -> Answer | Failed:
+def _attempted(work: Callable[[Piece], Answer], folder: Path, piece: Piece) -> Answer | Failed:
     try:
         return work(piece)
     except OSError as error:
-        return Failed(error.errno, error.strerror or str(error), str(error.filename or tables))
+        return Failed(error.errno, error.strerror or str(error), str(error.filename or folder))

@@ -125,7 +125,7 @@ class Backtesting:
             numbered: RDD[tuple[int, Any]] = context.parallelize(list(enumerate(heads)), 1)
             found = context.parallelize(topics, max(1, len(topics))).flatMap(partial(workers.found, find))
             tasks = numbered.cogroup(found, len(heads))
-            _succeeded(answers_of(tasks, partial(workers.answer, work, unfinished), self._tables))
+            _succeeded(answers_of(tasks, partial(workers.answer, work, unfinished), unfinished))
         unfinished.rename(folder)
         return folder
 

@@ -58,11 +58,12 @@ def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
 def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
     """With the principal that created the topic, null where nobody knows. Raises UnreadableTableError."""
     table = columns_of([today.file], SCHEMA, [*STATE, *UNTIL, "from_cause", "from_principal"])
-    creations = table.filter(pc.equal(table.column("from_cause"), "create_topic"))
+    there = table.filter(pc.is_null(table.column(UNTIL[0])))
+    are_theirs = pc.is_in(table.column("topic_id"), there.column("topic_id"))
+    creations = table.filter(pc.and_(are_theirs, pc.equal(table.column("from_cause"), "create_topic")))
     creators: dict[tuple[str, str], str | None] = {}
     for topic, topic_id, principal in _rows(creations, "topic", "topic_id", "from_principal"):
         creators.setdefault((topic, topic_id), principal)
-    there = table.filter(pc.is_null(table.column(UNTIL[0])))
     if there.num_rows:
         principals = [creators.get((topic, topic_id)) for topic, topic_id in _rows(there, "topic", "topic_id")]
         yield today.number, _packed(there.select(STATE).append_column("principal", pa.array(principals, pa.string())))

@@ -71,10 +71,10 @@ def with_everything_that_is_counted(folder: Path) -> Iterator[MiniCluster]:
         yield cluster
 
 
-def make(cluster: MiniCluster, name: str, *, partitions: int = 1, node: int = 1) -> int:
+def make(cluster: MiniCluster, name: str, *, partitions: int = 1, node: int = 1, timeout_ms: int = 30_000) -> int:
     topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
     with Wire(cluster.addresses[node]) as wire:
-        (row,) = wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 30_000})["topics"]
+        (row,) = wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": timeout_ms})["topics"]
     code: int = row["error_code"]
     return code
 
@@ -209,7 +209,10 @@ def test_the_audit_log_is_counted(cluster: MiniCluster, folder: Path) -> None:
     audit = folder / "audit"
     audit.rename(folder / "away")
     try:
-        until(lambda: make(cluster, "team-unrecorded"), right=lambda code: code == ErrorCode.POLICY_VIOLATION)
+        until(
+            lambda: make(cluster, "team-unrecorded", timeout_ms=500),
+            right=lambda code: code == ErrorCode.POLICY_VIOLATION,
+        )
     finally:
         (folder / "away").rename(audit)
     after = scraped(cluster)
