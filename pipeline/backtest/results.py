@@ -144,11 +144,13 @@ def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: 
 
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is complete."""
+    """A file that gets its name when it is complete. What goes wrong names it."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:
             yield file
         part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), error.filename or str(path)) from None
     finally:
         part.unlink(missing_ok=True)
