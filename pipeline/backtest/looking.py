@@ -26,14 +26,14 @@ NOTHING = -1
 Flags = npt.NDArray[np.bool_]
 
 
-class Files(msgspec.Struct, frozen=True):
+class EventFiles(msgspec.Struct, frozen=True):
     """Some of one cluster's events."""
 
     cluster_id: str
     paths: tuple[str, ...]
 
 
-def buckets_of(files: Files, window: Window, bucket_events: int) -> list[Bucket]:
+def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bucket]:
     """What these files have of each bucket. Raises UnreadableTableError."""
     found: list[Bucket] = []
     for path in files.paths:

@@ -18,7 +18,7 @@ from ..spreading import answers_of, by_workers
 from ..tables import Table, Tables
 from . import workers
 from .candidate import Candidate
-from .looking import Files, buckets_of, together
+from .looking import EventFiles, buckets_of, together
 from .replaying import NOWHERE, Window
 from .slices import BUCKET_EVENTS, PER_CORE, Bucket, Plan, ends, good_size, planned
 from .topics import Lived, Today, states_at_begins, states_today
@@ -144,11 +144,11 @@ def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
     return answers
 
 
-def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[Files]:
+def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[EventFiles]:
     """Of all files, about so many."""
     most = max(1, -(-sum(map(len, events.values())) // count))
     return [
-        Files(cluster, tuple(map(str, files[begin : begin + most])))
+        EventFiles(cluster, tuple(map(str, files[begin : begin + most])))
         for cluster, files in events.items()
         for begin in range(0, len(files), most)
     ]

@@ -20,13 +20,14 @@ TIMEOUT_MS = 20_000
 class Stream:
     """What became of the topics."""
 
-    def __init__(self, addresses: Sequence[str]) -> None:
+    def __init__(self, addresses: Sequence[str], replicas: int) -> None:
         self.acknowledged: dict[str, float] = {}
         """When, by topic."""
         self.answers: dict[str, int] = {}
         """The error code that each topic got."""
         self.failures: list[BaseException] = []
         self._addresses = addresses
+        self._replicas = replicas
         self._ending = threading.Event()
 
     def end(self) -> None:
@@ -67,7 +68,7 @@ class Stream:
                     with Wire(address) as wire:
                         while not self._ending.is_set():
                             unanswered = unanswered or next(names)
-                            self.note(unanswered, create(wire, unanswered))
+                            self.note(unanswered, create(wire, unanswered, replicas=self._replicas))
                             unanswered = None
                         return
                 except (ConnectionEndedError, ConnectionRefusedError):
@@ -127,9 +128,9 @@ def delete(wire: Wire, name: str) -> int:
 
 
 @contextmanager
-def streaming(nodes: Sequence[NodeProcess]) -> Iterator[Stream]:
+def streaming(nodes: Sequence[NodeProcess], *, replicas: int = REPLICAS) -> Iterator[Stream]:
     """Creations through all these nodes, for the length of the block."""
-    stream = Stream([node.address for node in nodes])
+    stream = Stream([node.address for node in nodes], replicas)
     clients = [
         threading.Thread(target=stream.run, args=(at, f"topic-{node.broker_id}-{client}"), daemon=True)
         for at, node in enumerate(nodes)

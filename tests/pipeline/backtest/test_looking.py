@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.pipeline.backtest.looking import Files, buckets_of, together
+from minicontroller.pipeline.backtest.looking import EventFiles, buckets_of, together
 from minicontroller.pipeline.backtest.replaying import Window
 from tests.pipeline.backtest.by_words import CLUSTER
 from tests.pipeline.backtest.files import written
@@ -32,6 +32,8 @@ def test_buckets_are_found_in_any_files(
         written(folder / f"{edges[number]}.parquet", share)
     cut = chance.randrange(len(shares) + 1)
     halves = (tuple(shares)[:cut], tuple(shares)[cut:])
-    found = together(bucket for half in halves for bucket in buckets_of(Files(CLUSTER, half), window, bucket_events))
+    found = together(
+        bucket for half in halves for bucket in buckets_of(EventFiles(CLUSTER, half), window, bucket_events)
+    )
     files = {(event.epoch, event.sequence): file for file, share in shares.items() for event in share}
     assert found == list(buckets(events, bucket_events, window, files))
