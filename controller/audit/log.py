@@ -207,7 +207,8 @@ class AuditLog:
     async def flush(self, patience_seconds: float) -> int:
         """Write what was handed over, before its interval ends. Returns how much of it is not safe on the disk when patience ends."""
         ordinal = self._ordinal
-        self._hurry.set()
+        if self._durable < ordinal:
+            self._hurry.set()
         with trio.move_on_after(patience_seconds):
             await self.wait_durable(ordinal)
         return max(0, ordinal - self._durable)

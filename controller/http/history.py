@@ -1,7 +1,8 @@
 """What was decided, and what became of topics, as far back as it is known: from the audit log where there is one, else from memory.
 
 Rule: it never says less than it knows of its own limits: where it comes from, whether there is more, and what could not be read. What was
-decided before it is asked is written first, so that nothing is missing between what is remembered and what is in the files. One search at a time, off the event loop; who cannot wait with the others is told to come again.
+decided before it is asked is written first, so that nothing is missing between what is remembered and what is in the files. One search at a
+time, off the event loop; who cannot wait with the others is told to come again.
 """
 
 import math

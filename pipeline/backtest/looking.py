@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 from ..ingest.barriers import Numbers
 from ..ingest.limits import LONG_MAX
 from ..ingest.rows import SCHEMA
-from .reading import columns_of
+from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Window
 from .slices import Bucket
 
 COLUMNS = ("epoch", "sequence", "time", "kind", "element", "effect", "cluster_size")
 BEGINS = pa.array(["removal", "observed", "snapshot_begin"])
-NOTHING = -1
 
 Flags = npt.NDArray[np.bool_]
 
@@ -75,15 +74,15 @@ class _Columns:
     def __init__(self, table: pa.Table) -> None:
         epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])
         self._table = table.take(pa.array(np.lexsort((sequence, epoch)))).combine_chunks()
-        self._sequence = self._numbers("sequence")
+        self._sequence = numbers_of(self._table, "sequence")
 
     def buckets(self, cluster_id: str, file: str, window: Window, bucket_events: int) -> Iterator[Bucket]:
         kind, effect = self._table.column("kind"), self._table.column("effect")
         is_first = _flags(pc.equal(kind, "decision")) & _flags(pc.equal(self._table.column("element"), 0))
         starts = _flags(pc.is_in(kind, BEGINS)) | is_first
         doubts = _flags(pc.equal(kind, "dropped")) | _flags(pc.equal(effect, "unknown"))
-        times, sizes = self._numbers("time") // 1000, self._numbers("cluster_size")
-        epoch, number = self._numbers("epoch"), (self._sequence - 1) // bucket_events
+        times, sizes = numbers_of(self._table, "time") // 1000, numbers_of(self._table, "cluster_size")
+        epoch, number = numbers_of(self._table, "epoch"), (self._sequence - 1) // bucket_events
         first = np.flatnonzero(np.r_[True, (np.diff(epoch) != 0) | (np.diff(number) != 0)])
         end = np.r_[first[1:], len(epoch)]
         start = np.minimum.reduceat(np.where(starts, self._sequence, LONG_MAX), first)
@@ -112,10 +111,6 @@ class _Columns:
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
         """The sequence of the last event in each bucket that has the flag. [b]"""
         return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
-
-    def _numbers(self, name: str) -> Numbers:
-        numbers: Numbers = pc.fill_null(self._table.column(name).cast(pa.int64()), NOTHING).to_numpy()
-        return numbers
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:

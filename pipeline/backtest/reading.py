@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ...policies.audit_event import AuditEvent, UnreadableLineError, decode
+from ..ingest.barriers import Numbers
 from ..ingest.rows import LINE, SCHEMA
 from .slices import Piece
 
 PLACE = ("epoch", "sequence")
+NOTHING = -1
+"""In the place of a null among numbers."""
 
 
 class UnreadableTableError(Exception):
@@ -33,6 +36,12 @@ def columns_of(
         raise UnreadableTableError(f"The tables were changed meanwhile ({error}): run it again.") from None
     except (OSError, pa.ArrowException) as error:
         raise UnreadableTableError(f"The tables cannot be read: {error}") from None
+
+
+def numbers_of(table: pa.Table, name: str) -> Numbers:
+    """A column, with NOTHING where it is null; times in microseconds since 1970."""
+    numbers: Numbers = pc.fill_null(table.column(name).cast(pa.int64()), NOTHING).to_numpy()
+    return numbers
 
 
 def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:

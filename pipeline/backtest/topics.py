@@ -17,13 +17,11 @@ from ...policies.audit_event import State
 from ..ingest.barriers import Numbers, Segments
 from ..ingest.history import SCHEMA
 from .existing import Existing
-from .reading import columns_of
+from .reading import NOTHING, columns_of, numbers_of
 from .replaying import Place
 
 STATE = ("topic", "topic_id", "replicas", "configs", "marked_for_deletion", "internal", "created")
 FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
-NEVER = -1
-"""In the place of an epoch."""
 
 
 class Lived(msgspec.Struct, frozen=True):
@@ -48,7 +46,7 @@ def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
     table = columns_of([lived.file], SCHEMA, [*STATE, *FROM, *UNTIL])
     begins = Segments(place for place, _ in lived.begins)
     first, end = (_begins_before(table, begins, names) for names in (FROM, UNTIL))
-    end[_numbers(table, UNTIL[0]) == NEVER] = len(lived.begins)
+    end[numbers_of(table, UNTIL[0]) == NOTHING] = len(lived.begins)
     for index, (_, number) in enumerate(lived.begins):
         rows = np.flatnonzero((first <= index) & (index < end))
         if len(rows):
@@ -83,13 +81,8 @@ def existing(packed: bytes) -> Iterator[Existing]:
 
 def _begins_before(table: pa.Table, begins: Segments, names: Sequence[str]) -> Numbers:
     """How many of the slices begin before these places."""
-    epoch, sequence = (_numbers(table, name) for name in names)
+    epoch, sequence = (numbers_of(table, name) for name in names)
     return begins.number(epoch, sequence - 1)
-
-
-def _numbers(table: pa.Table, name: str) -> Numbers:
-    numbers: Numbers = pc.fill_null(table.column(name).cast(pa.int64()), NEVER).to_numpy()
-    return numbers
 
 
 def _rows(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
