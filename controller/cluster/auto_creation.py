@@ -1,12 +1,13 @@
 """Topics that nobody created and somebody uses: made by way of the controller and its policy, as if the client had sent CreateTopics.
 
-Rule: one creation at a time for a topic and a principal; whoever asks meanwhile shares its outcome, so that a thousand producers of a
-new topic cost one request. Not shared between principals: the policy may allow one what it refuses another.
+Rule: one creation at a time for a topic and a caller; whoever asks meanwhile and is the same caller shares its outcome, so that a service
+with a thousand connections costs one request. The same is who looks the same in everything that a policy is asked and the audit log tells:
+the policy may allow one what it refuses another, and each has a line there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import trio
@@ -43,6 +44,19 @@ AS_SEEN_BY_THE_CLIENT = {
 a name that nobody may create it (`__cluster_metadata`): clients of Metadata know another code for such names, and give up at once."""
 
 
+class Asker(NamedTuple):
+    """A caller, as policies and the audit log know him."""
+
+    principal: str | None
+    client_id: str | None
+    client_host: str
+    software: str
+    listener: str
+    api: int
+    """By which he asked."""
+    api_version: int
+
+
 class Flight(msgspec.Struct):
     """One creation that is under way."""
 
@@ -55,25 +69,28 @@ class AutoCreation:
     """The automatic creations of one node."""
 
     def __init__(self) -> None:
-        self._flights: dict[tuple[str | None, str], Flight] = {}
+        self._flights: dict[tuple[Asker, str], Flight] = {}
 
     async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
         """Ask for topics with legal names; returns what Metadata says of each, LEADER_NOT_AVAILABLE where all is well."""
         codes: dict[str, ErrorCode] = {}
+        asker = _asker(context)
         while left := [name for name in names if name not in codes]:
-            joined = {name: self._flights[key] for name in left if (key := (context.principal, name)) in self._flights}
+            joined = {name: self._flights[key] for name in left if (key := (asker, name)) in self._flights}
             grounded = [name for name in left if name not in joined]
             if grounded:
-                codes.update(await self._fly(node, context, grounded))
+                codes.update(await self._fly(node, context, asker, grounded))
             for name, flight in joined.items():
                 await flight.landed.wait()
                 if flight.code is not None:
                     codes[name] = flight.code
         return codes
 
-    async def _fly(self, node: "Node", context: RequestContext, names: Iterable[str]) -> dict[str, ErrorCode]:
+    async def _fly(
+        self, node: "Node", context: RequestContext, asker: Asker, names: Iterable[str]
+    ) -> dict[str, ErrorCode]:
         flights = {name: Flight(trio.Event()) for name in names}
-        self._flights.update({(context.principal, name): flight for name, flight in flights.items()})
+        self._flights.update({(asker, name): flight for name, flight in flights.items()})
         try:
             codes = await _ask_the_controller(node, context, list(flights))
             for name, flight in flights.items():
@@ -81,8 +98,20 @@ class AutoCreation:
             return codes
         finally:
             for name, flight in flights.items():
-                del self._flights[context.principal, name]
+                del self._flights[asker, name]
                 flight.landed.set()
+
+
+def _asker(context: RequestContext) -> Asker:
+    return Asker(
+        context.principal,
+        context.client_id,
+        context.client_host,
+        context.software,
+        context.listener,
+        context.api_key,
+        context.client_api_version,
+    )
 
 
 async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:

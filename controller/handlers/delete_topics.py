@@ -40,7 +40,7 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
         responses=[
             DeletableTopicResult(
                 name=planner.names.get(topic, topic.name),
-                topic_id=planner.ids.get(topic, topic.topic_id),
+                topic_id=topic.topic_id,
                 error_code=change.code,
                 error_message=change.message,
             )
@@ -50,7 +50,9 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
 
 
 class Planner:
-    """Judges the topics of one request. A topic named twice is one deletion, whose outcome both rows tell (K4-D1)."""
+    """Judges the topics of one request. A topic named twice, or by name and by id, is one deletion, whose outcome both rows tell (K4-D1).
+    One that somebody else deletes already is judged like any other: who may not delete it does not share what others may.
+    """
 
     def __init__(self, node: "Node", context: RequestContext, wanted: Sequence[Wanted]) -> None:
         self._node = node
@@ -58,16 +60,24 @@ class Planner:
         self._wanted = wanted
         self.names: dict[Wanted, str] = {}
         """The names of the topics that were named by their ids."""
-        self.ids: dict[Wanted, bytes] = {}
 
     async def plan(self, draft: Draft) -> Sequence[Change]:
         self._check_request()
         changes: dict[Wanted, Change] = {}
-        for topic in self._wanted:
+        deletions: dict[str, Change] = {}
+        for wanted in self._wanted:
             await draft.turn.pause()
-            if topic not in changes:
-                changes[topic] = await self._plan_topic(draft, topic)
-        return [changes[topic] for topic in self._wanted]
+            if wanted in changes:
+                continue
+            try:
+                topic = self._resolve(draft.image, wanted)
+            except Refusal as refusal:
+                changes[wanted] = Change(topic=wanted.name or "", refusal=refusal)
+                continue
+            if topic.name not in deletions:
+                deletions[topic.name] = await self._plan_topic(draft, topic)
+            changes[wanted] = deletions[topic.name]
+        return [changes[wanted] for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raises Refusal of all of it."""
@@ -78,21 +88,20 @@ class Planner:
         if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self._wanted):
             raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
-    async def _plan_topic(self, draft: Draft, wanted: Wanted) -> Change:
+    async def _plan_topic(self, draft: Draft, topic: Topic) -> Change:
+        reached = _forgotten(topic)
         try:
-            topic = self._resolve(draft.image, wanted)
-            reached = _forgotten(topic)
-            if topic.marked_for_deletion:
-                # Somebody was faster: wait for the same end (K4-D3), unless it has come.
-                if reached(self._node.cache.image):
-                    raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                return Change(topic=topic.name, element=draft.stage(None, ()), reached=reached)
+            if topic.marked_for_deletion and reached(self._node.cache.image):
+                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             asked = DeleteTopicRequest(
                 **asked_by(self._context, topic.name, validate_only=False), created_ms=await self._created_ms(topic)
             )
             await judge(self._node, self._context, asked, draft)
         except Refusal as refusal:
-            return Change(topic=self.names.get(wanted, wanted.name or ""), refusal=refusal)
+            return Change(topic=topic.name, refusal=refusal)
+        if topic.marked_for_deletion:
+            # Somebody was faster: wait for the same end (K4-D3).
+            return Change(topic=topic.name, element=draft.stage(None, ()), reached=reached)
         element = draft.stage(
             topic.name,
             [Create(layout.delete_topic_path(topic.name))],

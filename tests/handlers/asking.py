@@ -153,8 +153,8 @@ class Client:
         assert isinstance(answer, bytes), "it waits"
         return answer
 
-    def frame(self, request: Any, version: int, **tags: Any) -> bytes:
-        header = RequestHeader(_key(request), version, correlation_id=7, client_id="tests", **tags)
+    def frame(self, request: Any, version: int, *, client_id: str = "tests", **tags: Any) -> bytes:
+        header = RequestHeader(_key(request), version, correlation_id=7, client_id=client_id, **tags)
         return registry.encode_request(header, request)[4:]
 
     def read(self, answer: bytes, request: Any, version: int) -> Any:

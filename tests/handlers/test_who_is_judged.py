@@ -1,0 +1,130 @@
+"""Each caller is judged and recorded by himself, also where somebody else is about to do the very same: with rules and with a class."""
+
+from pathlib import Path
+
+import pytest
+import trio.testing
+
+from minicontroller.controller.cluster.jobs import Draft, Element
+from minicontroller.policies import (
+    ClusterState,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    PolicyViolation,
+    TopicManagementPolicy,
+)
+from minicontroller.policies.audit_event import Decision
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.audit.logs import decisions_in, found
+from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.rules.reading import rules
+
+OWNER, STRANGER, FRIEND = "User:owner", "User:stranger", "User:friend"
+SERVICE, INTRUDER = "service", "intruder"
+
+OWNED = f"""
+[[rule]]
+name = "kept"
+operations = "delete"
+condition = 'principal in ["{OWNER}", "{FRIEND}"]'
+"""
+SERVED = f"""
+[[rule]]
+name = "kept"
+operations = "create"
+condition = 'request.client_id == "{SERVICE}"'
+"""
+
+
+class Owned(TopicManagementPolicy):
+    """The same."""
+
+    def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.principal not in {OWNER, FRIEND}:
+            raise PolicyViolation("kept")
+
+
+class Served(TopicManagementPolicy):
+    """The same."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.client_id != SERVICE:
+            raise PolicyViolation("kept")
+
+
+def in_force(cluster: Ruling, text: str) -> None:
+    assert cluster.node.policy is not None
+    cluster.node.policy.use(rules(text))
+
+
+def told(decision: Decision) -> tuple[str, str, str]:
+    return str(decision.principal), decision.error, "" if decision.policy is None else decision.policy.decision
+
+
+@pytest.mark.parametrize(("policy", "text"), [(TopicManagementPolicy(), OWNED), (Owned(), "")], ids=["rules", "class"])
+async def test_a_deletion_that_somebody_else_has_begun(
+    policy: TopicManagementPolicy, text: str, tmp_path: Path
+) -> None:
+    """Who may not delete a topic is refused while its owner deletes it, and recorded so; who may waits for the same end (K4-D3)."""
+    answers: dict[str, int] = {}
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        in_force(cluster, text)
+        await cluster.make(wanted("t", 1, 1))
+        held = trio.Event()
+
+        async def slow(_draft: Draft) -> list[Element]:
+            await held.wait()
+            return []
+
+        async def delete(principal: str) -> None:
+            request = DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=PATIENT_MS)
+            [row] = (await cluster.ask(request, 6, principal=principal)).responses
+            answers[principal] = row.error_code
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.controller.write, slow)
+            for principal in (OWNER, STRANGER, FRIEND):
+                await trio.testing.wait_all_tasks_blocked(0.01)
+                nursery.start_soon(delete, principal)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            held.set()
+    assert answers == {OWNER: 0, STRANGER: ErrorCode.POLICY_VIOLATION, FRIEND: 0}
+    assert sorted(told(each) for each in decisions_in(tmp_path)[1:]) == [
+        (FRIEND, "NONE", "allowed"),
+        (OWNER, "NONE", "allowed"),
+        (STRANGER, "POLICY_VIOLATION", "violated"),
+    ]
+    assert found(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"), [(TopicManagementPolicy(), SERVED), (Served(), "")], ids=["rules", "class"]
+)
+@pytest.mark.parametrize("asking_first", [SERVICE, INTRUDER])
+async def test_an_automatic_creation_that_somebody_else_has_begun(
+    policy: TopicManagementPolicy, text: str, asking_first: str, tmp_path: Path
+) -> None:
+    """Of two clients who have no more than their principal in common each is judged, and each has a line of his own in the audit log."""
+    answers: dict[str, int] = {}
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        in_force(cluster, text)
+
+        async def look(client_id: str) -> None:
+            request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+            [row] = (await cluster.client(principal=OWNER).ask(request, 12, client_id=client_id)).topics
+            answers[client_id] = row.error_code
+
+        asking_last = INTRUDER if asking_first == SERVICE else SERVICE
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(look, asking_first)
+            nursery.start_soon(look, asking_last)
+    decisions = {each.client_id: each for each in decisions_in(tmp_path)}
+    assert len(decisions) == len(decisions_in(tmp_path)) == 2
+    assert told(decisions[SERVICE]) == (OWNER, "NONE", "allowed")
+    assert answers[SERVICE] == ErrorCode.LEADER_NOT_AVAILABLE
+    # Whoever comes second asks for what is there already, and gets nothing by it.
+    assert decisions[INTRUDER].error in {"POLICY_VIOLATION", "TOPIC_ALREADY_EXISTS"}
+    assert answers[INTRUDER] in {ErrorCode.POLICY_VIOLATION, ErrorCode.LEADER_NOT_AVAILABLE}
+    assert found(tmp_path) == []
