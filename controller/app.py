@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ..policies.configs.values import KeyType
 from ..policies.interface import TopicManagementPolicy
 from ..policies.loading import POLICY_KEY, build_policy, is_rule_file
 from ..protocol.api_keys import ApiKey
@@ -33,7 +34,6 @@ from .cluster.registration import Registration
 from .config.dynamic import DynamicConfigs
 from .config.keys import KEYS
 from .config.node_config import NodeConfig
-from .config.values import KeyType
 from .connection_quotas import ConnectionLimits
 from .control_links import ControlLinks
 from .decisions import Decisions

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...policies.configs.values import KeyType, parse_value
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .broker_changes import validate_broker_configs
 from .keys import Key, key_named
 from .topic_configs import TOPIC_KEYS, validate_topic_configs
-from .values import KeyType, parse_value
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig

@@ -8,6 +8,7 @@ listeners stay as they are, and passwords in ZooKeeper need an encoding that it 
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ...policies.configs.values import InvalidValueError, KeyType
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .keys import (
@@ -21,7 +22,6 @@ from .keys import (
 )
 from .listeners import ListenerFault, parse_counts
 from .node_rules import faulty_durations
-from .values import InvalidValueError, KeyType
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig

@@ -11,10 +11,10 @@ from itertools import dropwhile
 
 import msgspec
 
+from ...policies.configs.values import KeyType, render_value
 from .keys import KEYS, PLUGIN_KEYS, UpdateMode, key_named, synonyms_of
 from .node_config import ConfigSource, NodeConfig
 from .topic_configs import TOPIC_KEYS, topic_defaults
-from .values import KeyType, render_value
 
 _PLACES = {name: place for place, name in enumerate(sorted(TOPIC_KEYS))}
 

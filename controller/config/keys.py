@@ -13,9 +13,10 @@ from types import MappingProxyType
 
 import msgspec
 
-from .broker_keys import TABLE as BROKER_TABLE
+from ...policies.configs.broker_keys import TABLE as BROKER_TABLE
+from ...policies.configs.tables import read_default, read_table
+from ...policies.configs.values import KeyType, Value, parse_value
 from .validators import Validator, validator_of
-from .values import KeyType, Value, parse_value
 
 OWN_TABLE = """
 topic.management.policy.class.name | string | - | - | - | The policy that judges what is done with topics: module:Class, path/to/file.py:Class, or rules.toml.
@@ -92,7 +93,6 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Keys that stand for the same thing: the first that has a value holds."""
 
-MAX_LONG = 2**63 - 1
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*\.(?P<base>.+)", re.DOTALL)
 _DIALECT = re.compile(r"listener\.dialect\.[^.]+")
 
@@ -132,19 +132,6 @@ class Key(msgspec.Struct, frozen=True):
     @property
     def default_value(self) -> Value:
         return None if self.default is None else parse_value(self.name, self.type, self.default)
-
-
-def read_table(table: str) -> Iterator[list[str]]:
-    """The columns of each line that is neither empty nor a heading."""
-    for line in table.splitlines():
-        if line and not line.startswith("#"):
-            columns = line.split(" | ")
-            assert len(columns) == 6, line
-            yield columns
-
-
-def read_default(text: str) -> str | None:
-    return {"-": None, '""': "", "max": str(MAX_LONG)}.get(text, text)
 
 
 def read_notation(text: str) -> Validator | None:

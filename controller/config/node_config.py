@@ -10,6 +10,7 @@ from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
 
+from ...policies.configs.values import Value
 from ..errors import ConfigurationError
 from .broker_changes import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
@@ -17,7 +18,6 @@ from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
 from .listeners import Listener, make_listeners, parse_counts, parse_protocol_map
 from .node_rules import HAS_TO_FIT, faults_of
 from .settings import Setting, collect_settings
-from .values import Value
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

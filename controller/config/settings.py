@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ...policies.configs.values import InvalidValueError, KeyType
 from ...policies.properties import PropertiesError, parse_properties
 from ..errors import ConfigurationError
 from .environment import doubts_about, settings_of
 from .keys import key_named, nearest_key
-from .values import InvalidValueError, KeyType
 
 
 class Setting(msgspec.Struct, frozen=True):

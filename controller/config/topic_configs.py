@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...policies.configs.tables import read_default, read_table
+from ...policies.configs.topic_keys import TABLE
+from ...policies.configs.values import InvalidValueError, KeyType, Value, render_value
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from .keys import Key, UpdateMode, read_default, read_notation, read_table
-from .topic_keys import TABLE
+from .keys import Key, UpdateMode, read_notation
 from .validators import release_of
-from .values import InvalidValueError, KeyType, Value, render_value
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig

@@ -9,7 +9,7 @@ non-empty      at least one character         replicas      `*`, or partition:br
 import re
 from collections.abc import Callable
 
-from .values import InvalidValueError, Value, show_value
+from ...policies.configs.values import InvalidValueError, Value, show_value
 
 Validator = Callable[[str, Value], None]
 """Takes the key's name and a value that is not null; raises InvalidValueError."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from immutables import Map
 
+from ...policies.configs.values import java_int
 from ...policies.interface import AlterTopicRequest
 from ...policies.legacy import AlterBrokerConfigsRequest
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
-from ..config.values import java_int
 from ..context import RequestContext
 from ..decisions import kind_of
 from ..errors import Refusal

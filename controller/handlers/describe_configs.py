@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from ...policies.configs.values import java_int
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -20,7 +21,6 @@ from ...protocol.messages.describe_configs import (
 from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
-from ..config.values import java_int
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout

@@ -8,13 +8,15 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from minicontroller.controller.config import broker_keys, keys, topic_configs
-from minicontroller.controller.config.keys import KEYS, read_table
+from minicontroller.controller.config import keys, topic_configs
+from minicontroller.controller.config.keys import KEYS
+from minicontroller.policies.configs import broker_keys
+from minicontroller.policies.configs.tables import read_table
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "configuration.md"
 CHANGES = {"-": "", "internal": "", "plugin": "", "broker": "each", "cluster": "all", "throttle": "throttle"}
-DECLARING = {"keys.py", "broker_keys.py", "topic_keys.py", "broker_changes.py"}
+DECLARING = {"keys.py", "broker_keys.py", "topic_keys.py", "canonical.py", "broker_changes.py"}
 """Modules that name keys without following them."""
 CLIENT = ROOT / "controller" / "admin"
 """It follows the keys of clients, some of which are called as a node's."""

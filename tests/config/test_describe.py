@@ -16,10 +16,11 @@ from minicontroller.controller.config.describe import (
     effective_topic_entries,
     topic_entries,
 )
-from minicontroller.controller.config.keys import OWN_TABLE, read_table
+from minicontroller.controller.config.keys import OWN_TABLE
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
-from minicontroller.controller.config.values import KeyType
+from minicontroller.policies.configs.tables import read_table
+from minicontroller.policies.configs.values import KeyType
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "describe_configs"
 OWN_KEYS = {columns[0] for columns in read_table(OWN_TABLE) if columns[4] != "plugin"}

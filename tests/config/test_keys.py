@@ -8,7 +8,7 @@ import pytest
 from minicontroller.controller.config.environment import doubts_about, key_of_variable, settings_of
 from minicontroller.controller.config.keys import KEYS, UpdateMode, base_name, key_named, nearest_key, synonyms_of
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
-from minicontroller.controller.config.values import KeyType
+from minicontroller.policies.configs.values import KeyType
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "describe_configs" / "broker_static.json"
 

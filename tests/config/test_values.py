@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.validators import release_of, validator_of
-from minicontroller.controller.config.values import (
+from minicontroller.policies.configs.values import (
     InvalidValueError,
     KeyType,
     Value,

@@ -1,0 +1,71 @@
+"""One text for each value: what Kafka makes of a config is judged, and not how somebody wrote it.
+
+Rule: two texts that Kafka takes for the same value of a key have the same canonical text, which is what it would show of the value: ` TRUE`
+is `true`, `+05` is `5`, `compact, compact` is `compact`. What it would not take, or nobody knows, stays as it is: it has no value.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from .broker_keys import TABLE as BROKER_TABLE
+from .tables import read_table
+from .topic_keys import TABLE as TOPIC_TABLE
+from .values import InvalidValueError, KeyType, parse_value, render_value
+
+TYPES: Mapping[str, KeyType] = MappingProxyType(
+    {name: KeyType[kind.upper()] for table in (BROKER_TABLE, TOPIC_TABLE) for name, kind, *_ in read_table(table)}
+)
+"""Of every key of a broker and of a topic: no name means something else for the other."""
+SETS = frozenset(
+    {
+        "cleanup.policy",
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "log.cleanup.policy",
+    }
+)
+"""Lists of which Kafka asks only what is in them: an element that stands there twice is there once."""
+LISTENER_PREFIX = "listener.name."
+REMEMBERED = 64
+"""Characters: of longer texts the canonical one is made anew each time."""
+
+
+def canonical(name: str, text: str) -> str:
+    """Of a key of a topic or of a broker."""
+    return _short(name, text) if len(text) <= REMEMBERED and len(name) <= REMEMBERED else _canonical(name, text)
+
+
+def canonical_configs(configs: Mapping[str, str]) -> Mapping[str, str]:
+    """The same object where nothing of it would be otherwise, which is nearly always."""
+    changed = {name: value for name, text in configs.items() if (value := canonical(name, text)) != text}
+    return {**configs, **changed} if changed else configs
+
+
+def canonical_operands(operations: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Of what a request names; what is deleted has none."""
+    return {name: None if text is None else canonical(name, text) for name, text in operations.items()}
+
+
+def type_of(name: str) -> KeyType:
+    """Of a key of a listener what it is without its prefix."""
+    kind = TYPES.get(name)
+    if kind is None and name.startswith(LISTENER_PREFIX):
+        kind = TYPES.get(name.removeprefix(LISTENER_PREFIX).partition(".")[2])
+    return KeyType.UNKNOWN if kind is None else kind
+
+
+def _canonical(name: str, text: str) -> str:
+    kind = type_of(name)
+    if kind in {KeyType.UNKNOWN, KeyType.PASSWORD}:
+        return text
+    try:
+        value = parse_value(name, kind, text)
+    except InvalidValueError:
+        return text
+    if isinstance(value, tuple) and name in SETS:
+        value = tuple(dict.fromkeys(value))
+    return render_value(value) or ""
+
+
+_short = lru_cache(maxsize=4096)(_canonical)
