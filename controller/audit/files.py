@@ -1,10 +1,12 @@
 """The audit log's files: names that tell cluster, epoch, first sequence and node, so that they sort in the order of what happened.
 
 Rule: whole lines only. What could not be written to its end and made durable is taken back from the file, and given again. Where even
-that fails the file is left alone, and what follows goes into a new one.
+that fails the file is left alone, and what follows goes into a new one. Nothing counts as written that nobody can find: an open file that
+somebody removes is a failure, until all that was in it is in the folder again.
 """
 
 import contextlib
+import errno
 import os
 import re
 import time
@@ -18,6 +20,8 @@ SUFFIX = ".ndjson"
 MODE = 0o640
 """Who may read it is the operator's choice, by the folder's group."""
 MAX_CHUNK_BYTES = 1 << 20
+LOOK_SECONDS = 1.0
+"""Between two looks whether the open file is still there."""
 
 NAME = re.compile(
     r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d+)(?:\.(?P<again>\d+))?\.ndjson"
@@ -58,6 +62,10 @@ class AuditFiles:
         self._max_seconds = max_seconds
         self._clock = clock
         self._descriptor = -1
+        self._path = folder
+        """Of the open file."""
+        self._is_removed = False
+        """Somebody has taken it out of the folder, and what was in it is not there again."""
         self._size = 0
         """What is in the file, whole and durable."""
         self._epoch = -1
@@ -70,18 +78,36 @@ class AuditFiles:
         """Seconds until the open file is old enough to be closed; None if there is none."""
         return None if self._descriptor < 0 else max(0.0, self._opened + self._max_seconds - self._clock())
 
+    @property
+    def looks_in(self) -> float | None:
+        """Seconds until there is something to see to; None if no file is open."""
+        rotates_in = self.rotates_in
+        return None if rotates_in is None else min(rotates_in, LOOK_SECONDS)
+
+    def look(self) -> bool:
+        """See to the open file. True if it had been removed and what was in it is there again. Raises OSError where it is not."""
+        is_restored = self._is_removed
+        if is_restored:
+            self._restore()
+        else:
+            self._check(self._size)
+        return is_restored
+
     def commit(self, lines: deque[Line]) -> None:
         """Write these and make them durable; each is taken from `lines` when it is. Raises OSError, with the rest left in `lines`."""
+        if self._is_removed:
+            self._restore()
         while lines:
             self._make_room(lines[0])
             chunk = self._fitting(lines)
             data = b"".join(chunk)
             try:
-                self._write(data)
+                _write(self._descriptor, data)
                 os.fsync(self._descriptor)
             except OSError:
                 self._take_back()
                 raise
+            self._check(self._size + len(data))
             self.syncs += 1
             self._size += len(data)
             for _ in chunk:
@@ -93,30 +119,64 @@ class AuditFiles:
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
+            descriptor, self._descriptor, self._is_removed = self._descriptor, -1, False
             os.close(descriptor)
 
     def _make_room(self, line: Line) -> None:
         is_full = self._size and self._size + len(line.data) > self._max_bytes
         if self._descriptor >= 0 and (is_full or line.epoch != self._epoch or self.rotates_in == 0.0):
+            self._check(self._size)
             self.close()
         if self._descriptor < 0:
             self._open(line)
 
     def _open(self, line: Line) -> None:
         path = self._folder / file_name(self._cluster_id, line.epoch, line.sequence, self._node)
-        attempt = 0
-        while True:
-            try:
-                self._descriptor = os.open(
-                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, MODE
-                )
-                break
-            except FileExistsError:  # one that had to be left alone
-                attempt += 1
-                path = path.with_name(f"{path.name.removesuffix(SUFFIX).partition('.')[0]}.{attempt}{SUFFIX}")
+        self._descriptor, self._path = _created(path)
         self._size, self._epoch, self._opened = 0, line.epoch, self._clock()
         self._sync_folder()
+
+    def _check(self, size: int) -> None:
+        """Raises OSError if somebody has removed the open file, or cut it: it has this size."""
+        if self._descriptor < 0:
+            return
+        mine = os.fstat(self._descriptor)
+        if mine.st_nlink == 0:
+            self._is_removed = True
+            raise OSError(errno.ENOENT, "the open file was removed", self._path)
+        if mine.st_size < size:
+            self.close()
+            raise OSError(errno.EIO, "the open file was cut by somebody else", self._path)
+        if not self._is_in_folder(mine):  # moved to where others find it
+            self.close()
+
+    def _is_in_folder(self, mine: os.stat_result) -> bool:
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+
+    def _restore(self) -> None:
+        """What was in the removed file, in a new one: its descriptor still leads there."""
+        descriptor, path = _created(self._path)
+        try:
+            position = 0
+            while position < self._size:
+                chunk = os.pread(self._descriptor, min(MAX_CHUNK_BYTES, self._size - position), position)
+                if not chunk:
+                    raise OSError(errno.EIO, "the removed file cannot be read", self._path)
+                position += len(chunk)
+                _write(descriptor, chunk)
+            os.fsync(descriptor)
+            self._sync_folder()
+        except OSError:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            os.close(descriptor)
+            raise
+        os.close(self._descriptor)
+        self._descriptor, self._path, self._is_removed = descriptor, path, False
 
     def _sync_folder(self) -> None:
         """The name is durable, too."""
@@ -137,11 +197,6 @@ class AuditFiles:
             chunk.append(line.data)
         return chunk
 
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-
     def _take_back(self) -> None:
         """After a failed fsync the kernel may have forgotten what it holds: the file ends where it was last known to be durable."""
         try:
@@ -149,3 +204,21 @@ class AuditFiles:
         except OSError:
             with contextlib.suppress(OSError):
                 self.close()
+
+
+def _created(path: Path) -> tuple[int, Path]:
+    """A new file, beside one that is there under this name, and its descriptor."""
+    attempt, wanted = 0, path
+    while True:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            return os.open(wanted, flags, MODE), wanted
+        except FileExistsError:  # one that had to be left alone
+            attempt += 1
+            wanted = path.with_name(f"{path.name.removesuffix(SUFFIX).partition('.')[0]}.{attempt}{SUFFIX}")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -266,10 +266,22 @@ class AuditLog:
         if self._made:  # it failed: again in a while
             self._closing.wait(self.settings.retry_seconds)
             return
-        while not self._wake.wait(self._files.rotates_in):
-            self._files.rotate_if_old()
+        while not self._wake.wait(self._files.looks_in):
+            self._look()
         if not self.settings.always:
             self._hurry.wait(self.settings.interval_seconds)
+
+    def _look(self) -> None:
+        """Nothing is to be written: is what was written still there?"""
+        try:
+            is_restored = self._files.look()
+        except OSError as error:
+            self._failed(error, self._taken)
+            return
+        if is_restored:
+            self.failure = None
+            log.warning("what was in the audit file that somebody removed is in the folder again")
+        self._files.rotate_if_old()
 
     def _write_batch(self) -> bool:
         """Write what waits, up to a limit; false if it failed and must be tried again later."""

@@ -83,3 +83,61 @@ def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
     assert there.read_bytes() == b"there\n"
     again = there.name.replace(".ndjson", ".1.ndjson")
     assert [file.name for file in audit_files([tmp_path])] == [there.name, again]
+
+
+def test_an_open_file_that_somebody_removes(tmp_path: Path) -> None:
+    """Nothing counts as written into it; all that was in it is in the folder again before anything else is written."""
+    files = files_in(tmp_path, Clock(), max_bytes=1000)
+    files.commit(lines(1, 2))
+    (tmp_path / file_name(CLUSTER, 1, 1, 3)).unlink()
+    waiting = lines(3)
+    with pytest.raises(OSError, match="the open file was removed"):
+        files.commit(waiting)
+    assert len(waiting) == 1
+    assert sizes(tmp_path) == {}
+    files.commit(waiting)
+    assert sizes(tmp_path) == {file_name(CLUSTER, 1, 1, 3): 30}
+    assert files.look() is False
+    files.close()
+
+
+def test_a_removed_file_whose_folder_is_gone(tmp_path: Path) -> None:
+    """As long as there is nowhere to write what was in it, every look fails."""
+    folder = tmp_path / "audit"
+    folder.mkdir()
+    files = files_in(folder, Clock(), max_bytes=1000)
+    files.commit(lines(1, 2))
+    (folder / file_name(CLUSTER, 1, 1, 3)).unlink()
+    folder.rmdir()
+    for _ in range(3):
+        with pytest.raises(FileNotFoundError):
+            files.look()
+    folder.mkdir()
+    assert files.look() is True
+    files.close()
+    assert sizes(folder) == {file_name(CLUSTER, 1, 1, 3): 20}
+
+
+def test_an_open_file_that_somebody_cuts(tmp_path: Path) -> None:
+    """That is a failure, and what was to be written then is in another file: once too often is not too little."""
+    files = files_in(tmp_path, Clock(), max_bytes=1000)
+    files.commit(lines(1, 2))
+    os.truncate(tmp_path / file_name(CLUSTER, 1, 1, 3), 0)
+    waiting = lines(3)
+    with pytest.raises(OSError, match="was cut by somebody else"):
+        files.commit(waiting)
+    files.commit(waiting)
+    files.close()
+    assert sizes(tmp_path) == {file_name(CLUSTER, 1, 1, 3): 10, file_name(CLUSTER, 1, 3, 3): 10}
+
+
+def test_an_open_file_that_somebody_moves(tmp_path: Path) -> None:
+    """It is left where it is, and another one is begun."""
+    files = files_in(tmp_path, Clock(), max_bytes=1000)
+    files.commit(lines(1, 2))
+    (tmp_path / file_name(CLUSTER, 1, 1, 3)).rename(tmp_path / "moved")
+    assert files.look() is False
+    files.commit(lines(3))
+    files.close()
+    assert sizes(tmp_path) == {file_name(CLUSTER, 1, 3, 3): 10}
+    assert (tmp_path / "moved").stat().st_size == 20

@@ -59,6 +59,38 @@ async def test_a_full_queue_refuses(tmp_path: Path) -> None:
     assert told(replayed(events_in(tmp_path)).topics) == shown(image)
 
 
+@pytest.mark.parametrize("flush", ["always", "interval"])
+async def test_the_open_file_is_removed(tmp_path: Path, flush: str) -> None:
+    """`audit.on.failure=refuse`: while the open file is gone nothing is changed, also where nothing was to be written; then all of it is there."""
+    folder = tmp_path / "audit"
+    async with ruling({"audit.dir": str(folder), "audit.flush": flush, "audit.flush.interval.ms": "1"}) as world:
+        assert await create(world, "before") == (ErrorCode.NONE, "")
+        audit = await _flushed(world)
+        lost = folder.rename(tmp_path / "elsewhere")
+        for file in lost.iterdir():
+            file.unlink()
+        with trio.fail_after(PATIENCE_SECONDS):
+            while audit.refusal is None:  # noqa: ASYNC110 - files tell nobody
+                await trio.sleep(0.01)
+        code, text = await create(world, "refused")
+        assert code == ErrorCode.POLICY_VIOLATION
+        assert text.startswith("The audit log cannot be written (")
+        folder.mkdir()
+        with trio.fail_after(PATIENCE_SECONDS):
+            while (await create(world, "after"))[0]:  # noqa: ASYNC110 - a client can only ask again
+                await trio.sleep(0.05)
+        image = world.image
+    assert set(image.topics) == {"before", "after"}
+    assert found(folder) == []
+    assert told(replayed(events_in(folder)).topics) == shown(image)
+
+
+async def _flushed(world: Ruling) -> AuditLog:
+    assert world.node.audit is not None
+    assert await world.node.audit.flush(PATIENCE_SECONDS) == 0
+    return world.node.audit
+
+
 async def test_a_full_queue_drops(tmp_path: Path) -> None:
     """`audit.on.failure=drop`: everything is answered; what found no room is named, and a snapshot follows, though it is larger than the queue."""
     async with ruling(slow(tmp_path, "drop", 2)) as world:
