@@ -1,7 +1,7 @@
 """The rule files of a node, read when it starts and again whenever one of them changes.
 
 Rule: all or nothing. New rules come in force together and from one request to the next; where any file has a mistake, those that are
-in force stay, and the log tells what to mend. A change is what `stat` shows (another file, size or time): looking costs next to nothing.
+in force stay for as long as it does, and the log tells what to mend. No rules at all is a mistake, too, unless the files say that they mean it.
 """
 
 import logging
@@ -12,23 +12,20 @@ from pathlib import Path
 import trio
 
 from ..policies.faults import PolicyLoadError
-from ..policies.rules import RuleFileError, read
+from ..policies.rules import MAX_BYTES, RuleFileError, RuleSet, rules_of
 from .policy_runner import PolicyRunner
+from .watched_files import Contents, WatchedFiles
 
 logger = logging.getLogger("minicontroller.policy")
-
-Stamp = tuple[int, int, int, int] | str
-"""Device, inode, size and time of a file, or why it cannot be seen."""
 
 
 class RuleFiles:
     """Keeps the rules of a runner as its files say."""
 
     def __init__(self, paths: Sequence[Path], runner: PolicyRunner, *, interval_ms: int) -> None:
-        self._paths = paths
+        self._files = WatchedFiles(paths, max_bytes=MAX_BYTES)
         self._runner = runner
         self._interval_seconds = interval_ms / 1000
-        self._stamps: list[Stamp] = []
         self.loads = 0
         """How often what they said came in force, the start included."""
         self.failures = 0
@@ -40,29 +37,25 @@ class RuleFiles:
 
     def load(self) -> None:
         """At the start. Raises PolicyLoadError."""
-        self._stamps = stamps(self._paths)
         try:
-            self._runner.use(read(self._paths))
+            self._runner.use(_rules(self._files.read()))
         except RuleFileError as error:
             raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
         self.loads, self.loaded_at = 1, time.time()
 
     async def run(self) -> None:
-        """Look again and again, for ever."""
-        if self._interval_seconds == 0:
-            return
-        while True:
-            await trio.sleep(self._interval_seconds)
-            await self.look()
+        """Follow the files for ever; with an interval of zero, never."""
+        if self._interval_seconds > 0:
+            await self._files.follow(self._interval_seconds, self._use)
 
     async def look(self) -> None:
-        """Load the files anew if one has changed. Off the event loop: the files may lie on a network."""
-        seen = await trio.to_thread.run_sync(stamps, self._paths)
-        if seen == self._stamps:
-            return
-        self._stamps = seen  # from before they are read: what changes meanwhile is seen the next time
+        """Look once: what the files hold comes in force if they held it at the last look, too."""
+        if (contents := await self._files.look()) is not None:
+            await self._use(contents)
+
+    async def _use(self, contents: Contents) -> None:
         try:
-            rules = await trio.to_thread.run_sync(read, self._paths)
+            rules = await trio.to_thread.run_sync(_rules, contents)
         except RuleFileError as error:
             self.failures += 1
             self.mistake = str(error)
@@ -75,13 +68,5 @@ class RuleFiles:
             logger.info("%d rules of %s are in force (%s)", len(rules.rules), rules.name, rules.hash[:12])
 
 
-def stamps(paths: Sequence[Path]) -> list[Stamp]:
-    return [_stamp(path) for path in paths]
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        seen = path.stat()
-    except OSError as error:
-        return str(error)
-    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
+def _rules(contents: Contents) -> RuleSet:
+    return rules_of((each.path, each.fault if each.data is None else each.data) for each in contents)

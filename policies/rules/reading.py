@@ -3,21 +3,33 @@
 Rule: a file that cannot be read is a mistake like any other, told with its name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .ruleset import MAX_BYTES, Mistake, RuleFileError, RuleSet, Source, load
 
 
 def read(paths: Sequence[Path]) -> RuleSet:
-    """Raises RuleFileError."""
+    """The rules of the files as they are now. Raises RuleFileError."""
+    return rules_of((path, _content(path)) for path in paths)
+
+
+def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
+    """The rules of files that were read: what each holds, or why it cannot be told. Raises RuleFileError."""
     sources, mistakes = [], []
-    for path in paths:
-        try:
-            with path.open("rb") as file:
-                sources.append(Source(str(path), file.read(MAX_BYTES + 1)))  # so much tells that it is too large
-        except OSError as error:
-            mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {error.strerror or error}"))
+    for path, held in contents:
+        if isinstance(held, bytes):
+            sources.append(Source(str(path), held))
+        else:
+            mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {held}"))
     if mistakes:
         raise RuleFileError(mistakes)
     return load(sources)
+
+
+def _content(path: Path) -> bytes | str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # so much tells that it is too large
+    except OSError as error:
+        return error.strerror or str(error)

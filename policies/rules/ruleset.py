@@ -2,6 +2,9 @@
 
 Rule: never changes and never half valid. `load` gives all rules of all files or raises with every mistake of them; `judge` asks
 every rule that matches, in the order of the files, so that a verdict tells all of them and not the first alone.
+
+A file without rules is a mistake unless it says that it means it, because that is what is seen of a file that is just being written. A file
+may say how many rules it has, so that it cannot be taken for whole where it was cut off between two of them.
 """
 
 import tomllib
@@ -25,6 +28,7 @@ from .vocabulary import CREATED, OPERATIONS
 MAX_BYTES = 1_000_000
 """Of a rule file."""
 RULE = "rule"
+COUNT = "rule_count"
 EMPTY_HASH = ""
 
 
@@ -142,7 +146,12 @@ def _read(source: Source, document: Mapping[str, Any], mistakes: list[Mistake], 
             if rule.name:
                 names[rule.name] = source.name
             rules.append((positions.line_column(table.path), rule))
+    said = root.count(COUNT)
     root.finish()
+    if said is not None and said != len(rules):
+        root.note(f"{COUNT} is {said}, but the file has {len(rules)}: is it cut off?", COUNT)
+    if not rules and said is None and not noted:
+        root.note(f"the file has no rules; one that means it says {COUNT} = 0")
     for each in noted:
         line, column = positions.line_column(each.path, character=each.character)
         mistakes.append(Mistake(source.name, line, column, each.text))

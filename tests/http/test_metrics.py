@@ -186,7 +186,7 @@ def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder:
     file.write_text("[[partitions]]\nmaks = 1\n")
     until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 0)
     assert value(scraped(cluster), "rule_loads_total", node="1", result="refused") == 1
-    file.write_text("# none\n")
+    file.write_text("rule_count = 0\n")
     until(lambda: value(scraped(cluster), "rule_files_valid"), right=lambda number: number == 3)
     until(lambda: value(scraped(cluster), "rules"), right=lambda number: number == 0)
     last = scraped(cluster)

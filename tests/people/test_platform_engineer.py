@@ -67,7 +67,7 @@ def test_rules_are_written_mended_and_tried(somebody: Person) -> None:
 
 
 def test_a_running_cluster_follows_the_file(somebody: Person) -> None:
-    """A real client reads the rule's reason; a new rule bites without a restart; a mistake keeps the old ones, and is told."""
+    """A real client reads the rule's reason; a new rule bites without a restart; a mistake keeps the old ones, an emptied file too, and is told."""
     somebody.write("rules.toml", rules(2))
     settings = {
         "policy.rules.files": "rules.toml",
@@ -86,6 +86,14 @@ def test_a_running_cluster_follows_the_file(somebody: Person) -> None:
         somebody.write("rules.toml", rules("'none'"))
         cluster.wait_for("The rules have changed but cannot be used; those in force stay:")
         cluster.wait_for("rules.toml:2:1: max is a string")
+        assert refusal(admin, "sales.returns", 2) == "At most 1 partitions."
+        somebody.write("rules.toml", "")
+        until(
+            lambda: (
+                refusal(admin, "sales.returns", 2) != "At most 1 partitions."
+                or "the file has no rules" in cluster.output
+            )
+        )
         assert refusal(admin, "sales.returns", 2) == "At most 1 partitions."
         somebody.write("rules.toml", rules(3))
         until(lambda: refusal(admin, "sales.returns", 3, only_asks=True) is None)
