@@ -36,7 +36,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 class PlatformPolicy(TopicManagementPolicy):
-    name_pattern = re.compile(r"[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*\.[A-Za-z0-9-]+")
+    name_pattern = re.compile(r"[a-z][a-z0-9-]*+\.[a-z][a-z0-9-]*+\.[A-Za-z0-9-]++")
     """`team.domain.name`. The last part has room for what Kafka Streams appends to the id of an application; an underscore has
     no place, because in the names of metrics it cannot be told from a dot."""
 

@@ -21,8 +21,10 @@ LEAST = 4
 """Characters: what is shorter is found in any text, and is no secret."""
 CUT = 200
 """Characters: shorter texts are whole."""
-PARTS = re.compile(r'"((?:[^"\\]|\\.){4,})"')
-"""Of a value that holds others, as a JAAS configuration holds a password."""
+QUOTED = re.compile(r""""((?:[^"\\]|\\.)*+)"?|'((?:[^'\\]|\\.)*+)'?""", re.DOTALL)
+"""What begins with a quote, as far as the next one or the end, of a value that holds others, as a JAAS configuration holds a password."""
+MAX_PARTS = 500
+"""A message that could quote more of them than these is not told."""
 
 
 def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +53,10 @@ def without(text: str, secrets: Collection[str]) -> str:
     """The text, and nothing of the secrets."""
     if not secrets:
         return text
-    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+    parts = {part for secret in secrets for part in _parts(secret)}
+    if len(parts) > MAX_PARTS:
+        return HIDDEN
+    forms = sorted({form for part in parts for form in _forms(part)}, key=len, reverse=True)
     for form in forms:
         text = text.replace(form, HIDDEN)
     if len(text) < CUT:
@@ -62,28 +67,49 @@ def without(text: str, secrets: Collection[str]) -> str:
     return f"{_without_beginning(head, forms)}{left_out}{_without_beginning(_without_end(tail, forms), forms)}"
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """As it is, as Python and JSON escape it, once or twice, and its parts."""
-    for part in (secret, *PARTS.findall(secret)):
-        if len(part) < LEAST:
-            continue
-        yield part
-        for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
-            yield once
-            yield repr(once)[1:-1]
+def _parts(secret: str) -> Iterator[str]:
+    """It itself and what stands in quotes in it."""
+    quoted = (match[1] or match[2] or "" for match in QUOTED.finditer(secret))
+    return (part for part in (secret, *quoted) if len(part) >= LEAST)
+
+
+def _forms(part: str) -> Iterator[str]:
+    """As it is, as Python and JSON escape it, once or twice."""
+    yield part
+    for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
+        yield once
+        yield repr(once)[1:-1]
 
 
 def _without_end(text: str, forms: Sequence[str]) -> str:
     """What follows a place where a text was cut may begin within a secret."""
-    longest = max(
-        (length for form in forms for length in range(LEAST, len(form)) if text.startswith(form[-length:])), default=0
-    )
+    backwards = text[::-1]
+    longest = max((_overlap(backwards, form[::-1]) for form in forms), default=0)
     return HIDDEN + text[longest:] if longest else text
 
 
 def _without_beginning(text: str, forms: Sequence[str]) -> str:
     """A text that was cut may end within a secret."""
-    longest = max(
-        (length for form in forms for length in range(LEAST, len(form)) if text.endswith(form[:length])), default=0
-    )
+    longest = max((_overlap(text, form) for form in forms), default=0)
     return text[: len(text) - longest] + HIDDEN if longest else text
+
+
+def _overlap(text: str, form: str) -> int:
+    """How much of the form's beginning the text ends with, if at least LEAST and not all of it: each character is looked at twice at most."""
+    form = form[:-1]
+    tail = text[-len(form) :] if form else ""
+    if form[:LEAST] not in tail or len(form) < LEAST:
+        return 0
+    borders = [0]  # of each beginning of the form: the longest other beginning that it ends with
+    for character in form[1:]:
+        borders.append(_grown(form, borders, borders[-1], character))
+    length = 0
+    for character in tail:
+        length = _grown(form, borders, borders[length - 1] if length == len(form) else length, character)
+    return length if length >= LEAST else 0
+
+
+def _grown(form: str, borders: Sequence[int], length: int, character: str) -> int:
+    while length and form[length] != character:
+        length = borders[length - 1]
+    return length + (form[length] == character)

@@ -6,6 +6,7 @@ Rule: what is no moment is refused with a sentence that shows one.
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
+_AGO = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -15,7 +16,7 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime:
     Raises ValueError with a sentence.
     """
     try:
-        if ago := re.fullmatch(r"(\d{1,9})([smhd])", text):
+        if ago := _AGO.fullmatch(text):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         when = datetime.fromisoformat(text)
         return when.astimezone() if when.tzinfo or zone is None else when.replace(tzinfo=zone)

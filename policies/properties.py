@@ -11,8 +11,8 @@ import msgspec
 
 _BLANK = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*\\?", re.DOTALL)
-_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*+\\?", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*+[=:]?[ \t\f]*+")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|\Z)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

@@ -16,7 +16,7 @@ from .client_properties import ClientProperties
 
 PEM, JKS, PKCS12 = "PEM", "JKS", "PKCS12"
 LINE = 64  # RFC 7468
-BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+LABEL = re.compile(r"[A-Z0-9 ]++")
 CERTIFICATE = "CERTIFICATE"
 PROTOCOLS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -126,7 +126,7 @@ def _store(properties: ClientProperties, location: str, inline: str) -> str | No
     type_key = location.replace(".location", ".type")
     kind = (properties.text(type_key) or JKS).upper()
     file = properties.text(location)
-    holds_pem = bool(BLOCK.search(properties.content(location) if file else properties.text(inline)))
+    holds_pem = any(_blocks(properties.content(location) if file else properties.text(inline)))
     if kind == PEM:
         if not holds_pem:
             raise properties.fault(present[0], "holds nothing in PEM (-----BEGIN ...)")
@@ -143,6 +143,10 @@ def _store(properties: ClientProperties, location: str, inline: str) -> str | No
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Each label with its block, whose lines may have been joined, as in a properties file: Java reads that."""
-    for label, body in BLOCK.findall(text):
+    for block in text.split("-----BEGIN ")[1:]:
+        label, _, rest = block.partition("-----")
+        body, end, _ = rest.partition(f"-----END {label}-----")
+        if not (end and LABEL.fullmatch(label)):
+            continue
         lines = [body.strip()] if ":" in body else textwrap.wrap("".join(body.split()), LINE)
         yield label, "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""))

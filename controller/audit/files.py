@@ -24,7 +24,7 @@ LOOK_SECONDS = 1.0
 """Between two looks whether the open file is still there."""
 
 NAME = re.compile(
-    r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d+)(?:\.(?P<again>\d+))?\.ndjson"
+    r"audit-(?P<cluster>.{22})-(?P<epoch>\d{10})-(?P<sequence>\d{12})-(?P<node>\d++)(?:\.(?P<again>\d++))?\.ndjson"
 )
 
 

@@ -16,7 +16,7 @@ from ..errors import Refusal
 MAX_NAME_LENGTH = 249
 """Kafka's: with `-` and a partition of five digits a log directory stays within the 255 bytes of common file systems."""
 
-_LEGAL = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]++", re.ASCII)
 _NO_NAMES: tuple[str, ...] = ()
 
 

@@ -13,7 +13,7 @@ from ...policies import (
     TopicState,
 )
 
-NAME = re.compile(r"[a-z]+\.[a-z]+\.[a-z-]+")
+NAME = re.compile(r"[a-z]++\.[a-z]++\.[a-z-]++")
 MOST_PARTITIONS = 12
 DAY_MS = 24 * 60 * 60 * 1000
 LONGEST_RETENTION_DAYS = 30

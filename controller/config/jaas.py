@@ -14,10 +14,11 @@ PLAIN_LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 _TOKEN = re.compile(
-    r"""(?P<skipped>\s+|//[^\n]*|/\*.*?\*/)
-      | (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)
+    r"""(?P<skipped>\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)
+      | "(?P<double>(?:\\.|[^"\\\n])*+)"
+      | '(?P<single>(?:\\.|[^'\\\n])*+)'
       | (?P<sign>[=;])
-      | (?P<word>(?:(?!//|/\*)[^\s=;"'])+)""",
+      | (?P<word>(?:(?!//|/\*)[^\s=;"'])++)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
@@ -98,8 +99,8 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token(match["sign"], is_sign=True)
         elif match["word"]:
             yield _Token(match["word"])
-        elif match["quote"]:
-            yield _Token(_ESCAPE.sub(_unescaped, match["quoted"]))
+        elif not match["skipped"]:
+            yield _Token(_ESCAPE.sub(_unescaped, match["double"] or match["single"] or ""))
 
 
 def _unescaped(match: re.Match[str]) -> str:

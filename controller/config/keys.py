@@ -93,8 +93,10 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Keys that stand for the same thing: the first that has a value holds."""
 
-_LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*\.(?P<base>.+)", re.DOTALL)
-_DIALECT = re.compile(r"listener\.dialect\.[^.]+")
+MAX_NAME = 1_000
+"""Characters: what is longer names nothing, and is not kept either."""
+_LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*+\.(?P<base>.++)", re.DOTALL)
+_DIALECT = re.compile(r"listener\.dialect\.[^.]++")
 
 
 class UpdateMode(Enum):
@@ -159,9 +161,13 @@ PLUGIN_KEYS = frozenset(columns[0] for columns in read_table(OWN_TABLE) if colum
 _BY_LOWER_CASE = {name.lower(): name for name in KEYS}
 
 
-@lru_cache(maxsize=4096)
 def key_named(name: str) -> Key | None:
     """The key that `name` means, a listener's or a mechanism's among them; None if it means nothing."""
+    return _key_named(name) if len(name) <= MAX_NAME else None
+
+
+@lru_cache(maxsize=4096)
+def _key_named(name: str) -> Key | None:
     if name in KEYS:
         return KEYS[name]
     if _DIALECT.fullmatch(name):

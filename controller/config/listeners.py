@@ -14,7 +14,10 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - to refuse it
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
 
-_ENDPOINT = re.compile(r"(?P<name>[^:/\s]+)://(?P<host>\[[0-9a-zA-Z\-%._:]*\]|[0-9a-zA-Z\-%._:]*):(?P<port>-?[0-9]+)")
+_NAME = re.compile(r"[^:/\s]++")
+_HOST = re.compile(r"\[[0-9a-zA-Z\-%._:]*+\]|[0-9a-zA-Z\-%._:]*+")
+_PORT = re.compile(r"-?[0-9]++")
+_COUNT = re.compile(r"[0-9]{1,10}")
 
 
 class Listener(msgspec.Struct, frozen=True):
@@ -76,7 +79,7 @@ def parse_counts(key: str, text: str) -> dict[str, int]:
     counts = {}
     for part in _parts(text):
         address, colon, count = part.rpartition(":")
-        if not colon or not address.strip() or not re.fullmatch(r"[0-9]{1,10}", count.strip()):
+        if not colon or not address.strip() or not _COUNT.fullmatch(count.strip()):
             raise ListenerFault(key, f"'{part}' is not of the form address:count")
         counts[address.strip().strip("[]")] = int(count)
     return counts
@@ -113,13 +116,14 @@ def _listener(bound: Endpoint, told: Endpoint | None, protocols: Mapping[str, st
 
 
 def _endpoint(key: str, text: str) -> Endpoint:
-    match = _ENDPOINT.fullmatch(text)
-    if match is None:
+    name, _, address = text.partition("://")
+    host, colon, digits = address.rpartition(":")
+    if not (colon and _NAME.fullmatch(name) and _HOST.fullmatch(host) and _PORT.fullmatch(digits)):
         raise ListenerFault(key, f"'{text}' is not of the form NAME://host:port")
-    port = int(match["port"]) if len(match["port"]) <= 6 else -1
+    port = int(digits) if len(digits) <= 6 else -1
     if not 0 <= port <= MAX_PORT:
         raise ListenerFault(key, f"the port of '{text}' is not within 0 to {MAX_PORT}")
-    return Endpoint(match["name"].upper(), match["host"].strip("[]"), port)
+    return Endpoint(name.upper(), host.strip("[]"), port)
 
 
 def _check_distinct(endpoints: tuple[Endpoint, ...]) -> None:

@@ -14,8 +14,8 @@ from ...policies.configs.values import InvalidValueError, Value, show_value
 Validator = Callable[[str, Value], None]
 """Takes the key's name and a value that is not null; raises InvalidValueError."""
 
-_RANGE = re.compile(r"(?:>=(?P<low>-?\d+))|(?:(?P<from>-?[\d.]+)\.\.(?P<to>-?[\d.]+?))(?:,(?P<or>-?\d+))?")
-_PROPOSED = re.compile(r"\d+:\d+", re.ASCII)
+_RANGE = re.compile(r"(?:>=(?P<low>-?\d++))|(?:(?P<from>-?\d++)\.\.(?P<to>-?\d++(?:\.\d++)?))(?:,(?P<or>-?\d++))?")
+_PROPOSED = re.compile(r"\d++:\d++", re.ASCII)
 
 # Kafka 3.9 knows these; of a release before 1.0 three numbers name it, of a later one two, and more are ignored.
 VERSIONS = """

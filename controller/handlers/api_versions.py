@@ -13,18 +13,23 @@ from ..context import RequestContext
 from ..route import Routes
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
-SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""Of KIP-511, for the name and for the version."""
+SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
+"""Of KIP-511, for the name and for the version: neither begins or ends with one of these signs."""
+SIGNS = "-."
 
 
 def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     if ctx.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
-        if not (SOFTWARE.fullmatch(name) and SOFTWARE.fullmatch(version)):
+        if not (_is_software(name) and _is_software(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # a longer one is answered like any other and not kept
             ctx.caller.software = f"{name}/{version}"
     return advertised(ctx.caller.routes)
+
+
+def _is_software(text: str) -> bool:
+    return SOFTWARE.fullmatch(text) is not None and text[0] not in SIGNS and text[-1] not in SIGNS
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,6 @@ import hashlib
 import ipaddress
 import logging
 import math
-import re
 from collections.abc import Awaitable
 from functools import partial
 from importlib import resources
@@ -216,16 +215,17 @@ def _names_loopback(scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name in (b"host", b":authority")]
     if len(hosts) != 1:
         return not hosts  # HTTP/1.0 knows no hosts, and no browser speaks it
-    host = re.sub(r":\d*$", "", hosts[0].decode("latin-1")).removeprefix("[").removesuffix("]")
-    return _is_loopback(host.lower().removesuffix("."))
+    text = hosts[0].decode("latin-1")
+    host, colon, port = text.rpartition(":")
+    host = host if colon and (port.isdigit() or not port) else text
+    return _is_loopback(host.removeprefix("[").removesuffix("]").lower().removesuffix("."))
 
 
 def _headers(page: str) -> Headers:
     """The page's own script and style, named by their hashes, are all that a browser runs."""
     hashes = {
-        tag: base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
+        tag: base64.b64encode(hashlib.sha256(_within(page, tag).encode()).digest()).decode()
         for tag in ("script", "style")
-        if (found := re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL))
     }
     policy = (
         f"default-src 'none'; script-src 'sha256-{hashes['script']}'; style-src 'sha256-{hashes['style']}'; "
@@ -239,6 +239,10 @@ def _headers(page: str) -> Headers:
         (b"cross-origin-opener-policy", b"same-origin"),
         (b"cache-control", b"no-store"),
     ]
+
+
+def _within(page: str, tag: str) -> str:
+    return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
 
 
 def _hypercorn() -> Config:

@@ -62,7 +62,9 @@ NO_FEATURES = b'{"features":{},"version":2,"status":1}'
 
 Shape = TypeVar("Shape")
 
-ENDPOINT = re.compile(r"([^:/]+)://\[?([0-9A-Za-z\-%._:]*?)\]?:(-?[0-9]+)")
+LISTENER = re.compile(r"[^:/]++")
+HOST = re.compile(r"[0-9A-Za-z\-%._:]*+")
+PORT = re.compile(r"-?[0-9]{1,10}")
 
 
 class LayoutError(ValueError):
@@ -224,10 +226,11 @@ def endpoint_text(endpoint: Endpoint) -> str:
 
 
 def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
-    match = ENDPOINT.fullmatch(text)
-    if match is None:
+    listener, _, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and LISTENER.fullmatch(listener) and HOST.fullmatch(host) and PORT.fullmatch(port)):
         raise LayoutError(f"the registration has {text!r:.80}, which is no endpoint")
-    listener, host, port = match.groups()
     # Before version 4 a listener was named after its protocol.
     return Endpoint(listener, host, int(port), protocols.get(listener, listener))
 

@@ -17,7 +17,7 @@ from ...policies.verdict import Verdict
 ALLOWED, VIOLATED, BROKEN = (decided.value for decided in Decided)
 TIMED_OUT = "it takes more than policy.timeout.ms"
 TRACEBACK = "Traceback (most recent call last):"
-ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
+ADDRESS = re.compile(r" at 0x[0-9a-f]{1,16}>")
 """Of an object in memory: another one in each process."""
 NO_ADDRESS = " at 0x...>"
 

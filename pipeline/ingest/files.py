@@ -17,7 +17,7 @@ SUFFIX = ".ndjson"
 COMPRESSIONS = {"": None, ".gz": "gzip", ".zst": "zstd"}
 """Endings, and Arrow's names for them. A plain file comes first: beside it a compressed one may not be complete yet."""
 TO_THE_END = -1
-CANONICAL = re.compile(r"audit-.{22}-\d{10}-\d{12}-\d+(?:\.\d+)?\.ndjson", re.DOTALL)
+CANONICAL = re.compile(r"audit-.{22}-\d{10}-\d{12}-\d++(?:\.\d++)?\.ndjson", re.DOTALL)
 """Names that the controller gives, each once: a file of such a name may be moved to another folder."""
 SEARCH_BYTES = 1 << 16
 UNPACKED = 8

@@ -35,11 +35,11 @@ class InvalidValueError(ValueError):
 
 
 _JAVA_SPACE = "".join(map(chr, range(0x21)))
-_BETWEEN_ELEMENTS = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-_INTEGER = re.compile(r"([+-]?)0*(\d{1,64})")
+_ROUND_ELEMENTS = " \t\n\x0b\f\r"
+_INTEGER = re.compile(r"([+-]?)(?=\d)0*+(\d{0,64}+)")
 _BITS = {KeyType.INT: 32, KeyType.SHORT: 16, KeyType.LONG: 64}
-_DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
-_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+_DECIMAL = re.compile(r"([+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)[fFdD]?")
+_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]++\.?[0-9a-fA-F]*+|\.[0-9a-fA-F]++)[pP][+-]?[0-9]++)[fFdD]?")
 _INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -62,7 +62,7 @@ def parse_value(name: str, kind: KeyType, text: str) -> Value:
                 raise InvalidValueError(name, text, "Not a number of type DOUBLE")
             return real
         case KeyType.LIST:
-            return tuple(_BETWEEN_ELEMENTS.split(trimmed)) if trimmed else ()
+            return tuple(element.strip(_ROUND_ELEMENTS) for element in trimmed.split(",")) if trimmed else ()
         case _:
             return trimmed
 
@@ -114,7 +114,7 @@ def _integer(text: str, bits: int) -> int | None:
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
-    number = int(match[1] + match[2])
+    number = int(f"{match[1]}0{match[2]}")
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 

@@ -4,7 +4,6 @@ Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has 
 expression); a condition that is not true is a finding, and one that fails denies.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from .rule import Judge, Rule, Scope, read_scope
 from .tables import Table
 from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
 
-UNDEFINED = re.compile(rf"Undefined variable or function: '([a-z]+){FLAT}([a-z_]+?)(?:{FLAT}([0-9a-f]+)({FLAT})?)?'")
+UNDEFINED = "Undefined variable or function: '"
 """What the engine says of a variable that was not given."""
 
 
@@ -42,12 +41,13 @@ class Expression(msgspec.Struct, frozen=True):
         try:
             return self.program.execute(context)
         except RuntimeError as error:
-            absent = UNDEFINED.search(str(error))
-            if absent is None:
+            name, quote, _ = str(error).partition(UNDEFINED)[2].partition("'")
+            variable, *rest = name.split(FLAT)
+            if not (quote and rest):
                 raise
-            is_of_entry = absent[3] is not None and absent[4] is None
-            entry = f'["{bytes.fromhex(absent[3]).decode()}"]' if is_of_entry else ""
-            raise AbsentFieldError(f"{absent[1]}.{absent[2]}{entry} is not there") from None
+            # variable, field, then the entry's key in hexadecimal; one that ends in FLAT asks whether there is one.
+            entry = f'["{bytes.fromhex(rest[1]).decode()}"]' if len(rest) == 2 else ""
+            raise AbsentFieldError(f"{variable}.{rest[0]}{entry} is not there") from None
 
     def holds(self, facts: Facts) -> bool:
         value = self.value(facts)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 Path = tuple[str | int, ...]
 
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-PLAIN_VALUE = re.compile(r"[^,\]}#\n]*")
-SPACE = re.compile(r"[ \t]*")
-BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]++")
+PLAIN_VALUE = re.compile(r"[^,\]}#\n]*+")
+SPACE = re.compile(r"[ \t]*+")
+BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*+)*+")
 ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-LINE_CONTINUED = re.compile(r"\\[ \t]*\r?\n[ \t\r\n]*")
+LINE_CONTINUED = re.compile(r"\\[ \t]*+\r?\n[ \t\r\n]*+")
 
 
 class Positions:

@@ -16,11 +16,11 @@ MAX_DEPTH = 24
 """Brackets and operators within each other, the links of a chain included; `&&` and `||` chains of any length count as one."""
 
 TOKEN = re.compile(
-    r"""(?P<space>(?:[ \t\r\n\f]|//[^\n]*)+)
-    |(?P<string>(?i:[rb]|rb|br)?(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"))
-    |(?P<double>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)
-    |(?P<int>0[xX][0-9a-fA-F]+|\d+)(?P<uint>[uU])?
-    |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    r"""(?P<space>(?:[ \t\r\n\f]|//[^\n]*+)++)
+    |(?P<string>(?i:[rb]|rb|br)?(?:'''(?:[^'\\]|\\.|'(?!''))*+'''|\"\"\"(?:[^"\\]|\\.|"(?!""))*+\"\"\"|'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+"))
+    |(?P<double>\d++\.\d++(?:[eE][+-]?\d++)?|\d++[eE][+-]?\d++|\.\d++(?:[eE][+-]?\d++)?)
+    |(?P<int>0[xX][0-9a-fA-F]++|\d++)(?P<uint>[uU])?
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*+)
     |(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )

@@ -139,3 +139,17 @@ def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
         assert LEFT_OUT in cut
         told = without(cut, {secret})
         assert not [part for part in (secret[:6], secret[-6:]) if part in told]
+
+
+def test_a_part_of_a_secret_is_found_between_its_own_quotes() -> None:
+    """What stands in quotes of either kind is hidden by itself, though something short stands in quotes before it."""
+    jaas = 'some.LoginModule required name="me" password=\'hunter2-and-more\' user_x="a \\" b";'
+    assert (
+        without('The password hunter2-and-more of a \\" b is short.', {jaas})
+        == f"The password {HIDDEN} of {HIDDEN} is short."
+    )
+
+
+def test_a_message_beside_countless_secrets_is_not_told() -> None:
+    """To look for each of them would take long: nothing is told then."""
+    assert without("one of them is 1234", {'"aaaa"' * 10, *map(str, range(1000, 1600))}) == HIDDEN
