@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 SCHEMA_VERSION = 1
+MAX_LINE_BYTES = 16 << 20
+"""Of an event, without the end of its line: for every reader alike. One of a topic with a hundred thousand partitions has half of that."""
 UNKNOWN_NODE = -1
 HIDDEN = "[hidden]"
 """In the place of a value that is secret, or may be."""

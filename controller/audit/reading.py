@@ -11,13 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from ...policies.audit_event import AuditEvent, UnknownSchemaError, UnreadableLineError, decode
+from ...policies.audit_event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError, decode
 from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name, preference
 from .files import NAME, SUFFIX
 
 AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
-MAX_LINE_BYTES = 8 << 20
-"""An event of a topic with a hundred thousand partitions is not larger."""
 FIRST_LINES = 100
 BLOCK_BYTES = 1 << 16
 
@@ -118,14 +116,14 @@ def is_copy(copy: Path, original: Path) -> bool:
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     """With their ends; of one that is too long its beginning."""
-    while line := stream.readline(MAX_LINE_BYTES):
+    while line := stream.readline(MAX_LINE_BYTES + 1):
         yield line
         while line and not line.endswith(b"\n"):
             line = stream.readline(MAX_LINE_BYTES)
 
 
 def located(place: Place, line: bytes) -> Located:
-    if len(line) >= MAX_LINE_BYTES:
+    if len(line) - line.endswith(b"\n") > MAX_LINE_BYTES:
         return Located(place, None, UnreadableLineError("the line is too long to be an event"), line)
     if not line.endswith(b"\n"):
         return Located(place, None, Torn("the line has no end: it was cut, or is still being written"), line)
@@ -167,7 +165,6 @@ class Follower:
 
 
 __all__ = [
-    "MAX_LINE_BYTES",
     "Follower",
     "Located",
     "Place",

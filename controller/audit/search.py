@@ -12,10 +12,10 @@ from typing import IO, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from ...policies.audit_event import AuditEvent
+from ...policies.audit_event import MAX_LINE_BYTES, AuditEvent
 from .compression import BROKEN, is_compressed, opened, plain_name
 from .files import NAME
-from .reading import MAX_LINE_BYTES, Place, audit_files, located
+from .reading import Place, audit_files, located
 
 BLOCK_BYTES = 1 << 20
 MAX_PROBLEMS = 5

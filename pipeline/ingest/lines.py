@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...policies.audit_event import MAX_LINE_BYTES
 from .files import COMPRESSIONS, TO_THE_END, Read, path_of
 
 CHUNK_BYTES = 1 << 20
-MAX_LINE_BYTES = 16 << 20
 KEPT_BYTES = 4096
 """Of a line that is too long."""
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policies.audit_event import AuditEvent, UnreadableLineError
+from ...policies.audit_event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
 from ..tables import Table
 from . import mentions, rows
 from .arrow import arrow_schema
 from .limits import UnfitEventError, checked, folder_name
-from .lines import KEPT_BYTES, MAX_LINE_BYTES, Block, Reader
+from .lines import KEPT_BYTES, Block, Reader
 from .outputs import Outputs
 from .places import Run, Runs
 from .report import Reached, Report, Share, marks_of, stretch_on

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.audit.reading import MAX_LINE_BYTES, Follower, read
+from minicontroller.controller.audit.reading import Follower, read
 from minicontroller.controller.commands import commands
-from minicontroller.policies.audit_event import Effect, encode
+from minicontroller.policies.audit_event import MAX_LINE_BYTES, Effect, encode
 from tests.audit.logs import CLUSTER, a_creation, a_log, an_empty_snapshot, write
 from tests.support.cluster import COMMAND
 

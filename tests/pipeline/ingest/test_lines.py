@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from minicontroller.pipeline.ingest import lines
 from minicontroller.pipeline.ingest.files import TO_THE_END, Read
-from minicontroller.pipeline.ingest.lines import KEPT_BYTES, MAX_LINE_BYTES, Reader
+from minicontroller.pipeline.ingest.lines import KEPT_BYTES, Reader
+from minicontroller.policies.audit_event import MAX_LINE_BYTES
 
 CHUNK = 8
 

@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.audit.reading import read
 from minicontroller.pipeline.ingest.lines import KEPT_BYTES
 from minicontroller.pipeline.tables import Table
-from minicontroller.policies.audit_event import AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
+from minicontroller.policies.audit_event import (
+    MAX_LINE_BYTES,
+    AuditEvent,
+    Dropped,
+    NamedState,
+    Removal,
+    SnapshotTopics,
+    encode,
+)
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 
@@ -85,6 +94,16 @@ def test_each_is_told_where_it_stands(tmp_path: Path) -> None:
         assert row["text"] == line[: min(len(line) - 1, KEPT_BYTES)].decode("utf-8", "replace"), name
     assert len(places(tmp_path / "tables")) == len(BAD)
     assert state.quarantined == len(BAD)
+
+
+def test_all_readers_have_one_limit(tmp_path: Path) -> None:
+    """The longest line that is an event for `audit verify` is the longest that comes into the tables."""
+    shortest = len(changed(principal="")) - 1
+    file = tmp_path / "a.ndjson"
+    file.write_bytes(b"".join(changed(principal="x" * (MAX_LINE_BYTES - shortest + more)) for more in (0, 1)))
+    assert [each.event is not None for each in read(file)] == [True, False]
+    ingest_here(tmp_path / "tables", tmp_path)
+    assert [row["line"] for row in rows_of(tmp_path / "tables", Table.QUARANTINE)] == [2]
 
 
 def test_numbers_count_from_the_beginning_of_the_file(tmp_path: Path) -> None:
