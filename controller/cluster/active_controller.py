@@ -61,7 +61,8 @@ class ActiveController:
         self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
         """Where decisions are recorded; None if the audit log is off."""
         image = Image(controller_id=node.broker_id, controller_epoch=epoch)
-        self.writer = Writer(node.store, fence, image, self._committed, self.ledger)
+        room = node.config.integer("queued.max.requests")
+        self.writer = Writer(node.store, fence, image, self._committed, self.ledger, room=room)
         self._watches = StoreWatches(self)
 
     @property
@@ -72,9 +73,11 @@ class ActiveController:
     def propagation(self) -> Propagation:
         return self._propagation
 
-    async def write(self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False) -> T:
+    async def write(
+        self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
+    ) -> T:
         """See `Writer.write`. Raises ControllerMoved if another controller is elected before the change is safe."""
-        return await self.writer.write(plan, urgent=urgent)
+        return await self.writer.write(plan, urgent=urgent, in_any_case=in_any_case)
 
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""

@@ -116,7 +116,7 @@ class Draft:
 class Job:
     """A request for changes, from its planning to the last of its commits."""
 
-    __slots__ = ("done", "elements", "error", "open_elements", "plan", "result")
+    __slots__ = ("done", "elements", "error", "is_given_up", "open_elements", "plan", "result")
 
     def __init__(self, plan: Callable[[Draft], Any]) -> None:
         self.plan = plan
@@ -124,6 +124,8 @@ class Job:
         self.error: BaseException | None = None
         self.elements: list[Element] = []
         self.open_elements = 0
+        self.is_given_up = False
+        """Nobody waits for it any more: as long as nothing of it is on its way, nothing will be."""
         self.done = trio.Event()
 
     def fail(self, error: BaseException) -> None:

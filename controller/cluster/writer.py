@@ -39,6 +39,7 @@ from ..store.sessions import wait_connected
 from ..turns import Turn
 from .commits import Commit, pack
 from .image import Image
+from .job_queue import ROOM, JobQueue
 from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 
 T = TypeVar("T")
@@ -46,6 +47,9 @@ T = TypeVar("T")
 ANOTHER_TOPIC = "Somebody else was faster with a topic of this name: look at it, and ask again."
 MAX_COMMITS_IN_FLIGHT = 2
 """One travels while the next is planned; more make the commits smaller, and a commit's price is mostly its own, not its operations'."""
+MAX_PLANNED_JOBS = 200
+PLANNING_SECONDS = 0.05
+"""So many jobs, or for so long, are planned before what came of them is sent, and what came back is collected."""
 
 
 class Writer:
@@ -58,6 +62,8 @@ class Writer:
         image: Image,
         on_commit: Callable[[Image, Image, list[Element]], None],
         journal: Journal | None = None,
+        *,
+        room: int = ROOM,
     ) -> None:
         self.image = image
         self._journal = journal
@@ -66,8 +72,7 @@ class Writer:
         self._fence = fence
         self._on_commit = on_commit
         """Called with the image before, the image after, and the elements that took effect, for each commit in order."""
-        self._queue: deque[Job] = deque()
-        self._urgent: deque[Job] = deque()
+        self.queue = JobQueue(room)
         self._begun: dict[Job, None] = {}
         """Jobs that are being planned or have open elements, in order."""
         self._planned: list[Element] = []
@@ -75,32 +80,31 @@ class Writer:
         self._in_flight: deque[Commit] = deque()
         self._wake = trio.lowlevel.ParkingLot()
         self._turn = Turn()
-        self._closed: BaseException | None = None
 
     # ------------------------------------------------------------------ what others call
-
-    @property
-    def depth(self) -> int:
-        """Jobs that wait to be planned."""
-        return len(self._queue) + len(self._urgent)
 
     @property
     def in_flight(self) -> int:
         """Commits that were sent and are not settled."""
         return len(self._in_flight)
 
-    async def write(self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False) -> T:
+    async def write(
+        self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
+    ) -> T:
         """Plan, commit, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
 
-        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. A caller
-        who is cancelled does not stop the job.
+        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. Of a caller who
+        is cancelled nothing is begun any more, unless his job is to be carried out `in_any_case`; what was planned is carried out.
         """
-        if self._closed is not None:
-            raise ControllerMoved from self._closed
         job = Job(plan)
-        (self._urgent if urgent else self._queue).append(job)
-        self._wake.unpark_all()
-        await job.done.wait()
+        try:
+            await self.queue.put(job, urgent=urgent)
+            self._wake.unpark_all()
+            await job.done.wait()
+        except trio.Cancelled:
+            if not in_any_case:
+                self.queue.give_up(job)
+            raise
         if job.error is not None:
             raise job.error
         result: T = job.result
@@ -115,10 +119,10 @@ class Writer:
         self._planned.clear()
         self.image = image
         begun, self._begun = self._begun, {}
-        for job in reversed(begun):
-            if job.nothing_of_it_stands:
-                self._urgent.appendleft(job)
-                self._note_all(job)
+        anew = [job for job in begun if job.nothing_of_it_stands]
+        for job in reversed(anew):
+            self._note_all(job)
+        self.queue.put_back(anew)
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
@@ -135,13 +139,13 @@ class Writer:
 
     async def finish(self) -> None:
         """Begin nothing any more; returns when all that was begun is settled."""
-        self._refuse_what_waits(ControllerMoved())
+        self.queue.close(ControllerMoved())
         for job in list(self._begun):
             await job.done.wait()
 
     def close(self, reason: BaseException) -> None:
         """No job gets through any more: what was in flight may have taken effect, and times out; the rest was not done."""
-        self._refuse_what_waits(reason)
+        self.queue.close(reason)
         begun, self._begun = self._begun, {}
         for job in begun:
             if job.nothing_of_it_stands:
@@ -149,13 +153,6 @@ class Writer:
                 self._note_all(job)
             else:
                 self._settle_by(None, job.elements)
-
-    def _refuse_what_waits(self, reason: BaseException) -> None:
-        self._closed = reason
-        for job in (*self._urgent, *self._queue):
-            job.fail(ControllerMoved())
-        self._urgent.clear()
-        self._queue.clear()
 
     def _settle_by(self, image: Image | None, elements: Sequence[Element]) -> None:
         """Of those that are open: what this image shows took effect, the others time out."""
@@ -209,7 +206,7 @@ class Writer:
         while True:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
-            elif (self._urgent or self._queue or self._planned) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
+            elif (self.queue or self._planned) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
                 if self._store.session is not Session.CONNECTED:
                     await wait_connected(self._store)  # sent now, it would be in doubt for nothing
                     continue
@@ -219,9 +216,12 @@ class Writer:
                 await self._wake.park()
 
     async def _plan_waiting(self) -> None:
-        total, limit = 0, self._store.max_commit_bytes
-        while (self._urgent or self._queue) and total < limit:
-            job = (self._urgent or self._queue).popleft()
+        """A part of what waits: what is planned is not kept from the store by those that come after it."""
+        total, limit, ends = 0, self._store.max_commit_bytes, trio.current_time() + PLANNING_SECONDS
+        for _ in range(MAX_PLANNED_JOBS):
+            if not self.queue or total >= limit or trio.current_time() >= ends:
+                return
+            job = self.queue.take()
             await self._plan(job)
             await self._turn.pause()
             total += sum(element.weight for element in job.elements)
@@ -243,6 +243,10 @@ class Writer:
             job.fail(error)
         else:
             job.elements = draft.elements
+        if job.is_given_up:
+            del self._begun[job]
+            self.queue.drop(job)
+            return
         if not job.elements:
             del self._begun[job]
             self._note(draft.notes)

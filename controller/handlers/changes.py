@@ -152,7 +152,7 @@ async def carry_out(
     completed: set[int] = set()
     try:
         with trio.move_on_at(deadline):
-            changes = await committed(controller, plan)
+            changes = await committed(controller, plan, in_any_case=timeout_ms <= 0)
             if timeout_ms > 0 and not validate_only:
                 await _wait_until_complete(node, controller, changes, completed)
     except Exception:
@@ -207,11 +207,11 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
 
 
 async def committed(
-    controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]]
+    controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]], *, in_any_case: bool = False
 ) -> Sequence[Change]:
-    """The elements once their commits are safe, or refused by the store."""
+    """The elements once their commits are safe, or refused by the store. `in_any_case`: see `Writer.write`."""
     try:
-        changes = await controller.write(plan)
+        changes = await controller.write(plan, in_any_case=in_any_case)
     except ControllerMoved:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="Another node was elected before it was carried out.") from None
     for change in changes:

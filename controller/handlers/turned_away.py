@@ -63,7 +63,7 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
     controller = ruling(node)
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
-        await committed(controller, audited.planned(plan, lambda _refusal: changes))
+        await committed(controller, audited.planned(plan, lambda _refusal: changes), in_any_case=True)
         await controller.ledger.wait_durable(audited)
 
 

@@ -65,6 +65,16 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "controller_epoch": (GaugeMetricFamily, "The epoch of that controller.", ("node",)),
     "elections_won": (CounterMetricFamily, "Elections that this node won.", ("node",)),
     "writer_waiting_requests": (GaugeMetricFamily, "Changes that wait to be planned.", ("node",)),
+    "writer_held_requests": (
+        GaugeMetricFamily,
+        "Changes that wait for room among those (queued.max.requests): their connections are not read.",
+        ("node",),
+    ),
+    "writer_given_up_requests": (
+        CounterMetricFamily,
+        "Changes dropped unplanned because nobody waited for them any more.",
+        ("node",),
+    ),
     "writer_commits_in_flight": (GaugeMetricFamily, "Commits that were sent and are not settled.", ("node",)),
     "commits": (CounterMetricFamily, "Commits that took effect.", ("node",)),
     "committed_elements": (CounterMetricFamily, "Topics and resources changed by them.", ("node",)),
@@ -259,7 +269,9 @@ def _controller(families: Families, node: str, running: "RunningNode") -> None:
     families.add("controller_id", [node], image.controller_id)
     families.add("controller_epoch", [node], image.controller_epoch)
     families.add("elections_won", [node], metrics.elections_won)
-    families.add("writer_waiting_requests", [node], 0 if controller is None else controller.writer.depth)
+    families.add("writer_waiting_requests", [node], 0 if controller is None else len(controller.writer.queue))
+    families.add("writer_held_requests", [node], 0 if controller is None else controller.writer.queue.outside)
+    families.add("writer_given_up_requests", [node], 0 if controller is None else controller.writer.queue.given_up)
     families.add("writer_commits_in_flight", [node], 0 if controller is None else controller.writer.in_flight)
     families.add("commits", [node], metrics.commits)
     families.add("committed_elements", [node], metrics.committed_elements)

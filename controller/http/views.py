@@ -131,7 +131,7 @@ async def state(process: Process, census: Census) -> State:
         topics=figures.topics,
         partitions=figures.partitions,
         leaderless=figures.leaderless,
-        waiting=0 if node is None or node.controller is None else node.controller.writer.depth,
+        waiting=0 if node is None or node.controller is None else len(node.controller.writer.queue),
         decisions=process.decisions.count,
         recorded=any(running.node.audit is not None for running in process.nodes),
         audit=[

@@ -335,7 +335,7 @@ async def test_what_was_assumed(tmp_path: Path, nursery: trio.Nursery) -> None:
     image = world.cluster.controller.image
     await world.end()
     decisions = {each.name: each for each in decisions_in(tmp_path)}
-    assert sorted(image.topics) == ["a.orders", "b.orders", "b.users"]  # what others wrote is seen a while later
+    assert {"a.orders", "b.orders", "b.users"} <= set(image.topics)  # what others wrote is seen now, or a while later
     assert (decisions["c"].error, decisions["c"].effect) == ("TOPIC_ALREADY_EXISTS", Effect.NONE)
     assert decisions["a.orders"].assumed == ()
     for name in ("b.users", "b.orders"):
