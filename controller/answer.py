@@ -267,7 +267,7 @@ def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[Request
 def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
     """K590-5: the tags of a node say who asked it, from where, and in which version."""
     try:
-        ctx.principal = principal_from_text(header.principal_name or "")
+        ctx.principal = None if header.principal_name is None else principal_from_text(header.principal_name)
     except ValueError as error:
         raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
     ctx.caller.forwards = True

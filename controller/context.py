@@ -23,7 +23,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     client_id: str | None
     client_host: str
     principal: str | None
-    """`User:alice`; None for a caller who is not authenticated (he is Kafka's `User:ANONYMOUS` where a name is needed)."""
+    """`User:alice`; None for a caller who is not authenticated."""
     listener: str
     """The name of the listener on which the caller reached the node that holds his connection."""
     forwarded: bool = False

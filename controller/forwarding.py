@@ -27,7 +27,6 @@ from .error_answers import refuses_everything
 from .errors import Refusal
 from .peer import OnBehalfOf, PeerConnection, PeerUnavailable
 from .security.credentials import Credentials
-from .security.principal import principal_text
 
 if TYPE_CHECKING:
     from .handlers import Handler
@@ -170,7 +169,7 @@ class Forwarder:
                     _newest_form(_with_time_left(request, deadline)),
                     client_id=ctx.client_id,
                     on_behalf_of=OnBehalfOf(
-                        principal_text(ctx.principal),
+                        ctx.principal,
                         ctx.client_host,
                         ctx.client_api_version,
                         ctx.on_behalf_of,

@@ -26,7 +26,6 @@ NODE: ContextVar[int | None] = ContextVar("node", default=None)
 """The node whose task is running; tasks inherit it."""
 ABOUT = "about"
 """The attribute of a log record that holds what `about` says."""
-ANONYMOUS = "User:ANONYMOUS"
 START = struct.Struct(">hhi")
 """Of a request: API key, version, correlation id."""
 NAMES = {int(key): api.name for key, api in registry.APIS.items()}
@@ -37,7 +36,7 @@ HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
     """For `extra=` of a log call: the request that it is about, as its client sent it."""
     return _about(
-        principal=context.principal or ANONYMOUS,
+        principal=context.principal,
         client=context.client_id,
         host=context.client_host,
         software=context.software,
@@ -52,7 +51,7 @@ def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
         return about_caller(caller)
     api_key, _, correlation_id = START.unpack_from(frame)
     return _about(
-        principal=caller.principal or ANONYMOUS,
+        principal=caller.principal,
         client=client_id(frame),
         host=caller.host,
         software=caller.software,
@@ -63,11 +62,13 @@ def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
 
 def about_caller(caller: "Caller") -> dict[str, dict[str, Any]]:
     """A connection."""
-    return _about(principal=caller.principal or ANONYMOUS, host=caller.host, software=caller.software)
+    return _about(principal=caller.principal, host=caller.host, software=caller.software)
 
 
-def _about(**said: object) -> dict[str, dict[str, Any]]:
-    return {ABOUT: {name: value for name, value in said.items() if value is not None and value != ""}}
+def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
+    """Whoever has not authenticated has no principal, and the log says so."""
+    known = {name: value for name, value in said.items() if value is not None and value != ""}
+    return {ABOUT: {"principal": principal, **known}}
 
 
 def client_id(frame: bytes) -> str | None:
@@ -114,7 +115,7 @@ class JsonFormatter(logging.Formatter):
 
 def _shown(value: object) -> str:
     """A word as it is, anything else in quotes and escaped: it may be a stranger's."""
-    text = str(value)
+    text = "null" if value is None else str(value)
     return text if text.isascii() and text.isprintable() and not set(text) & set(" []\"'=\\") and text else ascii(text)
 
 

@@ -54,7 +54,7 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
 class OnBehalfOf(msgspec.Struct, frozen=True):
     """The tags of a forwarded request (KIP-590)."""
 
-    principal: str
+    principal: str | None
     client_host: str
     client_api_version: int
     api: int = -1

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 2_000
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
     """One line: who asked for what."""
-    who = f"{ctx.principal or 'User:ANONYMOUS'} (client {ctx.client_id!r} at {ctx.client_host})"
+    who = f"{ctx.principal or 'an unauthenticated caller'} (client {ctx.client_id!r} at {ctx.client_host})"
     return f"{type(request).__name__} v{ctx.api_version} of {who}: {_shorten(_show(request))}"
 
 

@@ -130,7 +130,7 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     elements: int
     """How many there are."""
     principal: str | None
-    """`User:alice`; null for a caller who is not authenticated."""
+    """`User:alice`; null for a caller who is not authenticated (`User:ANONYMOUS` is a user of that name)."""
     client_id: str | None
     """As the client said."""
     client_host: str

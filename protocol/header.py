@@ -35,7 +35,7 @@ class RequestHeader(WireStruct):
     correlation_id: Int32 = 0
     client_id: Annotated[str | None, since(1), classic, ignorable] = ""
     principal_name: Annotated[str | None, since(2), tagged(0)] = (
-        None  # who sent the request to the node that forwards it
+        None  # who sent the request to the node that forwards it; null if he did not authenticate
     )
     client_host: Annotated[str | None, since(2), tagged(1)] = None  # from where
     client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version

@@ -1,9 +1,10 @@
-"""Names of those who ask. KIP-590's text form is `Type:name`; whoever has not authenticated is `User:ANONYMOUS`.
+"""Names of those who ask. KIP-590's text form is `Type:name`; whoever has not authenticated has no name, and is None.
 
-Inside, an unauthenticated caller is None: `principal_text` and `principal_from_text` are the only places that translate.
+Between our nodes, in logs, policies and the audit log it is the same: `User:ANONYMOUS` is a user who has authenticated under that name. To Kafka
+the two are one, so that what a real broker says of `User:ANONYMOUS` is believed of the one who may less.
 """
 
-ANONYMOUS = "User:ANONYMOUS"
+KAFKAS_ANONYMOUS = "User:ANONYMOUS"
 USER = "User"
 
 
@@ -11,28 +12,24 @@ def user_principal(name: str) -> str:
     return f"{USER}:{name}"
 
 
-def principal_text(principal: str | None) -> str:
-    """As it travels and as it is logged."""
-    return ANONYMOUS if principal is None else principal
-
-
-def principal_from_text(text: str) -> str | None:
-    """None for the anonymous one. Raises ValueError for what is no principal."""
+def principal_from_text(text: str) -> str:
+    """The text, which is one. Raises ValueError for what is no principal."""
     kind, colon, name = text.partition(":")
     if not (kind and colon and name):
         raise ValueError("a principal is written Type:name")
-    return None if text == ANONYMOUS else text
+    return text
 
 
 def principal_from_envelope(data: bytes) -> str | None:
-    """Kafka's binary form: version 0, type and name as compact strings, the token flag, tags. Raises ValueError."""
+    """Of Kafka's binary form: version 0, type and name as compact strings, the token flag, tags. Raises ValueError."""
     if data[:2] != b"\0\0":
         raise ValueError("the principal is not in version 0")
     kind, position = _compact_string(data, 2)
     name, position = _compact_string(data, position)
     if position >= len(data):
         raise ValueError("the principal ends early")
-    return principal_from_text(f"{kind}:{name}")
+    principal = principal_from_text(f"{kind}:{name}")
+    return None if principal == KAFKAS_ANONYMOUS else principal
 
 
 def _compact_string(data: bytes, position: int) -> tuple[str, int]:

@@ -8,32 +8,30 @@ the outer one yields, never over everything again, so that the cost grows with t
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
-import cel
 import msgspec
 import re2
 
+from .literals import LITERALS, literal_type, literal_value
 from .matching import compiled_regex
 from .syntax import Node, SyntaxFault, parse
 from .vocabulary import (
     ANY,
     BOOL,
     BYTES,
-    DOUBLE,
     DURATION,
     FLAT,
     FUNCTIONS,
     INT,
     MACROS,
     METHODS,
-    NULL,
     NUMBERS,
     STRING,
     TIMESTAMP,
-    UINT,
     VARIABLES,
     Type,
     list_of,
     map_of,
+    or_null,
 )
 
 MAX_LITERAL_LIST = 32
@@ -41,7 +39,6 @@ MAX_LITERAL_LIST = 32
 MAX_NESTED = 3
 """Comprehensions within each other."""
 
-LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
 ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
 SUMS: Mapping[tuple[str, str, str], Type] = {
     ("+", "string", "string"): STRING,
@@ -123,7 +120,7 @@ class _Checker:
 
     def _type_of(self, node: Node) -> Type:
         if node.kind in LITERALS:
-            return _literal(node)
+            return literal_type(node)
         special = getattr(self, f"_{node.kind}", None)
         if special is not None:
             kind: Type = special(node)
@@ -149,7 +146,7 @@ class _Checker:
                 return kind
         if node.text == "principal":
             self.fields.add(("principal", ""))
-            return STRING
+            return or_null(STRING)
         if node.text in VARIABLES:
             raise SyntaxFault(node.at, f"takes {node.text} as a whole: name one of its fields, or compare it with null")
         raise SyntaxFault(
@@ -210,7 +207,7 @@ class _Checker:
             and self._is_variable(of.parts[0])
             and VARIABLES[of.parts[0].text].get(of.text, ANY).key == STRING
             and key.kind == "string"
-            and _literal(key) == STRING
+            and literal_type(key) == STRING
             and bool(literal_value(key))
         )
 
@@ -386,22 +383,6 @@ class _Checker:
         keys = {self.type_of(part) for part in node.parts[::2]}
         items = {self.type_of(part) for part in node.parts[1::2]}
         return map_of(keys.pop() if len(keys) == 1 else ANY, items.pop() if len(items) == 1 else ANY)
-
-
-def literal_value(node: Node) -> str:
-    """The text of a string literal, as the engine reads it."""
-    try:
-        value = cel.compile(node.text).execute()
-    except (ValueError, RuntimeError):
-        raise SyntaxFault(node.at, "has an escape that CEL does not know") from None
-    assert isinstance(value, str)
-    return value
-
-
-def _literal(node: Node) -> Type:
-    if node.kind == "string" and "b" in node.text[:2].lower().split(node.text[-1])[0]:
-        return BYTES
-    return LITERALS[node.kind]
 
 
 def _root(node: Node) -> str:

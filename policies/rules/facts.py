@@ -24,7 +24,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import FLAT, VARIABLES
+from .vocabulary import ANONYMOUS, FLAT, VARIABLES
 
 OPERATION_OF = {
     CreateTopicRequest: "create",
@@ -32,8 +32,6 @@ OPERATION_OF = {
     DeleteTopicRequest: "delete",
     DeleteRecordsRequest: "delete_records",
 }
-ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's name for a caller who is not authenticated."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -108,8 +106,8 @@ def reading(variable: str, field: str) -> Read:
     return Read(name, _OTHERWISE.get((variable, field)) or _field(variable, field))
 
 
-def _principal(facts: Facts) -> str:
-    return facts.principal
+def _principal(facts: Facts) -> str | None:
+    return facts.request.principal
 
 
 def _is_there(variable: str) -> Callable[[Facts], bool | None]:

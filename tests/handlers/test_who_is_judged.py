@@ -18,7 +18,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.audit.logs import decisions_in, found
-from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 from tests.rules.reading import rules
 
 OWNER, STRANGER, FRIEND = "User:owner", "User:stranger", "User:friend"
@@ -128,3 +128,37 @@ async def test_an_automatic_creation_that_somebody_else_has_begun(
     assert decisions[INTRUDER].error in {"POLICY_VIOLATION", "TOPIC_ALREADY_EXISTS"}
     assert answers[INTRUDER] in {ErrorCode.POLICY_VIOLATION, ErrorCode.LEADER_NOT_AVAILABLE}
     assert found(tmp_path) == []
+
+
+KNOWN = """
+[[rule]]
+name = "known"
+operations = "create"
+condition = "principal != null"
+"""
+
+
+class Known(TopicManagementPolicy):
+    """The same."""
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.principal is None:
+            raise PolicyViolation("known")
+
+
+@pytest.mark.parametrize(("policy", "text"), [(TopicManagementPolicy(), KNOWN), (Known(), "")], ids=["rules", "class"])
+@pytest.mark.parametrize("is_forwarded", [False, True])
+async def test_a_user_who_is_called_anonymous(
+    policy: TopicManagementPolicy, text: str, is_forwarded: bool, tmp_path: Path
+) -> None:
+    """He is not who has not authenticated, for policies and in the audit log, whichever node he asked."""
+    codes: dict[str | None, int] = {}
+    async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
+        in_force(cluster, text)
+        for principal, name in (("User:ANONYMOUS", "a"), (None, "b")):
+            tags = {"principal_name": principal, "client_host": "10.0.0.7"} if is_forwarded else {}
+            client = cluster.client(peer=True) if is_forwarded else cluster.client(principal=principal)
+            [row] = (await client.ask(creating(wanted(name, 1, 1)), 7, **tags)).topics
+            codes[principal] = row.error_code
+    assert codes == {"User:ANONYMOUS": 0, None: ErrorCode.POLICY_VIOLATION}
+    assert [each.principal for each in decisions_in(tmp_path)] == ["User:ANONYMOUS", None]

@@ -77,7 +77,7 @@ def test_a_cluster_logs_who_asked() -> None:
     about = {name: event[name] for name in ("node", "principal", "client", "host", "software", "api")}
     assert about == {
         "node": 1,
-        "principal": "User:ANONYMOUS",
+        "principal": None,
         "client": "wire",
         "host": "127.0.0.1",
         "software": "probe/1.5",

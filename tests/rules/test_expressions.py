@@ -175,10 +175,30 @@ def test_an_entry_alone_says_what_the_map_says(
     assert bool(alone) == bool(whole)
 
 
-def test_who_is_not_authenticated_has_kafkas_name() -> None:
-    """A rule can speak of strangers."""
+def test_who_is_not_authenticated_is_null() -> None:
+    """A rule can speak of strangers, and does not take a user who is called ANONYMOUS for one."""
     stranger = msgspec.structs.replace(create(), principal=None)
-    assert said(condition('principal == "User:ANONYMOUS"'), stranger) == []
+    namesake = msgspec.structs.replace(create(), principal="User:ANONYMOUS")
+    for expression in (
+        "principal == null",
+        "!(principal != null)",
+        'principal != "User:a" && !(principal in ["User:a"])',
+    ):
+        assert said(condition(expression), stranger) == []
+    assert said(condition("principal == null"), namesake) != []
+    assert said(condition('principal.startsWith("User:ANON")'), namesake) == []
+    assert said(condition('principal.startsWith("User:")'), stranger) != []
+    [found] = rules(condition('!principal.startsWith("User:a")')).judge(stranger, cluster())
+    assert found.action is Action.DENY and found.error is not None
+
+
+def test_kafkas_name_for_strangers_is_a_mistake_in_an_expression() -> None:
+    """It would never meet them there, and let them pass where they were meant; in lists it names them, as in Kafka's."""
+    for expression in ('principal != "User:ANONYMOUS"', "!(principal in ['User:a', 'User:ANONYMOUS'])"):
+        assert "names User:ANONYMOUS, a user of that name" in mistake(condition(expression))
+    listed = condition("false", more='principals = ["User:ANONYMOUS"]')
+    for principal in (None, "User:ANONYMOUS"):
+        assert said(listed, msgspec.structs.replace(create(), principal=principal)) != []
 
 
 def test_the_time_is_the_requests() -> None:

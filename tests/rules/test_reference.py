@@ -127,7 +127,7 @@ numbers = st.one_of(whole, st.builds(add, st.sampled_from("+-*/"), whole, whole)
 strings = st.one_of(
     texts.map(literal),
     st.just(Meaning("request.topic", lambda request, _: request.topic)),
-    st.just(Meaning("principal", lambda request, _: request.principal or "User:ANONYMOUS")),
+    st.just(Meaning("principal", lambda request, _: request.principal)),
     st.sampled_from(CONFIGS).map(
         lambda key: Meaning(
             f'after.configs["{key}"]', lambda request, _: config_of(key, request.requested_state.configs)
@@ -144,8 +144,17 @@ def searched(method: str, one: Meaning, other: Meaning) -> Meaning:
     }
     return Meaning(
         f"{one.text}.{method}({other.text})",
-        lambda request, before: test[method](str(one.value(request, before)), str(other.value(request, before))),
+        lambda request, before: test[method](
+            a_string(one.value(request, before)), a_string(other.value(request, before))
+        ),
     )
+
+
+def a_string(value: object) -> str:
+    """Of null no string is known."""
+    if not isinstance(value, str):
+        raise EvaluationError
+    return value
 
 
 def every_row(macro: str, least: int) -> Meaning:

@@ -33,7 +33,7 @@ R = TypeVar("R", bound=WireStruct)
 
 PATIENCE_SECONDS = 60.0
 
-USERS = {"alice": "alice-secret", "node": "node-secret"}
+USERS = {"alice": "alice-secret", "ANONYMOUS": "ANONYMOUS-secret", "node": "node-secret"}
 PLAIN = {"PLAIN": lambda: PlainExchange(USERS)}
 CLIENTS = Listener(name="CLIENTS", host="127.0.0.1")
 SASL = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, peer_user="node")

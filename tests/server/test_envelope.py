@@ -9,7 +9,7 @@ import pytest
 
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text, principal_text
+from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -185,8 +185,7 @@ def test_principals_are_read_in_both_forms() -> None:
     long = bytes.fromhex("0000 05 55736572") + bytes([0x80 | (301 & 0x7F), 301 >> 7]) + b"x" * 300 + b"\0\0"
     assert principal_from_envelope(long) == "User:" + "x" * 300
     assert principal_from_text("User:CN=a:b") == "User:CN=a:b"
-    assert principal_text(None) == "User:ANONYMOUS"
-    assert principal_from_text(principal_text(None)) is None
+    assert principal_from_text("User:ANONYMOUS") == "User:ANONYMOUS"
 
 
 @pytest.mark.parametrize("text", ["", "User", "User:", ":alice", "alice"])

@@ -72,6 +72,14 @@ async def test_an_anonymous_caller_stays_anonymous() -> None:
         assert nodes.recorder.calls[0][0].principal is None
 
 
+async def test_a_user_who_is_called_anonymous() -> None:
+    """He is a user like others, and not who proved nothing, at the controller as at the node that forwards."""
+    async with pair() as nodes, await nodes.near.connect(SASL) as client:
+        await login(client, "ANONYMOUS")
+        await client.ask(7, CREATE, CreateTopicsResponse)
+        assert nodes.recorder.calls[0][0].principal == "User:ANONYMOUS"
+
+
 async def test_deletions_by_name_are_forwarded_as_states() -> None:
     """DeleteTopics says names elsewhere since version 6: an old client's names reach the controller in the newest form."""
     async with pair() as nodes, await nodes.near.connect() as client:

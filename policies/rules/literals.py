@@ -1,0 +1,34 @@
+"""What is written out in an expression: its type and its value.
+
+Rule: a text that would mean something else than its author thinks is a mistake.
+"""
+
+import cel
+
+from .syntax import Node, SyntaxFault
+from .vocabulary import ANONYMOUS, BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type
+
+LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
+
+
+def literal_value(node: Node) -> str:
+    """The text of a string literal, as the engine reads it."""
+    try:
+        value = cel.compile(node.text).execute()
+    except (ValueError, RuntimeError):
+        raise SyntaxFault(node.at, "has an escape that CEL does not know") from None
+    assert isinstance(value, str)
+    return value
+
+
+def literal_type(node: Node) -> Type:
+    if node.kind != "string":
+        return LITERALS[node.kind]
+    if "b" in node.text[:2].lower().split(node.text[-1])[0]:
+        return BYTES
+    if literal_value(node) == ANONYMOUS:  # the condition would never meet whom it speaks of
+        raise SyntaxFault(
+            node.at,
+            f"names {ANONYMOUS}, a user of that name: who is not authenticated is null, as in principal == null",
+        )
+    return STRING
