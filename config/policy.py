@@ -54,14 +54,15 @@ class PlatformPolicy(TopicManagementPolicy):
     """Kafka takes an empty list too, and then keeps everything for ever."""
 
     protected_topics: tuple[str, ...] = ("platform.*", "audit.*")
-    """With Kafka's internal topics, these are altered, emptied and deleted by platform principals only."""
+    """With Kafka's internal topics, these are created, altered, emptied and deleted by platform principals only."""
 
     platform_principals = frozenset({"User:platform"})
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
         state = request.requested_state
-        if state.internal:
-            return  # Kafka's own topics come as Kafka needs them
+        if state.internal and request.automatic:
+            return  # Kafka's own topics come as Kafka needs them, where the cluster makes them for itself
+        self._only_platform(request, "created")
         self._refuse_if(
             *self._name_faults(request.topic),
             *self._partition_faults(state),
@@ -138,8 +139,8 @@ class PlatformPolicy(TopicManagementPolicy):
             yield f"cleanup.policy {state.configs.get('cleanup.policy')!r} is none of {known}"
         retention = state.configs.get("retention.ms")
         if retention is not None and "delete" in cleanup:
-            if int(retention) == -1:
-                yield f"retention.ms -1 keeps records for ever: at most {self.max_retention_ms} here, or compact the topic"
+            if int(retention) < 0:
+                yield f"retention.ms {retention} keeps records for ever: at most {self.max_retention_ms} here, or compact the topic"
             elif not self.min_retention_ms <= int(retention) <= self.max_retention_ms:
                 yield f"retention.ms {retention} is not within {self.min_retention_ms} and {self.max_retention_ms}"
 

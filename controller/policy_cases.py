@@ -6,7 +6,7 @@ A case decides by the time and the cluster that stand in it, so it comes out the
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,11 +18,13 @@ from ..policies.interface import (
     DeleteRecordsRequest,
     DeleteTopicRequest,
     PolicyRequest,
+    RequestedTopicState,
     TopicState,
 )
 from ..policies.rules import RuleSet
 from ..policies.states import ClusterSnapshot, requested_state, topic_state
 from ..policies.verdict import Action, Finding, refusal
+from .cluster.image import INTERNAL_TOPICS
 
 APIS = {
     "create": "CreateTopics",
@@ -37,16 +39,23 @@ class CaseError(Exception):
 
 
 class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts, or the replicas partition by partition."""
+    """Counts, or the replicas partition by partition. Of what a request leaves as it is nothing need be said."""
 
-    partitions: int = 1
-    replication: int = 1
+    partitions: int | None = None
+    replication: int | None = None
     replicas: list[list[int]] | None = None
-    configs: dict[str, str] = {}
-    internal: bool = False
+    configs: dict[str, str] | None = None
 
-    def rows(self) -> list[list[int]]:
-        return self.replicas or [list(range(1, self.replication + 1)) for _ in range(self.partitions)]
+    def rows(self, before: TopicState | None = None) -> list[Sequence[int]]:
+        """What is not said is as `before`, or else the least there can be."""
+        if self.replicas is not None:
+            return list(self.replicas)
+        there = [] if before is None else list(before.replica_assignments.values())
+        replication = self.replication or (before.replication_factor if before is not None else 1)
+        placed = list(range(1, replication + 1))
+        kept = [row if self.replication is None or len(row) == replication else placed for row in there]
+        partitions = self.partitions or len(there) or 1
+        return kept[:partitions] + [placed] * (partitions - len(kept))
 
 
 class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,6 +66,8 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     client_id: str | None = None
     client_host: str = "127.0.0.1"
     validate_only: bool = False
+    automatic: bool = False
+    """The topic is created because somebody used it."""
     time: datetime | None = None
     created: datetime | None = None
     """Of the topic that is to be deleted."""
@@ -109,8 +120,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def read_request(file: Path) -> Case:
-    """A case without an expectation: `policy check --request`. Raises CaseError."""
-    return _case(file, 1, _converted(file, _document(file), CaseGiven), ())
+    """A case without an expectation: `policy check --request`. As a node would be asked now, if it does not say when. Raises CaseError."""
+    given = _converted(file, _document(file), CaseGiven)
+    request = given.request
+    if request.time is None:
+        request = msgspec.structs.replace(request, time=datetime.now(UTC))
+    return _case(file, 1, msgspec.structs.replace(given, request=request), ())
 
 
 def read_cases(file: Path) -> Iterator[Case]:
@@ -161,11 +176,11 @@ def _converted(file: Path, document: Mapping[str, Any], kind: type[Any]) -> Any:
 
 def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) -> Case:
     request = given.request
-    topics = {name: _state(topic) for name, topic in given.cluster.topics.items()}
+    topics = {name: _state(name, topic) for name, topic in given.cluster.topics.items()}
     if given.before is not None:
-        topics[request.topic] = _state(given.before)
+        topics[request.topic] = _state(request.topic, given.before)
     if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
-        topics[request.topic] = _state(TopicGiven())
+        topics[request.topic] = _state(request.topic, TopicGiven())
     try:
         asked = _request(request, topics.get(request.topic))
     except ValueError as error:
@@ -176,8 +191,8 @@ def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) ->
     )  # fmt: skip
 
 
-def _state(given: TopicGiven) -> TopicState:
-    return topic_state(given.rows(), given.configs, internal=given.internal)
+def _state(name: str, given: TopicGiven) -> TopicState:
+    return topic_state(given.rows(), given.configs or {}, internal=name in INTERNAL_TOPICS)
 
 
 def _ms(time: datetime) -> int:
@@ -201,14 +216,39 @@ def _request(given: RequestGiven, before: TopicState | None) -> PolicyRequest:
     if given.operation == "delete_records":
         offsets = {int(partition): offset for partition, offset in given.delete_records_offsets.items()}
         return DeleteRecordsRequest(**common, delete_records_offsets=offsets)
-    if given.after is None and before is not None:
-        rows: Sequence[Sequence[int]] = list(before.replica_assignments.values())
-        state = requested_state(rows, before.configs, internal=before.internal)
-    else:
-        after = given.after or TopicGiven()
-        state = requested_state(
-            after.rows(), after.configs, internal=after.internal, generated_replica_assignments=after.replicas is None
-        )
     if given.operation == "create":
-        return CreateTopicRequest(**common, requested_state=state)
-    return AlterTopicRequest(**common, requested_state=state, config_operations=given.config_operations)
+        return CreateTopicRequest(**common, requested_state=_after(given, None), automatic=given.automatic)
+    return _alteration(given, before or topic_state([[1]]), common)
+
+
+def _alteration(given: RequestGiven, before: TopicState, common: Mapping[str, Any]) -> AlterTopicRequest:
+    """As a node would ask it: a request names the configs that it changes, and what it names is changed."""
+    operations = given.config_operations
+    after = _after(given, before)
+    if operations is None and dict(after.raw_configs) != dict(before.raw_configs):
+        changed = _different(before.raw_configs, after.raw_configs)
+        return AlterTopicRequest(
+            **common,
+            requested_state=after,
+            config_operations={name: after.raw_configs.get(name) for name in changed},
+        )
+    return AlterTopicRequest(**common, requested_state=after, config_operations=operations)
+
+
+def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+def _after(given: RequestGiven, before: TopicState | None) -> RequestedTopicState:
+    after = given.after or TopicGiven()
+    configs = after.configs
+    if configs is None:
+        configs = {**({} if before is None else before.raw_configs), **(given.config_operations or {})}
+    rows = after.rows(before)
+    is_placed_here = before is None or rows != list(before.replica_assignments.values())
+    return requested_state(
+        rows,
+        configs,
+        internal=given.topic in INTERNAL_TOPICS,
+        generated_replica_assignments=is_placed_here and after.replicas is None,
+    )

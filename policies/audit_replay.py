@@ -24,6 +24,9 @@ from .interface import AlterTopicRequest, CreateTopicRequest, DeleteTopicRequest
 from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .states import requested_state
 
+CREATE_TOPICS = "CreateTopics"
+"""The API by which a client creates topics: any other one that leads to a creation is that of a client who used the topic."""
+
 
 class Replay:
     """The state after all events that were fed. One cluster's."""
@@ -193,7 +196,7 @@ def policy_request(event: Decision) -> PolicyRequest:
         internal=event.requested.internal,
     )
     if event.operation == "create_topic":
-        return CreateTopicRequest(**common, requested_state=wanted)  # type: ignore[arg-type]
+        return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)  # type: ignore[arg-type]
     return AlterTopicRequest(**common, requested_state=wanted, config_operations=event.config_operations)  # type: ignore[arg-type]
 
 

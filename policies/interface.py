@@ -21,6 +21,10 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import force_setattr
 
+from .configs.canonical import canonical_operands
+
+NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
+
 
 class PolicyViolation(Exception):  # noqa: N818 - the name of KIP-201 and of Kafka's own exception
     """The request is against the policy. The text reaches the caller as the message of POLICY_VIOLATION (44)."""
@@ -35,7 +39,10 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     replica_assignments: Mapping[int, Sequence[int]]
     """Partition to broker ids, the preferred leader first."""
     configs: Mapping[str, str]
-    """The topic's own configs, without the broker's defaults."""
+    """The topic's own configs, without the broker's defaults: each value in the one form that Kafka would show of it, however it was written.
+    ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`."""
+    raw_configs: Mapping[str, str] = NO_CONFIGS
+    """The same as they were written, which is what the store keeps. For a look, not for a judgement: what takes effect is `configs`."""
     marked_for_deletion: bool = False
     internal: bool = False
 
@@ -44,8 +51,9 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
         if type(self.replica_assignments) is dict:
             rows = {partition: tuple(replicas) for partition, replicas in self.replica_assignments.items()}
             force_setattr(self, "replica_assignments", MappingProxyType(rows))
-        if type(self.configs) is dict:
-            force_setattr(self, "configs", MappingProxyType(dict(self.configs)))
+        for name in ("configs", "raw_configs"):
+            if type(configs := getattr(self, name)) is dict:
+                force_setattr(self, name, MappingProxyType(dict(configs)))
 
 
 class RequestedTopicState(TopicState, frozen=True, kw_only=True):
@@ -86,6 +94,8 @@ class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     requested_state: RequestedTopicState
+    automatic: bool = False
+    """Nobody asked for the topic by CreateTopics: somebody used it, and the cluster creates it as its configuration says."""
 
 
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
@@ -95,11 +105,12 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
     requested_state: RequestedTopicState
     config_operations: Mapping[str, str | None] | None = None
-    """For changes of configs: the keys that the request names, with the operand (None to delete one). None for other changes."""
+    """For changes of configs: the keys that the request names, with the operand (None to delete one), in its canonical form as `configs` are.
+    None for other changes."""
 
     def __post_init__(self) -> None:
-        if type(self.config_operations) is dict:
-            force_setattr(self, "config_operations", MappingProxyType(dict(self.config_operations)))
+        if self.config_operations is not None:
+            force_setattr(self, "config_operations", MappingProxyType(canonical_operands(self.config_operations)))
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):

@@ -1,13 +1,14 @@
 """Policies in the shape of Kafka's older interfaces, as one `TopicManagementPolicy` (K201-9).
 
-Rule: an old policy sees here what it sees in Kafka, and nothing else.
+Rule: an old policy sees here what it sees in Kafka, and nothing else; but of a value the form that takes effect, as every policy does: what
+refuses `true` refuses ` TRUE` too.
 
 - `create.topic.policy.class.name`: a class with `validate(request_metadata)`, asked for created topics. Either the counts are
   given or the replicas: what the request left to the controller shows as counts, and the replicas are None; for replicas named by
   the request the counts are None. The configs are the request's.
 - `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed configs of topics and of brokers.
-  It sees only the keys that the request names, with the operands as sent: None for DELETE, the operand of APPEND and SUBTRACT and
-  not what comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
+  It sees only the keys that the request names, with their operands: None for DELETE, the operand of APPEND and SUBTRACT and not what
+  comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
 
 `configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses, as everywhere.
 """
@@ -20,6 +21,7 @@ from typing import Protocol
 
 import msgspec
 
+from .configs.canonical import canonical_operands
 from .interface import AlterTopicRequest, ClusterState, CreateTopicRequest, TopicManagementPolicy
 
 
@@ -111,7 +113,9 @@ class LegacyPolicies(TopicManagementPolicy):
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if self.alter is None:
             return None
-        return self.alter.validate(_alteration(ResourceType.BROKER, request.broker, request.config_operations))
+        return self.alter.validate(
+            _alteration(ResourceType.BROKER, request.broker, canonical_operands(request.config_operations))
+        )
 
     def close(self) -> None:
         with ExitStack() as both:  # the second is closed even where the first one fails
@@ -140,4 +144,4 @@ def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | No
 def _configs_change(request: AlterTopicRequest, cluster: ClusterState) -> bool:
     before = cluster.topic_state(request.topic)
     # As dicts, because read-only mappings of different kinds are never equal.
-    return before is None or dict(before.configs) != dict(request.requested_state.configs)
+    return before is None or dict(before.raw_configs) != dict(request.requested_state.raw_configs)

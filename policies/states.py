@@ -1,7 +1,7 @@
 """Snapshots from plain values: what the controller, a back-test and the tests of a policy build their states with.
 
-Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the controller keeps them; counts are
-derived from them in this one place, so that a state cannot contradict itself.
+Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the controller keeps them, and configs as they
+were written; counts and canonical values are derived from them in this one place, so that a state cannot contradict itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +10,17 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from .interface import RequestedTopicState, TopicState
+from .configs.canonical import canonical_configs
+from .interface import NO_CONFIGS, RequestedTopicState, TopicState
 
-NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
+__all__ = [
+    "NO_CONFIGS",
+    "ClusterSnapshot",
+    "RememberedStates",
+    "ReplicaAssignments",
+    "requested_state",
+    "topic_state",
+]
 
 
 class ReplicaAssignments(Mapping[int, Sequence[int]]):
@@ -56,7 +64,8 @@ def topic_state(
         num_partitions=len(rows),
         replication_factor=len(rows[0]) if rows else 0,
         replica_assignments=ReplicaAssignments(rows),
-        configs=configs,
+        configs=canonical_configs(configs),
+        raw_configs=configs,
         marked_for_deletion=marked_for_deletion,
         internal=internal,
     )
@@ -76,7 +85,8 @@ def requested_state(
         num_partitions=len(rows),
         replication_factor=len(rows[0]) if rows else 0,
         replica_assignments=ReplicaAssignments(rows),
-        configs=configs,
+        configs=canonical_configs(configs),
+        raw_configs=configs,
         marked_for_deletion=marked_for_deletion,
         internal=internal,
         generated_replica_assignments=generated_replica_assignments,

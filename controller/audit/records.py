@@ -230,7 +230,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
     rows = wanted.replica_assignments
     return Requested(
         replicas=rows.rows if isinstance(rows, ReplicaAssignments) else tuple(map(tuple, rows.values())),
-        configs=hidden(wanted.configs),
+        configs=hidden(wanted.raw_configs),
         marked_for_deletion=wanted.marked_for_deletion,
         internal=wanted.internal,
         generated_replica_assignments=wanted.generated_replica_assignments,

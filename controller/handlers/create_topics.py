@@ -79,6 +79,7 @@ class Planner:
                 CreateTopicRequest(
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
                     requested_state=requested(topic, generated_replica_assignments=generated),
+                    automatic=self._context.on_behalf_of >= 0,
                 ),
                 draft,
             )

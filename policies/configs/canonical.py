@@ -65,6 +65,8 @@ def _canonical(name: str, text: str) -> str:
         return text
     if isinstance(value, tuple) and name in SETS:
         value = tuple(dict.fromkeys(value))
+    if isinstance(value, float):
+        value += 0.0  # which makes of -0.0 the zero that it equals
     return render_value(value) or ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..interface import TopicState
 from ..topic_counts import Held, counts_of, total
+from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import Match, PatternFault, full_match, literal_prefix, pattern_match
 from .rule import Rule, Scope, read_scope
@@ -15,10 +16,6 @@ from .vocabulary import CREATED
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
-
-
-class UnreadableConfigError(Exception):
-    """A config that must be a number is none."""
 
 
 def read_name_pattern(table: Table, name: str) -> Rule:
@@ -36,7 +33,7 @@ def read_name_pattern(table: Table, name: str) -> Rule:
     table.finish()
 
     def judge(facts: Facts) -> str | None:
-        if matches(facts.request.topic) or (facts.after is not None and facts.after.internal):
+        if matches(facts.request.topic):
             return None
         return scope.message or f"The name {facts.request.topic} does not match {pattern}."
 
@@ -77,7 +74,7 @@ def _limits(
     table.finish()
 
     def judge(facts: Facts) -> str | None:
-        if facts.after is None or facts.after.internal:
+        if facts.after is None:
             return None
         for count in counts(facts.before, facts.after):
             if least is not None and count < least:
@@ -89,80 +86,6 @@ def _limits(
     return scope.rule(judge)
 
 
-# ------------------------------------------------------------------ configs
-
-
-def read_config_bounds(table: Table, name: str) -> Rule:
-    """What the configs of a topic may be."""
-    scope = read_scope(table, name, CREATE_OR_ALTER)
-    bounds: list[tuple[str, Callable[[str | None], str | None]]] = []
-    configs = table.table("configs")
-    if configs is None:
-        if not table.has("configs"):
-            table.note("configs is missing: a table of config to its bounds")
-    else:
-        for key in configs.keys():  # noqa: SIM118 - a Table is no mapping
-            bound = configs.table(key)
-            if bound is not None:
-                bounds.append((key, _read_bound(bound, key)))
-    table.finish()
-
-    def judge(facts: Facts) -> str | None:
-        if facts.after is None or facts.after.internal:
-            return None
-        before = None if facts.before is None else facts.before.configs
-        for key, fault in bounds:
-            value = facts.after.configs.get(key)
-            if before is not None and before.get(key) == value:
-                continue
-            found = fault(value)
-            if found is not None:
-                return scope.message or found
-        return None
-
-    return scope.rule(judge)
-
-
-def _read_bound(table: Table, key: str) -> Callable[[str | None], str | None]:
-    least, most, required, forbidden = (
-        table.integer("min"), table.integer("max"), table.boolean("required"), table.boolean("forbidden")
-    )  # fmt: skip
-    allowed = table.texts("allowed")
-    if least is not None and most is not None and least > most:
-        table.note(f"min {least} is more than max {most}, so that nothing is ever allowed", "min")
-    if not any(map(table.has, ("min", "max", "allowed", "required", "forbidden"))):
-        table.note(f"{key} has no bound: give min, max, allowed, required or forbidden")
-    if forbidden and required:
-        table.note(f"{key} is both required and forbidden", "forbidden")
-    table.finish()
-
-    def fault(value: str | None) -> str | None:
-        if value is None:
-            return f"{key} must be set." if required else None
-        if forbidden:
-            return f"{key} must not be set."
-        if allowed is not None and value not in allowed:
-            return f"{key} {value} is none of {', '.join(allowed)}."
-        if least is None and most is None:
-            return None
-        number = _number(key, value)
-        if least is not None and number < least:
-            return f"{key} {value} is less than {least}."
-        # What -1 means for Kafka's limits is no limit, which is more than any.
-        if most is not None and (number > most or (number == -1 and most >= 0)):
-            return f"{key} {value} is more than {most}."
-        return None
-
-    return fault
-
-
-def _number(key: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise UnreadableConfigError(f"{key} is no number") from None
-
-
 # ------------------------------------------------------------------ who, how many, when
 
 
@@ -171,12 +94,6 @@ def read_protected_topics(table: Table, name: str) -> Rule:
     scope = read_scope(table, name)
     if not table.has("topics"):
         table.note("topics is missing: the topics that are protected")
-    if not table.has("operations"):
-        operations = scope.operations - {"create"}
-        scope = Scope(
-            scope.name, scope.action, operations,
-            scope.topics, scope.except_topics, scope.principals, scope.except_principals, scope.message,
-        )  # fmt: skip
     table.finish()
 
     def judge(facts: Facts) -> str | None:

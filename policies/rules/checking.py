@@ -172,7 +172,7 @@ class _Checker:
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: Node) -> bool:
-        return node.parts[0].kind == "select" and node.parts[0].text in {"configs", "config_operations"}
+        return node.parts[0].kind == "select" and node.parts[0].text in {"configs", "raw_configs", "config_operations"}
 
     def _field(self, variable: str, node: Node) -> Type:
         kind = VARIABLES[variable].get(node.text)

@@ -57,6 +57,15 @@ class Facts:
         return None if self.operation == "create" else self.cluster.topic_state(self.request.topic)
 
     @property
+    def is_automatic(self) -> bool:
+        return isinstance(self.request, CreateTopicRequest) and self.request.automatic
+
+    @property
+    def is_kafkas_own(self) -> bool:
+        """The cluster creates one of Kafka's own topics for itself."""
+        return self.is_automatic and self.after is not None and self.after.internal
+
+    @property
     def created_ms(self) -> int | None:
         """When the topic that is to be deleted was created."""
         return self.request.created_ms if isinstance(self.request, DeleteTopicRequest) else None
@@ -158,6 +167,7 @@ def _topic_count(facts: Facts) -> int:
 
 _OTHERWISE: Mapping[tuple[str, str], Callable[[Facts], Any]] = {
     ("request", "operation"): lambda facts: facts.operation,
+    ("request", "automatic"): lambda facts: facts.is_automatic,
     ("request", "time"): lambda facts: Missing if facts.request.time_ms is None else facts.time,
     ("request", "created"): lambda facts: (
         Missing if facts.created_ms is None else EPOCH + timedelta(milliseconds=facts.created_ms)

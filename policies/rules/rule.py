@@ -29,9 +29,13 @@ class Rule(msgspec.Struct, frozen=True):
     except_principals: Match | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
     """The (variable, field) that its expressions read."""
+    spares_kafkas_own: bool = False
+    """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a client who names one is a client."""
 
     def finding(self, facts: Facts) -> Finding | None:
         """What this rule has against the request."""
+        if self.spares_kafkas_own and facts.is_kafkas_own:
+            return None
         topic, principal = facts.request.topic, facts.principal
         if (
             (self.topics is not None and not self.topics(topic))

@@ -104,6 +104,10 @@ def load(sources: Sequence[Source]) -> RuleSet:
     return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources])
 
 
+def _built_in(kind: str, table: Table, name: str) -> Rule:
+    return msgspec.structs.replace(BUILT_IN[kind](table, name), spares_kafkas_own=True)
+
+
 def _document(source: Source, mistakes: list[Mistake]) -> Mapping[str, Any] | None:
     if len(source.data) > MAX_BYTES:
         mistakes.append(Mistake(source.name, 1, 1, f"the file is larger than {MAX_BYTES} bytes"))
@@ -140,7 +144,7 @@ def _read(source: Source, document: Mapping[str, Any], mistakes: list[Mistake], 
     for kind in (RULE, *BUILT_IN):
         for index, table in enumerate(root.tables(kind)):
             default = kind if index == 0 else f"{kind}-{index + 1}"
-            rule = read_rule(table) if kind == RULE else BUILT_IN[kind](table, default)
+            rule = read_rule(table) if kind == RULE else _built_in(kind, table, default)
             if rule.name in names:
                 table.note(f"there is a rule {rule.name} already, in {names[rule.name]}", "name")
             if rule.name:

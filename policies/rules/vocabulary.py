@@ -46,6 +46,7 @@ STATE: Mapping[str, Type] = {
     "replication_factor": INT,
     "replica_assignments": list_of(list_of(INT)),
     "configs": map_of(STRING, STRING),
+    "raw_configs": map_of(STRING, STRING),
     "internal": BOOL,
     "marked_for_deletion": BOOL,
 }
@@ -58,6 +59,7 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
         "client_id": or_null(STRING),
         "client_host": STRING,
         "validate_only": BOOL,
+        "automatic": BOOL,
         "time": TIMESTAMP,
         "created": TIMESTAMP,
         "config_operations": map_of(STRING, or_null(STRING), nullable=True),

@@ -23,6 +23,7 @@ max = 4
 
 [[protected_topics]]
 topics = ["ledger"]
+operations = ["alter", "delete", "delete_records"]
 """
 SPARK_SECONDS = 300.0
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -26,10 +26,12 @@ def create(
     *,
     generated: bool = True,
     internal: bool = False,
+    automatic: bool = False,
     configs: Mapping[str, str] = NO_CONFIGS,
 ) -> CreateTopicRequest:
     state = requested_state(replicas, configs, generated_replica_assignments=generated, internal=internal)
-    return CreateTopicRequest(topic=topic, principal=ALICE, api="CreateTopics", requested_state=state)
+    api = "Metadata" if automatic else "CreateTopics"
+    return CreateTopicRequest(topic=topic, principal=ALICE, api=api, requested_state=state, automatic=automatic)
 
 
 def alter(

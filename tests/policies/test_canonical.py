@@ -29,6 +29,7 @@ from minicontroller.policies.configs.values import InvalidValueError, render_val
         ("retention.ms", "five", "five"),
         ("min.cleanable.dirty.ratio", ".50", "0.5"),
         ("min.cleanable.dirty.ratio", "5e-1", "0.5"),
+        ("min.cleanable.dirty.ratio", "-0e9", "0.0"),
         ("compression.type", " gzip ", "gzip"),
         ("leader.replication.throttled.replicas", "0:1, 0:1,1:2", "0:1,1:2"),
         ("log.retention.hours", " 07", "7"),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.policies import PolicyViolation
+from minicontroller.policies.configs.canonical import canonical_configs, canonical_operands
 from minicontroller.policies.legacy import (
     AlterBrokerConfigsRequest,
     AlterConfigMetadata,
@@ -51,7 +52,7 @@ def test_created_by_counts(rows: list[tuple[int, ...]], configs: dict[str, str])
     [seen] = policy.seen
     assert (seen.topic, seen.num_partitions, seen.replication_factor) == ("t", len(rows), len(rows[0]))
     assert seen.replicas_assignments is None
-    assert seen.configs == configs
+    assert seen.configs == canonical_configs(configs)
 
 
 @settings(deadline=None)  # the machine may be busy
@@ -63,7 +64,7 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
     [seen] = policy.seen
     assert (seen.num_partitions, seen.replication_factor) == (None, None)
     assert seen.replicas_assignments == dict(enumerate(rows))
-    assert seen.configs == configs
+    assert seen.configs == canonical_configs(configs)
 
 
 @settings(deadline=None)  # the machine may be busy
@@ -71,7 +72,7 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
 def test_changed_configs_show_as_the_request_names_them(
     before: dict[str, str], after: dict[str, str], operands: dict[str, str | None]
 ) -> None:
-    """Only the keys of the request, with raw operands (None deletes); and only if it changes something."""
+    """Only the keys of the request, with their operands (None deletes); and only if it changes something."""
     policy = Alter()
     known = cluster({"t": topic_state(THREE_TIMES_THREE, before)})
     LegacyPolicies(alter=policy).validate_alter_topic(alter("t", operations=operands, configs=after), known)
@@ -80,7 +81,7 @@ def test_changed_configs_show_as_the_request_names_them(
         return
     [seen] = policy.seen
     assert (seen.resource.type, seen.resource.name) == (ResourceType.TOPIC, "t")
-    assert seen.configs == operands
+    assert seen.configs == canonical_operands(operands)
 
 
 def test_other_alterations_are_not_asked_about() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 
+import msgspec
 import pytest
 
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy, TopicState
@@ -182,8 +183,10 @@ def test_other_topics_belong_to_their_teams(policy: TopicManagementPolicy) -> No
 
 def test_internal_topics_come_as_kafka_needs_them(policy: TopicManagementPolicy) -> None:
     """The rules for teams do not stop the cluster from creating its own topics."""
-    request = create("__consumer_offsets", [(1,)] * 60, internal=True, configs={"cleanup.policy": ""})
+    request = create("__consumer_offsets", [(1,)] * 60, internal=True, automatic=True, configs={"cleanup.policy": ""})
     policy.validate_create_topic(request, cluster())
+    with pytest.raises(PolicyViolation, match="protected"):
+        policy.validate_create_topic(msgspec.structs.replace(request, automatic=False), cluster())
 
 
 def test_a_team_derives_from_it(policy: TopicManagementPolicy, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from minicontroller.policies import DeleteTopicRequest, PolicyRequest
-from minicontroller.policies.states import topic_state
+from minicontroller.policies.states import requested_state, topic_state
 from minicontroller.policies.verdict import Action
 from tests.policies.asking import alter, cluster, create, delete, delete_records
 from tests.rules.reading import condition, mistake, mistakes, rules, said
@@ -15,19 +15,14 @@ HOUR_MS = 3_600_000
 
 
 def test_a_name_pattern_is_for_all_of_the_name_of_new_topics() -> None:
-    """The whole name matches, and topics that are there are left alone; Kafka's own come as Kafka names them."""
+    """The whole name matches, and topics that are there are left alone."""
     text = "[[name_pattern]]\npattern = 'a+|b'"
     assert [bool(said(text, create(name))) for name in ("aa", "b", "ab", "xaa", "aax", "aa\n")] == [
         False,
         False,
         *[True] * 4,
     ]
-    assert (
-        said(text, alter("xx"))
-        == said(text, delete("xx"))
-        == said(text, create("__consumer_offsets", internal=True))
-        == []
-    )
+    assert said(text, alter("xx")) == said(text, delete("xx")) == []
     assert said(text + "\nmessage = 'call it a'", create("x")) == ["call it a"]
 
 
@@ -71,15 +66,82 @@ def test_config_bounds(bound: str, value: str | None, message: str | None) -> No
 
 
 def test_protected_topics() -> None:
-    """Everybody but those who are named may not change them, and may create them unless that is said too."""
+    """Everybody but those who are named may neither create nor change them, unless operations are said."""
     text = "[[protected_topics]]\ntopics = ['ops.*']\nexcept_principals = ['User:ops']"
-    for request in (alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
+    for request in (create("ops.x"), alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
         assert len(said(text, request)) == 1
         assert said(text, msgspec.structs.replace(request, principal="User:ops")) == []
-    assert said(text, create("ops.x")) == said(text, delete("x.ops")) == []
-    assert said(text + "\noperations = 'create'", create("ops.x")) == [
-        "ops.x is protected: User:alice may not create it."
-    ]
+    assert said(text, create("x.ops")) == said(text, delete("x.ops")) == []
+    assert said(text, create("ops.x")) == ["ops.x is protected: User:alice may not create it."]
+    assert said(text + "\noperations = 'delete'", create("ops.x")) == []
+
+
+EVERY_BUILT_IN = """
+[[name_pattern]]
+pattern = 'a+'
+[[partitions]]
+max = 2
+[[replication]]
+min = 4
+[[config_bounds]]
+configs = { "cleanup.policy" = { allowed = "delete" } }
+[[protected_topics]]
+topics = "__*"
+[[quota]]
+owned = "__*"
+max_topics = 0
+[[change_window]]
+days = "mon"
+"""
+
+
+def test_kafkas_own_topics_are_judged_where_a_client_asks_for_them() -> None:
+    """What the cluster creates for itself comes as it needs it, and whoever else names such a topic is judged as for any other."""
+    own = create("__consumer_offsets", internal=True, configs={"cleanup.policy": "compact"})
+    asked = msgspec.structs.replace(own, time_ms=1)
+    assert len(said(EVERY_BUILT_IN, asked)) == 7
+    assert said(EVERY_BUILT_IN, msgspec.structs.replace(asked, automatic=True)) == []
+    there = cluster({"__consumer_offsets": topic_state([[1]], internal=True)})
+    grown = msgspec.structs.replace(
+        alter("__consumer_offsets"),
+        requested_state=requested_state([[1]] * 9, {"cleanup.policy": "compact"}, internal=True),
+    )
+    limits = EVERY_BUILT_IN.partition("[[protected_topics]]")[0]
+    assert len(said(limits, grown, there)) == 3
+    used = msgspec.structs.replace(create("b" * 9), automatic=True)
+    assert len(said(limits, used)) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "bound", "value", "is_refused"),
+    [
+        ("retention.bytes", "max = 5", "-1", True),
+        ("retention.bytes", "max = 5", "-2", True),
+        ("retention.bytes", "max = 5", " -02", True),
+        ("retention.ms", "max = 5", "+6", True),
+        ("retention.ms", "max = 5", "05", False),
+        ("retention.ms", "min = 5", "-1", False),
+        ("retention.ms", "min = 5", "4", True),
+        ("retention.ms", "max = 9007199254740992", "9007199254740993", True),
+        ("retention.ms", "max = 9007199254740993", "9007199254740993", False),
+        ("retention.ms", "min = 9007199254740993", "9007199254740992", True),
+        ("retention.ms", "max = 9223372036854775806", "9223372036854775807", True),
+        ("compression.gzip.level", "max = 5", "-1", False),
+        ("compression.zstd.level", "max = 5", "-7", False),
+        ("min.cleanable.dirty.ratio", "max = 0", "0.5", True),
+        ("min.cleanable.dirty.ratio", "max = 1", "1.0", False),
+        ("unclean.leader.election.enable", "allowed = 'false'", " False", False),
+        ("unclean.leader.election.enable", "allowed = ' FALSE'", "false", False),
+        ("unclean.leader.election.enable", "allowed = 'false'", "true\t", True),
+        ("cleanup.policy", "allowed = ['delete', 'compact, delete']", "compact,delete", False),
+        ("cleanup.policy", "allowed = ['delete']", "compact,compact", True),
+        ("cleanup.policy", "allowed = ['delete']", " delete,delete", False),
+    ],
+)
+def test_bounds_are_of_values_and_not_of_texts(key: str, bound: str, value: str, is_refused: bool) -> None:
+    """However a value is written, the bound holds for what Kafka makes of it, to the last digit and where it means no limit."""
+    text = f'[[config_bounds]]\nconfigs = {{ "{key}" = {{ {bound} }} }}'
+    assert bool(said(text, create(configs={key: value}))) is is_refused
 
 
 @pytest.mark.parametrize("name", ["*", "?", "a*"])

@@ -35,7 +35,10 @@ def names(folder: Path, allowed: str) -> Candidate:
 
 def protecting(folder: Path, topics: str) -> Candidate:
     """Topics are neither altered nor deleted."""
-    return in_rules(folder, f"[[protected_topics]]\ntopics = ['{topics}']\nexcept_principals = ['User:nobody']\n")
+    return in_rules(
+        folder,
+        f"[[protected_topics]]\ntopics = ['{topics}']\nexcept_principals = ['User:nobody']\noperations = ['alter', 'delete']\n",
+    )
 
 
 def told(

@@ -1,0 +1,201 @@
+"""Ways past a policy, each of them closed: for rules and for a class in Python alike."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicontroller.policies import (
+    AlterTopicRequest,
+    ClusterState,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+    PolicyViolation,
+    TopicManagementPolicy,
+)
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.alter_configs import AlterableConfig as Replaced
+from minicontroller.protocol.messages.alter_configs import AlterConfigsRequest
+from minicontroller.protocol.messages.alter_configs import AlterConfigsResource as ReplacedResource
+from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.handlers.altering import TOPIC
+from tests.handlers.ruling import Ruling, creating, ruling, wanted
+
+VIOLATION = ErrorCode.POLICY_VIOLATION
+OFFSETS = "__consumer_offsets"
+
+
+class Asked(TopicManagementPolicy):
+    """Says of each request what a function says."""
+
+    def __init__(self, fault: Callable[[Any], str | None]) -> None:
+        self._fault = fault
+
+    def _judge(self, request: PolicyRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if (text := self._fault(request)) is not None:
+            raise PolicyViolation(text)
+
+    def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
+        self._judge(request, cluster)
+
+    def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:
+        self._judge(request, cluster)
+
+    def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:
+        self._judge(request, cluster)
+
+
+@asynccontextmanager
+async def judged(
+    kind: str, rules: str, fault: Callable[[Any], str | None], folder: Path, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Ruling]:
+    """A cluster whose policy is the rules, or the function."""
+    more = dict(settings or {})
+    if kind == "rules":
+        (folder / "rules.toml").write_text(rules)
+        more["policy.rules.files"] = str(folder / "rules.toml")
+    async with ruling(more, policy=Asked(fault) if kind == "class" else TopicManagementPolicy()) as cluster:
+        yield cluster
+
+
+async def create(cluster: Ruling, name: str, configs: Mapping[str, str | None], partitions: int = 1) -> int:
+    answer = await cluster.ask(creating(wanted(name, partitions, 1, configs=configs)), 7)
+    code: int = answer.topics[0].error_code
+    return code
+
+
+async def alter(cluster: Ruling, name: str, key: str, operation: int, value: str | None) -> int:
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=[config])
+    answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    code: int = answer.responses[0].error_code
+    return code
+
+
+async def replace(cluster: Ruling, name: str, key: str, value: str) -> int:
+    resource = ReplacedResource(resource_type=TOPIC, resource_name=name, configs=[Replaced(name=key, value=value)])
+    answer = await cluster.ask(AlterConfigsRequest(resources=[resource]), 2)
+    code: int = answer.responses[0].error_code
+    return code
+
+
+FORBIDDING = """
+[[rule]]
+name = "by value"
+operations = ["create", "alter"]
+condition = '''(!("{key}" in after.configs) || after.configs["{key}"] != "{value}") &&
+    (request.config_operations == null || !request.config_operations.exists(k, k == "{key}" && request.config_operations[k] == "{value}"))'''
+"""
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("unclean.leader.election.enable", "true", "TRUE"),
+        ("unclean.leader.election.enable", "true", " true"),
+        ("unclean.leader.election.enable", "true", "true\t"),
+        ("cleanup.policy", "compact", " compact"),
+        ("cleanup.policy", "compact", "compact,compact"),
+        ("retention.ms", "-1", " -01 "),
+        ("segment.bytes", "14", "+014"),
+        ("min.cleanable.dirty.ratio", "0.0", "-0e9"),
+    ],
+)
+async def test_a_value_is_judged_however_it_is_written(
+    kind: str, key: str, value: str, text: str, tmp_path: Path
+) -> None:
+    """What takes effect is judged, at a creation and at both kinds of alteration; and the store keeps what was written."""
+
+    def fault(request: CreateTopicRequest | AlterTopicRequest) -> str | None:
+        named = getattr(request, "config_operations", None) or {}
+        return "no" if value in (request.requested_state.configs.get(key), named.get(key)) else None
+
+    rules = FORBIDDING.format(key=key, value=value)
+    async with judged(kind, rules, fault, tmp_path) as cluster:
+        assert await create(cluster, "t", {}) == ErrorCode.NONE
+        assert await create(cluster, "u", {key: text}) == VIOLATION
+        assert await alter(cluster, "t", key, 0, text) == VIOLATION
+        assert await replace(cluster, "t", key, text) == VIOLATION
+        assert await create(cluster, "w", {"preallocate": " TRUE"}) == ErrorCode.NONE
+        assert await cluster.configs("topics/w") == {"preallocate": " TRUE"}
+
+
+async def test_the_text_stands_beside_the_value(tmp_path: Path) -> None:
+    """`raw_configs` is what the store keeps, for rules and for a class; who was only interested in values sees one form of each."""
+    seen: list[tuple[str, str]] = []
+
+    def fault(request: CreateTopicRequest) -> str | None:
+        state = request.requested_state
+        seen.append((state.configs["preallocate"], state.raw_configs["preallocate"]))
+        return None
+
+    rules = (
+        "[[rule]]\nname = 'raw'\noperations = 'create'\ncondition = 'after.raw_configs[\"preallocate\"] == \" TRUE\"'\n"
+    )
+    (tmp_path / "rules.toml").write_text(rules)
+    async with ruling({"policy.rules.files": str(tmp_path / "rules.toml")}, policy=Asked(fault)) as cluster:
+        assert await create(cluster, "t", {"preallocate": " TRUE"}) == ErrorCode.NONE
+        assert await create(cluster, "u", {"preallocate": "true"}) == VIOLATION
+    assert seen == [("true", " TRUE"), ("true", "true")]
+
+
+STRICT = """
+[[partitions]]
+max = 9
+[[config_bounds]]
+configs = { "cleanup.policy" = { allowed = "delete" } }
+[[protected_topics]]
+topics = "__*"
+operations = "delete"
+"""
+
+
+def strict(request: Any) -> str | None:
+    if isinstance(request, DeleteTopicRequest):
+        return "protected" if request.topic.startswith("__") else None
+    state = request.requested_state
+    if state.internal and getattr(request, "automatic", False):
+        return None
+    return "no" if state.num_partitions > 9 or state.configs.get("cleanup.policy", "delete") != "delete" else None
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+async def test_kafkas_own_topics_are_no_way_past(kind: str, tmp_path: Path) -> None:
+    """What the cluster creates for a consumer comes as it needs it; a client who asks for the same topic, or changes it, is judged."""
+    settings = {"offsets.topic.num.partitions": "12", "offsets.topic.replication.factor": "1"}
+    async with judged(kind, STRICT, strict, tmp_path, settings) as cluster:
+        assert await create(cluster, OFFSETS, {}, partitions=300) == VIOLATION
+        assert await create(cluster, OFFSETS, {"cleanup.policy": "compact"}) == VIOLATION
+        answer = await cluster.ask(MetadataRequest(topics=[MetadataRequestTopic(name=OFFSETS)]), 12)
+        assert answer.topics[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
+        assert len(cluster.topic(OFFSETS).partitions) == 12
+        grown = CreatePartitionsRequest(
+            topics=[CreatePartitionsTopic(name=OFFSETS, count=13, assignments=None)], timeout_ms=9_000
+        )
+        assert (await cluster.ask(grown, 3)).results[0].error_code == VIOLATION
+        assert await alter(cluster, OFFSETS, "cleanup.policy", 0, "delete,compact") == VIOLATION
+        gone = DeleteTopicsRequest(topic_names=[OFFSETS], timeout_ms=9_000)
+        assert (await cluster.ask(gone, 5)).responses[0].error_code == VIOLATION
+
+
+@pytest.mark.parametrize("name", ["ops.a", "__transaction_state"])
+async def test_a_protected_topic_is_not_created_by_others(name: str, tmp_path: Path) -> None:
+    """Neither by CreateTopics nor, where it is not one of Kafka's own, by use."""
+    rules = "[[protected_topics]]\ntopics = ['ops.*', '__*']\nexcept_principals = 'User:ops'\n"
+    async with judged("rules", rules, lambda _request: None, tmp_path) as cluster:
+        assert await create(cluster, name, {}) == VIOLATION
+        answer = await cluster.ask(MetadataRequest(topics=[MetadataRequestTopic(name="ops.b")]), 12)
+        assert answer.topics[0].error_code == VIOLATION
+        allowed = await cluster.ask(creating(wanted(name, 1, 1)), 7, principal="User:ops")
+        assert allowed.topics[0].error_code == ErrorCode.NONE
