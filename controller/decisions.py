@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..policies.configs.values import java_int
 from ..policies.verdict import Action
 from ..policies.verdict import Decision as Verdicts
 from ..protocol.error_codes import ErrorCode
@@ -31,6 +32,8 @@ log = logging.getLogger("minicontroller.decision")
 KEPT = 200
 KINDS = {2: "topic", 4: "broker", 8: "logger"}
 """Kafka's types of resources whose configs can be changed."""
+BY_NUMBER = frozenset({"broker", "logger"})
+"""Those that are named by the id of a broker."""
 MAX_NOTED = 5
 """What rules noted of one decision."""
 MAX_CHARACTERS = 500
@@ -167,6 +170,13 @@ def kind_of(resource_type: int) -> str:
     return KINDS.get(resource_type, "resource")
 
 
+def kind_and_name(resource_type: int, name: str) -> tuple[str, str]:
+    """What a resource is called here: a broker by its number, however it was written ("+1", "01", digits of any script)."""
+    kind = kind_of(resource_type)
+    number = java_int(name) if kind in BY_NUMBER else None
+    return kind, name if number is None else str(number)
+
+
 def broken(message: str | None) -> str:
     """Why a policy failed, in a line: what a trace ends with says most."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
@@ -208,4 +218,4 @@ def _asked_for(context: "RequestContext", request: Any, code: ErrorCode) -> list
 
 def _named(row: Any) -> tuple[str, str]:
     resource_type = getattr(row, "resource_type", None)
-    return ("topic", row.name or "") if resource_type is None else (kind_of(resource_type), row.resource_name)
+    return ("topic", row.name or "") if resource_type is None else kind_and_name(resource_type, row.resource_name)

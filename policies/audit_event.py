@@ -150,7 +150,7 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     resource: str
     """`topic`, `broker`, `logger` (the levels of a node's loggers), or `resource` for what has no configs that can be changed."""
     name: str
-    """Of the resource; empty for the default of all brokers, and for a topic that was named by an id that nobody has or looked up."""
+    """Of the resource, of a broker its number; empty for the default of all brokers, and for a topic that was named by an id that nobody has or looked up."""
     requested: Requested | None
     """Null for a deletion, for brokers, and for what was refused before it was known what it would come to."""
     config_operations: dict[str, str | None] | None

@@ -19,7 +19,7 @@ from ..cluster.image import Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
 from ..context import RequestContext
-from ..decisions import kind_of
+from ..decisions import kind_and_name
 from ..errors import Refusal
 from ..forwarding import at_the_controller
 from ..store import layout
@@ -59,11 +59,16 @@ def judged_here(
     loggers: bool = False,
 ) -> dict[int, Change]:
     """The resources that the node that was asked refuses, by their place in the request. `check` comes first, `check_of_type` last."""
-    occurrences = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    names = [
+        (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
+        for resource in resources
+    ]
+    occurrences = Counter(names)
     refused: dict[int, Change] = {}
     for index, resource in enumerate(resources):
+        _, kind, name = names[index]
         try:
-            if occurrences[resource.resource_type, resource.resource_name] > 1:
+            if occurrences[names[index]] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check(resource)
             _check_type(resource.resource_type, loggers=loggers)
@@ -71,12 +76,7 @@ def judged_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = Change(
-                topic=resource.resource_name,
-                refusal=refusal,
-                kind=kind_of(resource.resource_type),
-                operations=operands(resource),
-            )
+            refused[index] = Change(topic=name, refusal=refusal, kind=kind, operations=operands(resource))
     return refused
 
 
@@ -147,8 +147,8 @@ class Planner:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
-            kind = kind_of(alteration.resource_type)
-            return Change(topic=alteration.resource_name, refusal=refusal, kind=kind, operations=alteration.operations)
+            kind, name = kind_and_name(alteration.resource_type, alteration.resource_name)
+            return Change(topic=name, refusal=refusal, kind=kind, operations=alteration.operations)
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -177,13 +177,14 @@ class Planner:
         return Change(topic=name, element=element)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
-        entity = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else layout.DEFAULT_ENTITY
+        name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
+        entity = name or layout.DEFAULT_ENTITY
         path = layout.broker_config_path(entity)
         entry = await self._node.store.get(path)
         before = layout.decode_config(entry.data) if entry is not None and entry.data else {}
         configs = alteration.broker_configs(before)
         question = AlterBrokerConfigsRequest(
-            broker=alteration.resource_name,
+            broker=name,
             principal=self._context.principal,
             config_operations=alteration.operations,
             client_id=self._context.client_id,
@@ -193,11 +194,11 @@ class Planner:
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
-            return Change(topic=alteration.resource_name, kind="broker")
+            return Change(topic=name, kind="broker")
         data = layout.encode_config(configs)
         write: Operation = Create(path, data) if entry is None else SetData(path, data)
         element = draft.stage(None, [write, notification(f"brokers/{entity}")], holds=lambda _image: False)
-        return Change(topic=alteration.resource_name, element=element, kind="broker")
+        return Change(topic=name, element=element, kind="broker")
 
 
 def notification(entity_path: str) -> Create:

@@ -15,7 +15,7 @@ from ...protocol.messages.incremental_alter_configs import (
 from ..config import log_levels
 from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alter_topic, check_incremental
 from ..context import RequestContext
-from ..decisions import kind_of
+from ..decisions import kind_and_name
 from ..errors import Refusal
 from .changes import Change
 from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
@@ -40,9 +40,8 @@ async def handle(
     )
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
-            decided[index] = Change(
-                topic=resource.resource_name, kind=kind_of(resource.resource_type), operations=operands(resource)
-            )
+            kind, name = kind_and_name(resource.resource_type, resource.resource_name)
+            decided[index] = Change(topic=name, kind=kind, operations=operands(resource))
     changes = await settled(node, context, request, decided, decide)
     for resource, change in zip(request.resources, changes, strict=True):
         if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:

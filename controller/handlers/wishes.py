@@ -10,7 +10,7 @@ import msgspec
 
 from ...protocol.api_keys import ApiKey
 from ..config.alterations import AlterOperation
-from ..decisions import KINDS, kind_of
+from ..decisions import KINDS, kind_and_name
 
 UNKNOWN_TYPE = 0
 
@@ -51,7 +51,8 @@ def _deleted(request: Any) -> Iterator[Wish]:
 
 def _configured(request: Any) -> Iterator[Wish]:
     for resource in request.resources:
-        yield Wish(resource.resource_name, kind_of(resource.resource_type), operands(resource))
+        kind, name = kind_and_name(resource.resource_type, resource.resource_name)
+        yield Wish(name, kind, operands(resource))
 
 
 WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {
