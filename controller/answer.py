@@ -20,13 +20,14 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import MalformedMessage, ProtocolError
 from ..protocol.header import RequestHeader
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES
 from .context import RequestContext
 from .error_answers import error_answer
 from .errors import Refusal, TurnedAway
 from .logs import START, about, client_id
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
-from .route import Route, Routes
+from .route import FORWARDABLE_APIS, Route, Routes
 from .security.authorize import authorize
 from .security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from .security.principal import principal_from_text
@@ -73,7 +74,9 @@ class AnswerLine:
         handlers: Mapping[ApiKey, "Handler"],
         on_refused: WhenRefused = lambda *_told: None,
         record_refusal: RecordRefusal = lambda *_told: None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
+        self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
         self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
@@ -150,8 +153,14 @@ class AnswerLine:
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
             response = self.error_response(ctx, request, error)
             answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+        if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(ctx.api_key):
+            response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
         self.metrics.answered(ctx.api_key, ctx.api_version, response, trio.current_time() - ctx.arrived)
         return answer
+
+    def _allowed(self, api_key: int) -> int:
+        return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
 
     def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
         """Whatever was raised while a request was answered, as the answer."""
@@ -191,6 +200,12 @@ class AnswerLine:
             extra=about(ctx),
         )
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+
+def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
+    """What changes something has done it by now: that is told as Kafka tells what may have been done."""
+    code = ErrorCode.REQUEST_TIMED_OUT if ctx.api_key in FORWARDABLE_APIS else ErrorCode.INVALID_REQUEST
+    return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
 
 
 async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:

@@ -18,6 +18,7 @@ import trio
 
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
+from .bounds import MAX_BETWEEN_NODES_BYTES
 from .logs import about_caller, about_frame
 from .peer import FAREWELL
 from .security.caller import Caller
@@ -146,6 +147,10 @@ class Connection:
         return data
 
     async def _answer_frames(self) -> None:
+        if self.caller.from_peer and self._frames.max_bytes < MAX_BETWEEN_NODES_BYTES:
+            self._frames.max_bytes = (
+                MAX_BETWEEN_NODES_BYTES  # clients' requests, larger by who asked, and in newer versions
+            )
         budget = FRAMES_A_TURN
         while (frame := self._frames.next_frame()) is not None:
             self._take(frame)

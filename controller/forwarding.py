@@ -25,7 +25,7 @@ from .cluster.metadata_cache import MetadataCache
 from .context import RequestContext
 from .error_answers import refuses_everything
 from .errors import Refusal
-from .peer import OnBehalfOf, PeerConnection, PeerUnavailable
+from .peer import OnBehalfOf, PeerConnection, PeerUnavailable, TooLargeForPeer
 from .security.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -179,6 +179,9 @@ class Forwarder:
                         ctx.client_correlation_id,
                     ),
                 )
+            except TooLargeForPeer as error:
+                self.outcomes["too_large"] += 1
+                raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
             except PeerUnavailable as error:
                 if error.in_doubt:
                     self.outcomes["in_doubt"] += 1

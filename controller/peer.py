@@ -1,7 +1,8 @@
 """The way to another node: one connection, many requests in flight, matched by correlation id.
 
 Rule: whoever asks learns one of three things: the answer, that the request certainly was not read, or that nobody knows
-(`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether that would be safe only its sender knows.
+(`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether that would be safe only its sender knows. The connection is
+many clients': a request or an answer that is too large for it fails by itself, and nothing beside it.
 
 A node that stops says farewell on the connections on which requests were forwarded to it, after its last answer: what it has not
 answered by then it has not read. A connection that ends without (the node was killed) leaves its requests in doubt.
@@ -23,6 +24,7 @@ from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from ..protocol.header import DecidedElement, RequestHeader
 from ..protocol.schema import WireStruct
+from .bounds import MAX_BETWEEN_NODES_BYTES
 from .security.credentials import Credentials
 from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
 
@@ -35,7 +37,6 @@ DEAD_AFTER_SECONDS = 10
 MAX_IDLE_SECONDS = 540.0
 """Kafka's clients: connections.max.idle.ms, a minute below the server's. A connection that the other end may be about to close
 is not used: a request on it would be left in doubt for nothing."""
-MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
 FAREWELL_ID = -1
 """The correlation id of no request."""
@@ -49,6 +50,10 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
     def __init__(self, text: str, *, in_doubt: bool) -> None:
         super().__init__(text)
         self.in_doubt = in_doubt
+
+
+class TooLargeForPeer(PeerUnavailable):
+    """It was not sent, and another attempt would not be either."""
 
 
 class OnBehalfOf(msgspec.Struct, frozen=True):
@@ -80,10 +85,10 @@ class _Waiter:
 class _Link:
     """One connection, from its being made to its end."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, max_bytes: int) -> None:
         self.transport = transport
         self.outbox = Outbox(transport)
-        self.frames = FrameBuffer(MAX_RESPONSE_BYTES)
+        self.frames = FrameBuffer(max_bytes, passes_over=True)
         self.waiters: dict[int, _Waiter] = {}
         self.reason = "the connection was closed"
         self.ended = False
@@ -124,13 +129,16 @@ class PeerConnection:
         client_id: str,
         credentials: Credentials | None = None,
         tls: ssl.SSLContext | None = None,
+        max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
+        """`max_bytes`: of a request, and of an answer."""
         self.host = host
         self.port = port
         self._nursery = nursery
         self._client_id = client_id
         self._credentials = credentials
         self._tls = tls
+        self._max_bytes = max_bytes
         self._link: _Link | None = None
         self._connecting = trio.Lock()
         self._not_before = -math.inf
@@ -166,7 +174,11 @@ class PeerConnection:
             header.software = on_behalf_of.software
             header.decided = list(on_behalf_of.decided)
             header.client_correlation_id = on_behalf_of.correlation_id
-        frame = await self._exchange(link, header.correlation_id, registry.encode_request(header, message))
+        request = registry.encode_request(header, message)
+        if len(request) > self._max_bytes:
+            text = f"The request has {len(request)} bytes on its way between nodes, {self._max_bytes} are allowed."
+            raise TooLargeForPeer(text, in_doubt=False)
+        frame = await self._exchange(link, header.correlation_id, request)
         try:
             _, response = registry.decode_response(api_key, version, frame)
         except ProtocolError as error:
@@ -236,7 +248,7 @@ class PeerConnection:
             return link
 
     async def _open(self) -> _Link:
-        link = _Link(await self._transport())
+        link = _Link(await self._transport(), self._max_bytes)
         try:
             if self._credentials is not None:
                 await self._authenticate(link, self._credentials)

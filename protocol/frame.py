@@ -1,7 +1,8 @@
 """Cuts a stream into frames: four bytes of size, then as many bytes.
 
 Rule: a size outside 1..max is refused before anything is kept for it, and every byte is copied a bounded number of times, however the
-stream was torn: many small frames in one read, or one frame byte by byte.
+stream was torn: many small frames in one read, or one frame byte by byte. Where many share a stream, what is too large is passed over
+instead, and its beginning tells whose it was.
 """
 
 import struct
@@ -9,6 +10,8 @@ import struct
 from .errors import InvalidFrameSize
 
 _SIZE = struct.Struct(">i")
+HEAD_BYTES = 4
+"""Of an answer: its correlation id."""
 _TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
 _HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
 _STRANGERS = {
@@ -22,8 +25,12 @@ _STRANGERS = {
 class FrameBuffer:
     """Bytes in by `feed`, frames out by `next_frame` until it gives None."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes  # Kafka: socket.request.max.bytes
+    def __init__(self, max_bytes: int, *, passes_over: bool = False) -> None:
+        """`passes_over`: of a frame that is too large its first HEAD_BYTES come out, and the stream goes on behind it."""
+        self.max_bytes = max_bytes
+        """Kafka: socket.request.max.bytes."""
+        self._passes_over = passes_over
+        self._left_over = 0  # bytes of a frame that is passed over, which have not come yet
         self._whole = b""  # what was read in one go and is cut up from _offset on
         self._offset = 0
         self._torn = bytearray()  # the start of a frame whose rest has not come
@@ -36,6 +43,10 @@ class FrameBuffer:
 
     def feed(self, data: bytes) -> None:
         """Take what was read; between two calls `next_frame` is called until it gives None."""
+        if self._left_over:
+            passed = min(self._left_over, len(data))
+            self._left_over -= passed
+            data = data[passed:]
         if self._torn or self._offset < len(self._whole):
             self._torn += self._whole[self._offset :]
             self._torn += data
@@ -57,11 +68,8 @@ class FrameBuffer:
         left = len(self._whole) - self._offset
         if left >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._whole, self._offset)
-            if not 0 < size <= self._max_bytes:
-                stranger = _STRANGERS.get(self._whole[self._offset : self._offset + 2])
-                raise InvalidFrameSize(
-                    stranger or f"a frame of {size} bytes is announced, 1 to {self._max_bytes} are allowed"
-                )
+            if not 0 < size <= self.max_bytes:
+                return self._too_large(size, left)
             start = self._offset + _SIZE.size
             if left >= _SIZE.size + size:
                 self._offset = start + size
@@ -70,6 +78,21 @@ class FrameBuffer:
         elif left:
             self._tear(_SIZE.size)
         return None
+
+    def _too_large(self, size: int, left: int) -> bytes | None:
+        stranger = _STRANGERS.get(self._whole[self._offset : self._offset + 2])
+        if stranger or size <= 0 or not self._passes_over:
+            raise InvalidFrameSize(
+                stranger or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed"
+            )
+        if left < _SIZE.size + HEAD_BYTES:
+            self._tear(_SIZE.size + HEAD_BYTES)
+            return None
+        start = self._offset + _SIZE.size
+        here = min(size, left - _SIZE.size)
+        self._offset = start + here
+        self._left_over = size - here
+        return self._whole[start : start + HEAD_BYTES]
 
     def _tear(self, needed: int) -> None:
         self._torn += self._whole[self._offset :]

@@ -42,7 +42,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "forwarded_requests": (
         CounterMetricFamily,
-        "Requests sent on to the controller: answered, not_reached, in_doubt or timed_out.",
+        "Requests sent on to the controller: answered, not_reached, too_large, in_doubt or timed_out.",
         ("node", "result"),
     ),
     "refused_forwardings": (

@@ -114,3 +114,21 @@ def test_a_slow_frame_costs_about_itself() -> None:
         assert tracemalloc.get_traced_memory()[1] < 4 * len(body)
     finally:
         tracemalloc.stop()
+
+
+@few
+@given(
+    sizes=st.lists(st.integers(4, 60), max_size=8),
+    cuts=st.lists(st.integers(0, 600), max_size=12),
+)
+def test_what_is_too_large_is_passed_over(sizes: list[int], cuts: list[int]) -> None:
+    """Of a frame beyond the limit its first four bytes come out and nothing else is kept; those behind it are whole."""
+    bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
+    stream = b"".join(framed(body) for body in bodies)
+    buffer, frames, start = FrameBuffer(30, passes_over=True), [], 0
+    for end in sorted({min(cut, len(stream)) for cut in cuts} | {len(stream)}):
+        buffer.feed(stream[start:end])
+        frames += drained(buffer)
+        assert buffer.buffered_bytes <= 34
+        start = end
+    assert frames == [body if len(body) <= 30 else body[:4] for body in bodies]

@@ -8,6 +8,7 @@ import trio
 
 from minicontroller.controller.cluster.image import Broker, Endpoint
 from minicontroller.controller.cluster.metadata_cache import MetadataCache
+from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.forwarding import Forwarder
 from minicontroller.controller.security.credentials import PlainCredentials
@@ -85,6 +86,7 @@ async def pair(
     far_handler: Callable[..., Any] | None = None,
     near_handler: Callable[..., Any] | None = None,
     elected: bool = True,
+    limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[Pair]:
     recorder, cache = Recorder(), MetadataCache()
     far_handlers = {
@@ -95,13 +97,13 @@ async def pair(
     near_node = TinyNode()
     near_handlers = {**far_handlers, ApiKey.CREATE_TOPICS: near_handler or recorder.create}
     async with AsyncExitStack() as stack:
-        far = await stack.enter_async_context(serving(handlers=far_handlers, listeners=[CLIENTS, NODES]))
+        far = await stack.enter_async_context(serving(handlers=far_handlers, listeners=[CLIENTS, NODES], limits=limits))
         nursery = await stack.enter_async_context(trio.open_nursery())
         near_node.forwarder = Forwarder(
             nursery, broker_id=1, cache=cache, inter_broker_listener="NODES", credentials=credentials
         )
         near = await stack.enter_async_context(
-            serving(handlers=near_handlers, listeners=[CLIENTS, SASL, NODES], node=near_node)
+            serving(handlers=near_handlers, listeners=[CLIENTS, SASL, NODES], node=near_node, limits=limits)
         )
         both = Pair(near, far, cache, recorder)
         if elected:

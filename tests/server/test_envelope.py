@@ -200,3 +200,17 @@ def test_half_a_principal_is_refused(end: int) -> None:
     """Whatever of the bytes is missing."""
     with pytest.raises(ValueError, match="principal"):
         principal_from_envelope(ALICE[:end])
+
+
+async def test_the_largest_answer_fits_its_envelope() -> None:
+    """What is not too large by itself is not too large in an envelope; what is too large is refused within it, where it may be done."""
+    async with peer() as (served, client):
+        whole = await client.ask(0, GOOD, EnvelopeResponse)
+        served.line._max_answer_bytes = len(whole.response_data or b"") + 4
+        assert codes_of(await client.ask(0, GOOD, EnvelopeResponse)) == [ErrorCode.NONE]
+        served.line._max_answer_bytes -= 1
+        assert codes_of(await client.ask(0, GOOD, EnvelopeResponse)) == [ErrorCode.REQUEST_TIMED_OUT]
+
+
+def codes_of(answer: EnvelopeResponse) -> list[int]:
+    return [topic.error_code for topic in unwrapped(answer, 5).topics]

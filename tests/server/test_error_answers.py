@@ -240,3 +240,15 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200
     assert "\n" not in text
+
+
+async def test_an_answer_that_is_too_large_is_refused() -> None:
+    """Who reads is told to ask for less, and is answered when he does."""
+    async with serving() as served, await served.connect() as client:
+        served.line._max_answer_bytes = 300
+        many = MetadataRequest(topics=[MetadataRequestTopic(name=f"topic-{number}") for number in range(25)])
+        answer = await client.ask(1, many, MetadataResponse)
+        assert {topic.error_code for topic in answer.topics} == {ErrorCode.INVALID_REQUEST}
+        few = MetadataRequest(topics=many.topics[:2] if many.topics else None)
+        answer = await client.ask(1, few, MetadataResponse)
+        assert {topic.error_code for topic in answer.topics} == {ErrorCode.NONE}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 
+from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
 from minicontroller.protocol.error_codes import ErrorCode
@@ -219,3 +220,15 @@ async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.
         assert (served.line.counters.forged_forwarding, nodes.near.line.counters.forged_forwarding) == (2, 1)
         assert nodes.recorder.calls == []
     assert caplog.text.count("is no node of this cluster") == 3
+
+
+async def test_the_largest_request_is_forwarded() -> None:
+    """One of exactly `socket.request.max.bytes`, which grows on its way, is answered, and the link serves the next one."""
+    limits = ConnectionLimits(max_request_bytes=4_000)
+    async with pair(limits=limits) as nodes, await nodes.near.connect() as client:
+        empty = len(client.encode(2, CREATE, client_id="")) - 4
+        for _ in range(2):
+            await client.send(client.encode(2, CREATE, client_id="x" * (limits.max_request_bytes - empty)))
+            _, answer = await client.answer(CreateTopicsResponse, 2)
+            assert codes(answer) == [0, 0]
+        assert len(nodes.far.server.connections) == 1

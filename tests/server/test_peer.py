@@ -8,12 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from minicontroller.controller.bounds import MAX_BETWEEN_NODES_BYTES
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.peer import (
     RECONNECT_BACKOFF_SECONDS,
     OnBehalfOf,
     PeerConnection,
     PeerUnavailable,
+    TooLargeForPeer,
 )
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol import registry
@@ -50,13 +52,19 @@ class Gates:
 
 @asynccontextmanager
 async def connected(
-    *, gates: Gates | None = None, credentials: PlainCredentials | None = NODE
+    *,
+    gates: Gates | None = None,
+    credentials: PlainCredentials | None = NODE,
+    max_bytes: int = MAX_BETWEEN_NODES_BYTES,
 ) -> AsyncIterator[tuple[Served, PeerConnection]]:
     handlers = TINY_HANDLERS if gates is None else {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: gates.create}
     async with serving(handlers=handlers, listeners=[CLIENTS, NODES]) as served, trio.open_nursery() as nursery:
         listener = CLIENTS if credentials is None else NODES
         port = served.server.ports[listener.name]
-        yield served, PeerConnection(nursery, "127.0.0.1", port, client_id="7", credentials=credentials)
+        yield (
+            served,
+            PeerConnection(nursery, "127.0.0.1", port, client_id="7", credentials=credentials, max_bytes=max_bytes),
+        )
         nursery.cancel_scope.cancel()
 
 
@@ -272,3 +280,22 @@ def test_correlation_ids_and_versions_are_those_of_the_wire() -> None:
     for key in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.ALTER_CONFIGS):
         api = registry.api(key)
         assert api.request_header_version(api.max_version) == 2
+
+
+async def test_what_is_too_large_fails_by_itself() -> None:
+    """A request or an answer beyond the bound fails, and the others on the connection get their answers over it."""
+    gates = Gates()
+    async with connected(gates=gates, max_bytes=1_000) as (served, peer), trio.open_nursery() as nursery:
+        nursery.start_soon(peer.request, ApiKey.CREATE_TOPICS, 7, create("patient"))
+        await until(lambda: "patient" in gates.events)
+        with pytest.raises(TooLargeForPeer) as unsent:
+            await ask_metadata(peer, "n" * 1_000)
+        assert not unsent.value.in_doubt
+        many = MetadataRequest(topics=[MetadataRequestTopic(name=str(number)) for number in range(38)])
+        for _ in range(3):
+            with pytest.raises(PeerUnavailable) as unread:
+                await peer.request(ApiKey.METADATA, 12, many)
+            assert unread.value.in_doubt
+            assert await ask_metadata(peer, "small") == "small"
+        assert len(served.server.connections) == 1
+        gates.events["patient"].set()
