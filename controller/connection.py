@@ -1,16 +1,17 @@
 """One connection: frames in, answers out, in the order of the requests.
 
-Rule: what one connection can cost is bounded. It is read no further while too many of its requests run or too many bytes of its
-answers wait to be taken; a client that does not read its answers stops being read. When the other end goes, whatever its
-requests still wait for is cancelled with them.
+Rule: a client's requests are handled one after the other, as Kafka handles them: the next one begins when the one before it is answered, so
+that it sees what that one did, and comes behind it at the controller too. What one connection can cost is bounded. It is read no
+further while enough of its requests wait behind the one that runs, or too many bytes of its answers wait to be taken; a client
+that does not read its answers stops being read. When the other end goes, whatever its requests still wait for is cancelled with them.
 
 An answer that is there at once costs neither a task nor a channel, and the answers to all requests of one read leave in one send.
-Nodes of ours get their answers as they complete: they match them by correlation id, and one slow request holds up no other. When
+On a connection of a node of ours, which carries the requests of many clients, one of each at a time, requests run side by side and are
+answered as they complete: nodes match answers by correlation id, and one slow request holds up no other. When
 this end stops, those that forward requests are told that nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
 """
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -27,9 +28,10 @@ from .transport import Disconnected, Outbox, Transport
 
 log = logging.getLogger("minicontroller.connection")
 
-MAX_RUNNING = 64
-"""Requests of one connection that wait for something at the same time. (A connection of a node carries many clients' requests.)"""
 MAX_RUNNING_OF_NODE = 10_000
+"""Requests on a connection of a node that wait for something at the same time."""
+READ_AHEAD_BYTES = 64 * 1024
+"""Of a client's requests behind one that runs: to read on is how its disconnection is noticed."""
 MAX_QUEUED_BYTES = 1024 * 1024
 """Of answers; the largest answer comes on top. Beyond them the connection is not read."""
 FRAMES_A_TURN = 64
@@ -41,15 +43,6 @@ MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 class UnreadableRequestError(Exception):
     """The connection ends without an answer; the log has been told."""
-
-
-class Slot:
-    """The place of an answer in the order of the requests."""
-
-    __slots__ = ("answer",)
-
-    def __init__(self, answer: bytes | None = None) -> None:
-        self.answer = answer
 
 
 class Connection:
@@ -69,9 +62,10 @@ class Connection:
         """Requests that wait for something."""
         self._transport = transport
         self._outbox = Outbox(transport)
-        self._slots: deque[Slot] = deque()
-        self._held_bytes = 0
-        """Of answers that are ready and wait for their turn in the order."""
+        self._busy = False
+        """A client's request waits for something: the task that waits for it takes the next ones, too."""
+        self._fed = False
+        """Something was read since frames were last looked for."""
         self._frames = FrameBuffer(max_request_bytes)
         self._failed_authentication_delay = failed_authentication_delay
         self._room = trio.lowlevel.ParkingLot()
@@ -127,12 +121,12 @@ class Connection:
             while not self._draining and (data := await self._receive()):
                 self.last_active = trio.current_time()
                 self._frames.feed(data)
-                await self._answer_frames()
+                self._fed = True
+                if not self._busy and (pending := await self._answer_frames()) is not None:
+                    self._busy = True
+                    self._nursery.start_soon(self._answer_in_order, pending)
         except Disconnected:
             pass
-        except ProtocolError as error:
-            self._complain(error, about_caller(self.caller))
-            await self._flush()
         except UnreadableRequestError:
             await self._flush()
 
@@ -142,76 +136,91 @@ class Connection:
 
     async def _receive(self) -> bytes:
         self._receiving = True
+        while self._busy and self._frames.buffered_bytes >= READ_AHEAD_BYTES:
+            await self._room.park()
         data = await self._transport.receive()
         self._receiving = False
         return data
 
-    async def _answer_frames(self) -> None:
+    async def _answer_frames(self) -> Awaitable[bytes] | None:
+        """Answer the requests that were read, up to one of a client's that has to wait: what it waits for is returned."""
         if self.caller.from_peer and self._frames.max_bytes < MAX_BETWEEN_NODES_BYTES:
             self._frames.max_bytes = (
                 MAX_BETWEEN_NODES_BYTES  # clients' requests, larger by who asked, and in newer versions
             )
         budget = FRAMES_A_TURN
-        while (frame := self._frames.next_frame()) is not None:
-            self._take(frame)
-            if self.caller.sasl is not None:
-                await self._after_authentication()
-            budget -= 1
-            if budget <= 0 or self._is_full():
-                budget = FRAMES_A_TURN
-                await self._make_room()
-        if not self.caller.authenticated and self._frames.buffered_bytes > MAX_UNAUTHENTICATED_BYTES:
-            raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
-        await self._flush()
+        while True:
+            self._fed = False
+            while (frame := self._next_frame()) is not None:
+                pending = self._take(frame)
+                if pending is not None:
+                    await self._flush()
+                    return pending
+                if self.caller.sasl is not None:
+                    await self._after_authentication()
+                budget -= 1
+                if budget <= 0 or self._is_full():
+                    budget = FRAMES_A_TURN
+                    await self._make_room()
+            await self._flush()
+            if not self._fed:
+                return None
 
-    def _take(self, frame: bytes) -> None:
+    def _next_frame(self) -> bytes | None:
+        try:
+            frame = self._frames.next_frame()
+            if frame is None and not self.caller.authenticated:
+                self._check_unauthenticated()
+        except ProtocolError as error:
+            self._complain(error, about_caller(self.caller))
+            raise UnreadableRequestError from error
+        return frame
+
+    def _check_unauthenticated(self) -> None:
+        if self._frames.buffered_bytes > MAX_UNAUTHENTICATED_BYTES:
+            raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
+
+    def _take(self, frame: bytes) -> Awaitable[bytes] | None:
+        """Answer one request; None unless a client's other requests have to wait for that."""
         sasl = self.caller.sasl
         if sasl is not None and sasl.raw_tokens:
-            self._put(self._raw_token(frame))
-            return
+            self._outbox.put(self._raw_token(frame))
+            return None
         try:
             answer = self.caller.line.answer(self.caller, frame)
         except ProtocolError as error:
             self._complain(error, about_frame(self.caller, frame))
             raise UnreadableRequestError from error
         if isinstance(answer, bytes):
-            self._put(answer)
-        else:
-            self.running += 1
-            slot = Slot()
-            if not self.caller.from_peer:
-                self._slots.append(slot)
-            self._nursery.start_soon(self._answer_later, slot, answer)
+            self._outbox.put(answer)
+            return None
+        self.running += 1
+        if not self.caller.from_peer:
+            return answer
+        self._nursery.start_soon(self._answer_as_it_comes, answer)
+        return None
 
-    async def _answer_later(self, slot: Slot, pending: Awaitable[bytes]) -> None:
+    async def _answer_in_order(self, pending: Awaitable[bytes] | None) -> None:
+        """A client's request, then those behind it."""
+        try:
+            while pending is not None:
+                await self._answer(pending)
+                pending = await self._answer_frames()
+        except UnreadableRequestError:
+            await self._flush()
+            self._life.cancel()
+        self._busy = False
+        self._room.unpark_all()
+
+    async def _answer_as_it_comes(self, pending: Awaitable[bytes]) -> None:
+        await self._answer(pending)
+        await self._flush()
+
+    async def _answer(self, pending: Awaitable[bytes]) -> None:
         answer = await pending
         self.running -= 1
         self.last_active = trio.current_time()
-        if self.caller.from_peer:
-            self._outbox.put(answer)
-        else:
-            slot.answer = answer
-            self._held_bytes += len(answer)
-            self._release()
-        self._room.unpark_all()
-        await self._flush()
-
-    # ------------------------------------------------------------------ answering in order
-
-    def _put(self, answer: bytes) -> None:
-        if self._slots:
-            self._slots.append(Slot(answer))
-            self._held_bytes += len(answer)
-        else:
-            self._outbox.put(answer)
-
-    def _release(self) -> None:
-        """Whatever is ready at the head of the order may go."""
-        slots = self._slots
-        while slots and (answer := slots[0].answer) is not None:
-            slots.popleft()
-            self._held_bytes -= len(answer)
-            self._outbox.put(answer)
+        self._outbox.put(answer)
 
     async def _flush(self) -> None:
         try:
@@ -223,8 +232,7 @@ class Connection:
     # ------------------------------------------------------------------ bounds
 
     def _is_full(self) -> bool:
-        most = MAX_RUNNING_OF_NODE if self.caller.from_peer else MAX_RUNNING
-        return self.running >= most or self._outbox.queued_bytes + self._held_bytes >= MAX_QUEUED_BYTES
+        return self.running >= MAX_RUNNING_OF_NODE or self._outbox.queued_bytes >= MAX_QUEUED_BYTES
 
     async def _make_room(self) -> None:
         """Let the others have their turn, and wait until this connection may take another request."""

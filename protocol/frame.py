@@ -42,15 +42,15 @@ class FrameBuffer:
         return len(self._whole) - self._offset + len(self._torn)
 
     def feed(self, data: bytes) -> None:
-        """Take what was read; between two calls `next_frame` is called until it gives None."""
+        """Take what was read."""
         if self._left_over:
             passed = min(self._left_over, len(data))
             self._left_over -= passed
             data = data[passed:]
-        if self._torn or self._offset < len(self._whole):
-            self._torn += self._whole[self._offset :]
+        if self._offset < len(self._whole):  # frames are left
+            self._tear(0)
+        if self._torn:
             self._torn += data
-            self._whole, self._offset = b"", 0
         else:
             self._whole, self._offset = data, 0
 
