@@ -6,7 +6,7 @@ that it is made of is at hand: to keep it for a thread, which needs the interpre
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,14 @@ class Turn(msgspec.Struct, gc=False):
     """As the events of this turn leave them, where that is not as in the image."""
 
 
+def _effect(element: Element) -> Effect:
+    """Of a decision that writes nothing: it may be done all the same, by the node that received the request."""
+    record = element.record
+    if element.is_decision_only and not (record is not None and record.change is not None and record.change.is_done):
+        return Effect.NONE
+    return Effect.APPLIED if element.refusal is None else Effect.NONE
+
+
 def _turn() -> Turn:
     return Turn(time.time_ns() // 1_000_000, trio.current_time())
 
@@ -59,6 +67,8 @@ class Ledger:
         self._requests = 0
         self._image: Image | None = None
         """The state after the last event; None before the first."""
+        self._disturbed: dict[str, int] = {}
+        """Topics of which something that was planned did not come to be, with the number of the last disturbance."""
         log.on_recovered = self._recovered
 
     def request(self, context: "RequestContext", *, validate_only: bool) -> AuditedRequest:
@@ -78,18 +88,28 @@ class Ledger:
 
     # ------------------------------------------------------------------ the writer's journal
 
+    def disturbed(self, topics: Collection[str]) -> None:
+        """What was planned for these topics will not be as plans saw it. A decision that rests on it says what it saw."""
+        self.disturbances += 1
+        self._disturbed.update(dict.fromkeys(topics, self.disturbances))
+
     def restarted(self, image: Image) -> None:
         """Everything has been read anew. What is otherwise than told so far, others have written."""
         turn = _turn()
         known, self._image = self._image, image
         if known is not None:
-            for name in sorted({*known.topics, *image.topics}):
-                if records.differs(before := known.topics.get(name), after := image.topics.get(name)):
-                    self._observe(name, before, after, turn)
+            different = sorted(
+                name
+                for name in {*known.topics, *image.topics}
+                if records.differs(known.topics.get(name), image.topics.get(name))
+            )
+            self.disturbed(different)
+            for name in different:
+                self._observe(name, known.topics.get(name), image.topics.get(name), turn)
         self._snapshot(image, "elected" if known is None else "reread")
 
     def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
-        """These took effect, in this order."""
+        """These are settled, in this order: they took effect, or are refused, or were never to have one."""
         turn = _turn()
         names = [element.topic for element in elements if element.topic is not None]
         is_plain = len(set(names)) == len(names)
@@ -99,15 +119,12 @@ class Ledger:
             old = new = None
             if name is not None:
                 old = turn.topics[name] if name in turn.topics else before.topics.get(name)
-                new = after.topics.get(name) if is_plain else element.evolve(old)
-            self._settle(element, Effect.APPLIED, old, new, turn)
+                if element.refusal is not None:
+                    new = old
+                else:
+                    new = after.topics.get(name) if is_plain else element.evolve(old)
+            self._settle(element, _effect(element), old, new, turn)
         self._image = after
-
-    def refused(self, element: Element) -> None:
-        """The store refused it."""
-        turn = _turn()
-        old = self._unchanged(element, turn)
-        self._settle(element, Effect.NONE, old, old, turn)
 
     def doubted(self, image: Image | None, element: Element) -> None:
         """Whether it took effect was in doubt, and was settled by what is in the store; None if it cannot be known here."""
@@ -121,18 +138,10 @@ class Ledger:
         if self._image is not None and element.topic is not None and new is not old:
             self._image = self._image.with_topics((new,) if new else (), () if new else (element.topic,))
 
-    def noted(self, notes: Iterable[Record]) -> None:
-        """Decisions without an effect of their own whose place is here."""
-        turn = _turn()
-        for record in notes:
-            self._note(record, turn)
-
     def _unchanged(self, element: Element, turn: Turn) -> Topic | None:
         return None if element.topic is None else self._standing(element.topic, turn)
 
     def _settle(self, element: Element, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
-        for record in element.records_before:
-            self._note(record, turn)
         if element.record is not None:
             self._place(element.record, effect, old, new, turn)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
@@ -143,17 +152,8 @@ class Ledger:
                 self._observe(element.topic, old, new, turn)
         if element.topic is not None:
             turn.topics[element.topic] = new
-        for record in element.records_after:
-            self._note(record, turn)
-        for record in element.notes:
-            self._note(record, turn)
 
     # ------------------------------------------------------------------ events
-
-    def _note(self, record: Record, turn: Turn) -> None:
-        """A decision that writes nothing; it may be done all the same, by the node that received the request."""
-        is_done = record.change is not None and record.change.is_done
-        self._place(record, Effect.APPLIED if is_done else Effect.NONE, None, None, turn)
 
     def _place(self, record: Record, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
         """`old` and `new`: of the element's topic; where it has none, the topic stays as it is."""
@@ -181,7 +181,7 @@ class Ledger:
                 refusal=change.refusal or (None if element is None else element.refusal),
                 before=before,
                 after=after,
-                assumed=self._assumed(record.image, turn)
+                assumed=self._assumed(record.image, record.disturbances, turn)
                 if judgement is not None and record.disturbances != self.disturbances
                 else (),
                 latency_us=int((turn.seconds - record.request.context.arrived) * 1e6),
@@ -196,12 +196,11 @@ class Ledger:
             return turn.topics[name]
         return None if self._image is None else self._image.topics.get(name)
 
-    def _assumed(self, seen: Image, turn: Turn) -> tuple[NamedState, ...]:
+    def _assumed(self, seen: Image, since: int, turn: Turn) -> tuple[NamedState, ...]:
         """What was planned did not all come to be, or not in its order: where the decision saw what the log does not tell."""
-        names = {*seen.topics, *(self._image.topics if self._image is not None else ()), *turn.topics}
         return tuple(
             NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
-            for name in sorted(names)
+            for name in sorted(name for name, number in self._disturbed.items() if number > since)
             if records.differs(seen.topics.get(name), self._standing(name, turn))
         )
 

@@ -15,7 +15,7 @@ from ..store.base import SessionExpired, StoreUnavailable
 
 if TYPE_CHECKING:
     from ..cluster.image import Image
-    from ..cluster.jobs import Draft, Element
+    from ..cluster.jobs import Draft
     from ..context import RequestContext
     from ..handlers.changes import Change
 
@@ -53,13 +53,17 @@ class AuditedRequest(msgspec.Struct):
     async def _plan_and_record(
         self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]", draft: "Draft"
     ) -> "Sequence[Change]":
+        self.is_refused = False
         try:
             changes = await plan(draft)
         except (StoreUnavailable, SessionExpired):
             raise  # it will be planned again, or was never this controller's to decide
         except Exception as error:
             refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            self._record(refused(refusal), draft)
+            changes = refused(refusal)
+            for change in changes:
+                change.element = draft.decide(change.refusal)
+            self._record(changes, draft)
             self.is_refused = True
             raise
         self._record(changes, draft)
@@ -69,23 +73,11 @@ class AuditedRequest(msgspec.Struct):
         if len(changes) > 1:
             changes = list({id(change): change for change in changes}.values())  # K4-D1
         self.elements = self.open_records = len(changes)
-        unstaged: list[Record] = []
-        last: Element | None = None
         for index, change in enumerate(changes):
-            judgement, element = change.judgement, change.element
+            judgement = change.judgement
             image = draft.image if judgement is None else judgement.image
-            record = Record(self, index, change, judgement, image, draft.disturbances)
-            if element is None:
-                unstaged.append(record)
-                continue
-            element.record = record
-            if unstaged:
-                element.records_before, unstaged = unstaged, []
-            last = element
-        if last is None:
-            draft.notes = unstaged
-        elif unstaged:
-            last.records_after = unstaged
+            assert change.element is not None
+            change.element.record = Record(self, index, change, judgement, image, draft.disturbances)
 
     async def wait_placed(self) -> None:
         """Until all of its records have their place: that of a decision which writes nothing may be behind another request's."""

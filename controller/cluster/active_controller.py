@@ -7,7 +7,7 @@ states, deletions, leaders that died) is finished by the same steps that handle 
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ import trio
 from ..audit.ledger import Ledger
 from ..audit.records import Origin
 from ..store import layout
-from ..store.base import Check, SessionExpired, StoreUnavailable
+from ..store.base import Check, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
 from .deletion import Deletions
@@ -25,6 +25,7 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt
 from .loading import load
 from .nearby_nodes import NearbyNodes
 from .propagation import LinkFactory, Propagation
+from .rereading import reread
 from .store_watches import StoreWatches, identify
 from .writer import Writer
 
@@ -61,8 +62,16 @@ class ActiveController:
         self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
         """Where decisions are recorded; None if the audit log is off."""
         image = Image(controller_id=node.broker_id, controller_epoch=epoch)
-        room = node.config.integer("queued.max.requests")
-        self.writer = Writer(node.store, fence, image, self._committed, self.ledger, room=room)
+        created = None if self.ledger is None else self.ledger.created
+        self.writer = Writer(
+            node.store,
+            fence,
+            image,
+            self._committed,
+            journal=self.ledger,
+            room=node.config.integer("queued.max.requests"),
+            reread=lambda image, path: reread(node.store, image, path, created),
+        )
         self._watches = StoreWatches(self)
 
     @property
@@ -153,8 +162,12 @@ class ActiveController:
         """Read the state, tell everyone, and start to serve."""
         watches = self._watches
         await notices.begin(self.node.store, self.fence, watches.notices.ring)
+        store = self.node.store
+        count = await _count_of_commits(
+            store
+        )  # before the rest: what is late of an earlier life then shows as another count
         created = None if self.ledger is None else self.ledger.created
-        state = await load(self.node.store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring, created)
+        state = await load(store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring, created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self.node.config.boolean("delete.topic.enable"):
             state = state.with_topics(_unmarked(state.topics.values()))
@@ -163,7 +176,7 @@ class ActiveController:
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         if self.node.rule_files is not None:  # a quota may be among them, now or when they change
             image = image.with_counts()
-        self.writer.reset(image)
+        self.writer.reset(image, count)
         self.nearby.tell_everything(image)
         self._propagation.restart(image)
         if not self._step_down.is_set():
@@ -255,10 +268,11 @@ class ActiveController:
 
     def entity_changed(self, kind: str, name: str) -> None:
         """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""
-        if kind == layout.TOPICS_ENTITY:
-            self._watches.configs_changed([name])
-        elif kind == layout.BROKERS_ENTITY:
-            self._watches.configs_changed([topic.name for topic in self.image.topics.values() if not topic.is_complete])
+        if kind in (layout.TOPICS_ENTITY, layout.BROKERS_ENTITY):
+            self._watches.configs_changed([(kind, name)])
+        if kind == layout.BROKERS_ENTITY:  # it may allow unclean elections
+            topics = (topic.name for topic in self.image.topics.values() if not topic.is_complete)
+            self._watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
 
     def begin_shutdown(self, broker_id: int) -> None:
         """The broker stays in the metadata, but is not electable any more (controlled shutdown)."""
@@ -274,7 +288,7 @@ class ActiveController:
 
     # ------------------------------------------------------------------ telling
 
-    def _committed(self, before: Image, _after: Image, elements: list[Element]) -> None:
+    def _committed(self, before: Image, _after: Image, elements: Sequence[Element]) -> None:
         self.node.metrics.commits += 1
         self.node.metrics.committed_elements += len(elements)
         self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
@@ -321,6 +335,13 @@ class ActiveController:
             for index in indexes if topic is not None else ():
                 assert topic is not None
                 self._propagation.stop_replica(topic, index, broker_id)
+
+
+async def _count_of_commits(store: Store) -> int:
+    await store.ensure(layout.COMMITS)
+    await store.sync()
+    entry = await store.get(layout.COMMITS)
+    return 0 if entry is None else entry.stat.version
 
 
 def _unmarked(topics: Iterable[Topic]) -> list[Topic]:

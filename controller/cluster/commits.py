@@ -1,18 +1,15 @@
 """How the writer's elements become commits: in order, many in one, below the store's limit."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..store.base import Operation, StoreError, weight
-
-if TYPE_CHECKING:
-    from .jobs import Element
+from .jobs import Element
 
 
 class Commit:
-    """Operations that take effect together. `finishes` are the elements whose last operation is among them."""
+    """Operations that take effect together. `finishes` are the elements that are settled with it, in order."""
 
-    __slots__ = ("error", "finished", "finishes", "operations", "owners", "weight")
+    __slots__ = ("error", "finished", "finishes", "operations", "owners", "place", "weight")
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -20,32 +17,18 @@ class Commit:
         """Of each operation."""
         self.finishes: list[Element] = []
         self.weight = 0
+        self.place = 0
+        """How many commits with operations were before it when it was sent."""
         self.finished = False
+        """The store has answered."""
         self.error: StoreError | None = None
 
-    def add(self, element: "Element", operations: Sequence[Operation], total: int, *, last: bool) -> None:
+    def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
         self.operations.extend(operations)
         self.owners.extend([element] * len(operations))
         self.weight += total
         if last:
             self.finishes.append(element)
-
-    def without(self, element: "Element") -> None:
-        kept = [(op, owner) for op, owner in zip(self.operations, self.owners, strict=True) if owner is not element]
-        self.operations = [op for op, _ in kept]
-        self.owners = [owner for _, owner in kept]
-        self.finishes = [owner for owner in self.finishes if owner is not element]
-
-    @property
-    def is_a_part(self) -> bool:
-        """Of an element that goes on in the next commit."""
-        return bool(self.owners) and self.owners[-1] not in self.finishes
-
-    def leave_out_settled(self) -> None:
-        """Elements that were refused since this was packed: their beginning was."""
-        for element in dict.fromkeys(self.owners):
-            if element.settled:
-                self.without(element)
 
     def begun(self) -> None:
         """It is on its way to the store."""
@@ -57,8 +40,14 @@ class Commit:
         for element in dict.fromkeys(self.owners):
             element.begun -= 1
 
+    @property
+    def elements(self) -> list[Element]:
+        """All that it has to do with, in order: what goes on in the next commit is the last."""
+        divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
+        return [*self.finishes, *divided]
 
-def pack(elements: Iterable["Element"], limit: int) -> list[Commit]:
+
+def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
     """Elements in order into commits of at most `limit` bytes; only an element that exceeds it alone is divided."""
     commits: list[Commit] = []
     for element in elements:

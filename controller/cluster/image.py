@@ -75,6 +75,10 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     configs: Mapping[str, str] = NO_CONFIGS
     """The overrides; empty in a node's image, which is not told of them."""
     marked_for_deletion: bool = False
+    version: int = -1
+    """Of the topic znode; -1 where it is not known, as in a node's image."""
+    config_version: int = -1
+    """Of the znode of its configs; -1 as long as there is none."""
 
     @property
     def is_internal(self) -> bool:
@@ -90,14 +94,27 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         """Replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
-    def with_partitions(self, changed: Mapping[int, Partition]) -> "Topic":
-        """The topic with some partitions changed or added. Ids below a new one that are unknown are there without a state."""
+    def with_partitions(self, changed: Mapping[int, Partition], *, version: int | None = None) -> "Topic":
+        """The topic with some partitions changed or added. Ids below a new one that are unknown are there without a state.
+
+        `version`: of the topic znode, if it was written.
+        """
         partitions = list(self.partitions)
         for index, partition in changed.items():
             if index >= len(partitions):
                 partitions += [UNKNOWN_PARTITION] * (index + 1 - len(partitions))
             partitions[index] = partition
-        return msgspec.structs.replace(self, partitions=tuple(partitions))
+        return msgspec.structs.replace(
+            self, partitions=tuple(partitions), version=self.version if version is None else version
+        )
+
+    def with_configs(self, configs: Mapping[str, str], version: int) -> "Topic":
+        """The topic with these overrides, in this version of their znode."""
+        return msgspec.structs.replace(self, configs=configs, config_version=version)
+
+    def has_configs(self, configs: Mapping[str, str], version: int) -> bool:
+        """Whether these overrides were written in this version: a later one tells nothing of what it replaced."""
+        return self.config_version == version and self.configs == configs
 
     @property
     def was_ever_led(self) -> bool:
@@ -148,6 +165,17 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
 
 
+class EntityConfigs(msgspec.Struct, frozen=True, gc=False):
+    """The configs of a broker, or of all brokers, as the store has them."""
+
+    configs: Mapping[str, str] = NO_CONFIGS
+    version: int = -1
+    """Of their znode; -1 as long as there is none."""
+
+
+NO_ENTITY_CONFIGS = EntityConfigs()
+
+
 class Image(msgspec.Struct, frozen=True):
     """The cluster at one moment."""
 
@@ -161,6 +189,10 @@ class Image(msgspec.Struct, frozen=True):
     controller_epoch: int = 0
     counts: TopicCounts | None = None
     """What a policy counts, in this image and all that are made of it; only where somebody asked for them (`with_counts`)."""
+    configs: Map[str, EntityConfigs] = Map()
+    """By path below `/config`: `brokers/1`, `brokers/<default>`. The configs of a topic are with the topic. The controller's only."""
+    leftover_configs: Map[str, int] = Map()
+    """Versions of the configs that a deleted topic of this name left in the store, where a creation has met them."""
 
     def topic(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -186,6 +218,8 @@ class Image(msgspec.Struct, frozen=True):
         before = self.topics.get(topic.name)
         if before is not None and before.topic_id != topic.topic_id:
             return self.with_topics((topic,))
+        if before is None and topic.name in self.leftover_configs:
+            return self.with_topics((topic,))
         names, index = self.topic_names, self.name_index
         if before is None:
             index = index.changed((topic.name,))
@@ -193,11 +227,14 @@ class Image(msgspec.Struct, frozen=True):
                 names = names.set(topic.topic_id, topic.name)
         topics = self.topics.set(topic.name, topic)
         counts = None if self.counts is None else _counting(self.counts, before, topic)
-        return Image(topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts)
+        return Image(
+            topics, names, index, self.brokers, self.controller_id, self.controller_epoch, counts, self.configs,
+            self.leftover_configs,
+        )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
         """The image with some topics put in the place of what was there and others left out."""
-        topics, names = self.topics.mutate(), self.topic_names.mutate()
+        topics, names, leftovers = self.topics.mutate(), self.topic_names.mutate(), self.leftover_configs
         born, gone_names = [], []
         counts = self.counts
         for name in removed:
@@ -210,6 +247,8 @@ class Image(msgspec.Struct, frozen=True):
             before = topics.get(topic.name)
             if before is None:
                 born.append(topic.name)
+                if topic.name in leftovers:
+                    leftovers = leftovers.delete(topic.name)
             if before is None or before.topic_id != topic.topic_id:
                 if before is not None:
                     names.pop(before.topic_id, None)
@@ -219,8 +258,19 @@ class Image(msgspec.Struct, frozen=True):
             counts = None if counts is None else _counting(counts, before, topic)
         index = self.name_index.changed(born, gone_names) if born or gone_names else self.name_index
         return Image(
-            topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts
-        )
+            topics.finish(), names.finish(), index, self.brokers, self.controller_id, self.controller_epoch, counts,
+            self.configs, leftovers,
+        )  # fmt: skip
+
+    def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
+        """The image with these configs of one entity."""
+        return msgspec.structs.replace(self, configs=self.configs.set(entity, configs))
+
+    def with_leftover_configs(self, topic: str, version: int) -> "Image":
+        """The image in which the configs of a topic that is not there have this version, -1 for none."""
+        known = self.leftover_configs
+        left = known.set(topic, version) if version >= 0 else (known.delete(topic) if topic in known else known)
+        return msgspec.structs.replace(self, leftover_configs=left)
 
     def with_counts(self) -> "Image":
         """The same, that keeps count of its topics from now on."""

@@ -1,13 +1,14 @@
 """Reading the whole state of the cluster from the store: in a few rounds of pipelined reads, however many topics there are."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
+from immutables import Map
 
 from ..store import layout
 from ..store.base import Entry, Store, Watch
-from .image import NO_CONFIGS, Broker, Image, Partition, Topic
+from .image import NO_CONFIGS, NO_ENTITY_CONFIGS, Broker, EntityConfigs, Image, Partition, Topic
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -21,7 +22,19 @@ async def load(
     names = await store.children(layout.TOPICS, on_topics)
     marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
     topics = await load_topics(store, names, marked, created)
-    return Image().with_brokers(brokers).with_topics(topics)
+    configs = await load_broker_configs(store)
+    return msgspec.structs.replace(Image().with_brokers(brokers).with_topics(topics), configs=Map(configs))
+
+
+async def load_broker_configs(store: Store, names: Sequence[str] | None = None) -> dict[str, EntityConfigs]:
+    """The configs of these brokers, or of all that have some, by their path below `/config`; the default of all is one of them."""
+    if names is None:
+        names = await store.children(layout.BROKER_CONFIGS)
+    entries = await store.get_many([layout.broker_config_path(name) for name in names])
+    return {
+        layout.entity_path(layout.BROKERS_ENTITY, name): entity_configs(f"broker {name}", entry)
+        for name, entry in zip(names, entries, strict=True)
+    }
 
 
 async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
@@ -52,7 +65,7 @@ async def load_topics(
         if entry is None or entry.data is None:
             continue
         try:
-            topics.append(layout.decode_topic(name, entry.data))
+            topics.append(layout.decode_topic(name, entry.data, entry.stat.version))
             if created is not None:
                 created[name] = entry.stat.ctime_ms
         except layout.LayoutError as error:
@@ -67,7 +80,8 @@ async def load_topics(
             msgspec.structs.replace(
                 topic,
                 partitions=tuple(partitions),
-                configs=configs_of(topic.name, config),
+                configs=(its := entity_configs(f"topic {topic.name}", config)).configs,
+                config_version=its.version,
                 marked_for_deletion=topic.name in marked,
             )
         )
@@ -84,11 +98,13 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
         return partition
 
 
-def configs_of(topic: str, entry: Entry | None) -> Mapping[str, str]:
-    if entry is None or entry.data is None:
-        return NO_CONFIGS
+def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
+    """What the znode of its configs says. One that cannot be read says nothing, and the log tells so."""
+    if entry is None:
+        return NO_ENTITY_CONFIGS
+    configs = NO_CONFIGS
     try:
-        return layout.decode_config(entry.data) or NO_CONFIGS
+        configs = Map(found) if (found := layout.decode_config(entry.data)) else NO_CONFIGS
     except layout.LayoutError as error:
-        log.warning("the configs of topic %s are unreadable and ignored: %s", topic, error)
-        return NO_CONFIGS
+        log.warning("the configs of %s are unreadable and ignored: %s", whose, error)
+    return EntityConfigs(configs, entry.stat.version)

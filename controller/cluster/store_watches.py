@@ -6,7 +6,7 @@ so a list that we write ourselves is read again at most once in a while.
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,9 +17,9 @@ from ..store.base import Delete, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
 from .bell import Bell
-from .image import NO_TOPIC_ID, Topic
+from .image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Topic
 from .jobs import ControllerMoved, Draft, Element
-from .loading import configs_of, load_brokers, load_topics
+from .loading import entity_configs, load_broker_configs, load_brokers, load_topics
 from .random_ids import new_id
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class StoreWatches:
         self._controller = controller
         self._store = controller.node.store
         self.notices, self.states = Bell(), Bell()
-        self._changed_configs: set[str] = set()
+        self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
 
-    def configs_changed(self, topics: Iterable[str]) -> None:
-        """Notifications in `/config/changes` name these topics, or what they inherit."""
-        self._changed_configs.update(topics)
+    def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
+        """Notifications in `/config/changes` name these entities, by kind and name; or what they inherit has changed."""
+        self._changed_configs.update(entities)
         if self._changed_configs:
             self.configs.ring()
 
@@ -165,28 +165,35 @@ class StoreWatches:
         return committed is not None and (committed.topic_id, committed.configs) == (topic.topic_id, topic.configs)
 
     async def _read_configs(self) -> None:
-        names, self._changed_configs = self._changed_configs, set()
-        await self._controller.write(lambda draft: self._adopt_configs(draft, sorted(names)))
+        entities, self._changed_configs = self._changed_configs, set()
+        topics = sorted(name for kind, name in entities if kind == layout.TOPICS_ENTITY)
+        brokers = sorted(name for kind, name in entities if kind == layout.BROKERS_ENTITY)
+        await self._controller.write(lambda draft: self._adopt_configs(draft, topics, brokers))
 
-    async def _adopt_configs(self, draft: Draft, names: list[str]) -> None:
-        """What others wrote; and, whoever wrote it, an election where a change allows an unclean one."""
-        entries = await self._store.get_many([layout.topic_config_path(name) for name in names])
-        for name, entry in zip(names, entries, strict=True):
-            topic = draft.image.topics.get(name)
-            configs = configs_of(name, entry)
-            if topic is not None and topic.configs != configs and self._is_unchanged(topic):
-                draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
+    async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
+        """What others wrote; and, whoever wrote it, an election where a change allows an unclean one.
+
+        What is newer in the draft is on its way; a version that is newer in the store, and not in the draft, others have written.
+        """
+        for path, found in (await load_broker_configs(self._store, brokers)).items():
+            if found.version > draft.image.configs.get(path, NO_ENTITY_CONFIGS).version:
+                draft.observe_configs(path, found)
+        entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
+        for name, entry in zip(topics, entries, strict=True):
+            topic, found = draft.image.topics.get(name), entity_configs(f"topic {name}", entry)
+            if topic is not None and found.version > topic.config_version:
+                draft.stage(name, (), evolve=functools.partial(_with_configs, found))
         controller = self._controller
-        await elections.settle_topics(draft, self._store, controller.epoch, controller.unclean_leader_election, names)
+        await elections.settle_topics(draft, self._store, controller.epoch, controller.unclean_leader_election, topics)
 
 
 def identify(draft: Draft, topic: Topic) -> None:
     """Give an id to a topic that has none: it is from before Kafka 2.8, or was made by tools of that time."""
-    named = msgspec.structs.replace(topic, topic_id=new_id())
+    named = msgspec.structs.replace(topic, topic_id=new_id(), version=topic.version + 1)
     draft.stage(
         topic.name,
-        [SetData(layout.topic_path(topic.name), layout.encode_topic(named))],
-        evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id),
+        [SetData(layout.topic_path(topic.name), layout.encode_topic(named), topic.version)],
+        evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id, version=named.version),
         holds=lambda image: image.topic_by_id(named.topic_id) is not None,
     )
 
@@ -195,5 +202,5 @@ def _marked(topic: Topic | None) -> Topic | None:
     return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
 
 
-def _with_configs(configs: Mapping[str, str], topic: Topic | None) -> Topic | None:
-    return topic and msgspec.structs.replace(topic, configs=configs)
+def _with_configs(found: EntityConfigs, topic: Topic | None) -> Topic | None:
+    return topic and topic.with_configs(found.configs, found.version)

@@ -1,31 +1,34 @@
 """The one writer: every change of the metadata passes through one task, in order, and reaches the store in fenced commits.
 
 A job plans its elements against the image as it will be when everything before it has taken effect. As many jobs as wait are
-committed together (group commit), a few commits may be in flight, and no element is acknowledged before its commit is. Each commit
-checks the version of `/controller_epoch`: once another controller is elected, none of ours takes effect.
+committed together (group commit), a few commits may be in flight, and no element is settled before its commit is. Each commit
+checks the version of `/controller_epoch`: once another controller is elected, none of ours takes effect. Each commit that writes also
+counts itself in a znode of ours, on the condition that all before it have: behind a commit that is refused none takes effect.
 
 How a commit can fail, and what becomes of it:
 - the fence: another controller was elected. `ControllerMoved`; every job is told so.
 - the session ended: `SessionExpired`, the same.
 - the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the state anew and calls `reset`. What
   was never sent is planned again.
-- one operation was refused (somebody else wrote there): its element is refused, the others are committed again without it.
+- one operation was refused: somebody else wrote there. What that is is read anew, and all that was planned upon it is planned again, in
+  order. An element that the store refuses although nothing has changed, or again and again, is refused.
 """
 
 import functools
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 import trio
 
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from ..store import layout
 from ..store.base import (
     Check,
-    Create,
     NodeExists,
     NodeMissing,
+    Operation,
     Session,
     SessionExpired,
     SetData,
@@ -44,12 +47,23 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 
 T = TypeVar("T")
 
-ANOTHER_TOPIC = "Somebody else was faster with a topic of this name: look at it, and ask again."
+MAX_CONFLICTS = 3
+"""A job that was planned so often upon what others then wrote is not planned again for the element that meets them."""
+OPERATIONS_BEFORE = 2
+"""In a commit that writes: the fence and the count."""
 MAX_COMMITS_IN_FLIGHT = 2
 """One travels while the next is planned; more make the commits smaller, and a commit's price is mostly its own, not its operations'."""
 MAX_PLANNED_JOBS = 200
 PLANNING_SECONDS = 0.05
 """So many jobs, or for so long, are planned before what came of them is sent, and what came back is collected."""
+
+
+Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
+"""What the image has to learn of the znode of this path, which others wrote, as elements without operations. Raises StoreError."""
+
+
+async def _nothing_new(_image: Image, _path: str) -> Sequence[Element]:
+    return ()
 
 
 class Writer:
@@ -60,9 +74,10 @@ class Writer:
         store: Store,
         fence: Check,
         image: Image,
-        on_commit: Callable[[Image, Image, list[Element]], None],
-        journal: Journal | None = None,
+        on_commit: Callable[[Image, Image, Sequence[Element]], None],
         *,
+        journal: Journal | None = None,
+        reread: Reread = _nothing_new,
         room: int = ROOM,
     ) -> None:
         self.image = image
@@ -71,13 +86,18 @@ class Writer:
         self._store = store
         self._fence = fence
         self._on_commit = on_commit
-        """Called with the image before, the image after, and the elements that took effect, for each commit in order."""
+        """Called with the image before, the image after, and the elements that were settled, for each commit in order."""
+        self._reread = reread
         self.queue = JobQueue(room)
         self._begun: dict[Job, None] = {}
         """Jobs that are being planned or have open elements, in order."""
         self._planned: list[Element] = []
-        """Elements that wait for room in flight."""
+        """Elements that are not yet packed into commits."""
+        self._ready: deque[Commit] = deque()
+        """Commits that wait for room in flight."""
         self._in_flight: deque[Commit] = deque()
+        self._count = 0
+        """Commits that are counted in the store when all in flight have taken effect."""
         self._wake = trio.lowlevel.ParkingLot()
         self._turn = Turn()
 
@@ -110,26 +130,25 @@ class Writer:
         result: T = job.result
         return result
 
-    def reset(self, image: Image) -> None:
-        """Go on from this image: what was in doubt is settled by whether the image shows it, jobs of which nothing was sent are
-        planned again, and what is left of the others is sent as it is.
+    def reset(self, image: Image, count: int) -> None:
+        """Go on from this image and this count of commits, freshly loaded: what was in doubt is settled by whether the image shows
+        it, jobs of which nothing was sent are planned again, and what is left of the others is sent as it is.
         """
-        self._disturbed()
-        self._in_flight.clear()
-        self._planned.clear()
-        self.image = image
+        self._disturbed(element for job in self._begun for element in job.elements)
+        self._forget_what_is_under_way()
+        self.image, self._count = image, count
         begun, self._begun = self._begun, {}
-        anew = [job for job in begun if job.nothing_of_it_stands]
-        for job in reversed(anew):
-            self._note_all(job)
-        self.queue.put_back(anew)
+        self._plan_again([job for job in begun if job.nothing_of_it_stands])
+        left: list[Element] = []
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
-                self._planned += [element for element in job.elements if not element.begun and not element.settled]
+                left += [element for element in job.elements if not element.begun and not element.settled]
                 self._settle_by(image, [element for element in job.elements if element.begun])
         if self._journal is not None:
             self._journal.restarted(image)
+        self._planned = left
+        self._make_ready()
         self._rebase()
 
     def adopt(self, image: Image) -> None:
@@ -150,7 +169,6 @@ class Writer:
         for job in begun:
             if job.nothing_of_it_stands:
                 job.fail(ControllerMoved())  # another controller may do it
-                self._note_all(job)
             else:
                 self._settle_by(None, job.elements)
 
@@ -158,35 +176,24 @@ class Writer:
         """Of those that are open: what this image shows took effect, the others time out."""
         for element in elements:
             if not element.settled:
-                if image is None or not element.holds(image):
+                if element.refusal is None and (image is None or not element.holds(image)):
                     element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
                 if self._journal is not None:
                     self._journal.doubted(image, element)
                 self._element_settled(element)
 
-    def _note(self, notes: Sequence[Any]) -> None:
-        """Decisions of a job that writes nothing come after all that was planned before them."""
-        if not notes or self._journal is None:
-            return
-        last = next(self._unsettled_from_the_last(), None) if self._planned or self._in_flight else None
-        if last is None:
-            self._journal.noted(notes)
-        else:
-            last.notes.extend(notes)
+    def _plan_again(self, jobs: Iterable[Job]) -> None:
+        """Before all others, in their order."""
+        again = list(jobs)
+        for job in again:
+            self._begun.pop(job, None)
+            job.elements = []
+        self.queue.put_back(again)
 
-    def _unsettled_from_the_last(self) -> Iterator[Element]:
-        for elements in (self._planned, *(commit.finishes for commit in reversed(self._in_flight))):
-            yield from (element for element in reversed(elements) if not element.settled)
-
-    def _note_all(self, job: Job) -> None:
-        """The job is forgotten, or begun anew: what was decided after it was decided all the same."""
+    def _disturbed(self, elements: Iterable[Element]) -> None:
+        """These will not come to be, or not as they were planned."""
         if self._journal is not None:
-            for element in job.elements:
-                self._journal.noted(element.notes)
-
-    def _disturbed(self) -> None:
-        if self._journal is not None:
-            self._journal.disturbances += 1
+            self._journal.disturbed({element.topic for element in elements if element.topic is not None})
 
     # ------------------------------------------------------------------ the task
 
@@ -206,11 +213,12 @@ class Writer:
         while True:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
-            elif (self.queue or self._planned) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
+            elif (self.queue or self._ready) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
                 if self._store.session is not Session.CONNECTED:
                     await wait_connected(self._store)  # sent now, it would be in doubt for nothing
                     continue
-                await self._plan_waiting()
+                if not self._ready:
+                    await self._plan_waiting()
                 await self._send(nursery)
             else:
                 await self._wake.park()
@@ -220,18 +228,19 @@ class Writer:
         total, limit, ends = 0, self._store.max_commit_bytes, trio.current_time() + PLANNING_SECONDS
         for _ in range(MAX_PLANNED_JOBS):
             if not self.queue or total >= limit or trio.current_time() >= ends:
-                return
+                break
             job = self.queue.take()
             await self._plan(job)
             await self._turn.pause()
             total += sum(element.weight for element in job.elements)
+        self._make_ready()
 
     async def _plan(self, job: Job) -> None:
         base = self._pending
-        draft = Draft(base, self._store.max_commit_bytes - weight(self._fence), self._turn)
+        draft = Draft(base, self._max_bytes, self._turn, job.barred)
         if self._journal is not None:
             draft.disturbances = self._journal.disturbances
-        job.elements = []
+        job.elements, job.error = [], None
         self._begun[job] = None
         try:
             job.result = await job.plan(draft)
@@ -240,158 +249,160 @@ class Writer:
         except SessionExpired:
             raise
         except Exception as error:  # noqa: BLE001 - the plan's errors belong to its caller; the writer goes on
-            job.fail(error)
-        else:
-            job.elements = draft.elements
+            job.error = error
+            draft.elements = [element for element in draft.elements if element.is_decision_only]
+            draft.is_supposed = True
         if job.is_given_up:
             del self._begun[job]
             self.queue.drop(job)
             return
+        job.elements = draft.elements
         if not job.elements:
             del self._begun[job]
-            self._note(draft.notes)
             job.done.set()
             return
         job.open_elements = len(job.elements)
         for element in job.elements:
             element.job = job
         self._planned += job.elements
-        if self._pending is base:
+        if self._pending is base and not draft.is_supposed:
             self._pending = draft.image
-        else:  # brokers came or went while it was planned
-            self._rebase()
+        else:  # it supposed what will not be, or brokers came or went while it was planned
+            self._pending = functools.reduce(lambda image, element: element.apply(image), job.elements, self._pending)
+
+    @property
+    def _max_bytes(self) -> int:
+        """Of the operations of a commit beside the fence and the count."""
+        return self._store.max_commit_bytes - weight(self._fence) - weight(_count(0))
+
+    def _make_ready(self) -> None:
+        self._ready.extend(pack(self._planned, self._max_bytes))
+        self._planned = []
+
+    def _forget_what_is_under_way(self) -> None:
+        self._in_flight.clear()
+        self._ready.clear()
+        self._planned = []
 
     async def _send(self, nursery: trio.Nursery) -> None:
-        for commit in pack(self._planned, self._store.max_commit_bytes - weight(self._fence)):
-            while len(self._in_flight) >= MAX_COMMITS_IN_FLIGHT:
-                if self._in_flight[0].finished:
-                    await self._collect()
-                else:
-                    await self._wake.park()
-            if self._store.session is Session.SUSPENDED:
-                raise InDoubt  # of what went before; what is not sent is not in doubt
-            del self._planned[: len(commit.finishes)]
-            commit.leave_out_settled()
-            if not commit.owners and not commit.finishes:
-                continue
-            self._in_flight.append(commit)
-            commit.begun()
-            answer = self._store.commit([self._fence, *commit.operations])
-            if self._store.commits_at_once:
-                await self._finish(commit, answer)
-                await self._turn.pause()
-            else:
-                nursery.start_soon(self._finish, commit, answer)
-            while (
-                commit.is_a_part and self._in_flight
-            ):  # the rest of a divided element must not stand without its beginning
-                if self._in_flight[0].finished:
-                    await self._collect()
-                else:
-                    await self._wake.park()
+        if not self._ready:
+            return
+        if self._store.session is Session.SUSPENDED:
+            raise InDoubt  # of what went before; what is not sent is not in doubt
+        commit = self._ready.popleft()
+        commit.begun()
+        self._in_flight.append(commit)
+        # The fence also where there is nothing to write: nobody is told what a controller decided that was deposed.
+        operations: list[Operation] = [self._fence]
+        commit.place = self._count
+        if commit.operations:
+            operations += [_count(self._count), *commit.operations]
+            self._count += 1
+        answer = self._store.commit(operations)
+        if self._store.commits_at_once:
+            await self._finish(commit, answer)
+            await self._turn.pause()
+        else:
+            nursery.start_soon(self._finish, commit, answer)
 
     async def _finish(self, commit: Commit, answer: Awaitable[object]) -> None:
         try:
             await answer
         except StoreError as error:
-            self._failed(commit, error)
+            commit.error = error
+            if not isinstance(error, StoreUnavailable):
+                commit.refused()
         commit.finished = True
         self._wake.unpark_all()
 
     # ------------------------------------------------------------------ what came back
-
-    def _failed(self, commit: Commit, error: StoreError) -> None:
-        commit.error = error
-        if not isinstance(error, StoreUnavailable):
-            commit.refused()
 
     async def _collect(self) -> None:
         commit = self._in_flight[0]
         if commit.error is None:
             self._in_flight.popleft()
             # With nothing else under way, what was planned is what is there.
-            self._settle(commit, None if self._in_flight or self._planned else self._pending)
+            self._settle(commit, None if self._in_flight or self._ready else self._pending)
             return
-        while not all(commit.finished for commit in self._in_flight):
+        while not all(each.finished for each in self._in_flight):
             await self._wake.park()
-        self._disturbed()
-        failed = [commit for commit in self._in_flight if commit.error is not None]
-        for commit in failed:
-            self._raise_if_fatal(commit)
-        for commit in [commit for commit in self._in_flight if commit.error is None]:
-            self._in_flight.remove(commit)
-            self._settle(commit)
-        for commit in failed:
-            await self._commit_again(commit)
-        self._rebase()
+        self._raise_if_fatal(commit, commit.error)
+        for behind in self._in_flight:
+            if behind.error is not None and not _is_behind(behind.error):
+                self._raise_if_fatal(behind, behind.error)
+        await self._go_back_before(commit, commit.error)
 
-    def _raise_if_fatal(self, commit: Commit) -> None:
-        error = commit.error
-        if error is not None and error.index == 0:  # the fence
+    def _raise_if_fatal(self, commit: Commit, error: StoreError) -> None:
+        if error.index == 0:  # the fence
             raise ControllerMoved from error
         if isinstance(error, SessionExpired):
             raise error
-        if isinstance(error, StoreUnavailable) or error is None or error.index is None:
+        if isinstance(error, StoreUnavailable) or error.index is None or error.index < OPERATIONS_BEFORE:
             raise InDoubt from error
-
-    async def _commit_again(self, commit: Commit) -> None:
-        """Commit without the elements that the store refuses, one by one, until the rest takes effect."""
-        while commit.operations:
-            commit.begun()
-            try:
-                await self._store.commit([self._fence, *commit.operations])
-                break
-            except StoreError as error:
-                self._failed(commit, error)
-                self._raise_if_fatal(commit)
-                self._blame(commit, error)
-        self._in_flight.remove(commit)
-        self._settle(commit)
-
-    def _blame(self, commit: Commit, error: StoreError) -> None:
-        assert error.index is not None
-        index = error.index - 1  # the fence is the first operation
-        operation, element = commit.operations[index], commit.owners[index]
-        if isinstance(error, NodeExists) and isinstance(operation, Create) and operation.path.startswith("/config/"):
-            # A topic's leftover: Kafka overwrites the configs of a topic that is created (AdminZkClient.writeTopicPartitionAssignment).
-            commit.operations[index] = SetData(operation.path, operation.data)
-            return
-        if element.begun:
+        if commit.owners[error.index - OPERATIONS_BEFORE].begun:
             raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
-        built_upon = self._built_upon(commit, element)
-        self._refuse(commit, element, _refusal(error))
-        for later in built_upon:
-            self._refuse(commit, later, Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ANOTHER_TOPIC))
 
-    def _refuse(self, commit: Commit, element: Element, refusal: Refusal) -> None:
-        element.refusal = refusal
-        if self._journal is not None:
-            self._journal.refused(element)
-        commit.without(element)
-        self._element_settled(element)
+    async def _go_back_before(self, refused: Commit, error: StoreError) -> None:
+        """Nothing of this commit and of what was planned behind it took effect: look what others wrote, and plan it again."""
+        assert error.index is not None
+        element = refused.owners[error.index - OPERATIONS_BEFORE]
+        try:
+            news = await self._reread(self.image, error.path or "")
+        except StoreUnavailable as unavailable:
+            raise InDoubt from unavailable
+        undone = self._undone()
+        if any(each.begun for each in undone):
+            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
+        self._disturbed(undone)
+        self._forget_what_is_under_way()
+        self._count = refused.place
+        self._take_effect(news, None)
+        self._blame(element, _refusal(error), learned=bool(news))
+        self._planned = self._settle_for(undone, element, _refusal(error))
+        self._make_ready()
+        self._plan_again(dict.fromkeys(each.job for each in undone if each.job.nothing_of_it_stands))
+        self._rebase()
 
-    def _built_upon(self, commit: Commit, element: Element) -> list[Element]:
-        """What was planned for the topic as this element would have made it: the topic that somebody else made was never judged."""
-        if element.topic is None:
-            return []
-        after = commit.finishes.index(element) + 1 if element in commit.finishes else 0
-        return [
-            each
-            for each in (*commit.finishes[after:], *self._planned)
-            if each.topic == element.topic and each is not element and not each.settled and not each.begun
-        ]
+    def _undone(self) -> list[Element]:
+        """All that is planned and not settled, in order."""
+        commits = (*self._in_flight, *self._ready)
+        return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
+
+    def _blame(self, element: Element, refusal: Refusal, *, learned: bool) -> None:
+        """Planned again its job sees what others wrote. Where that was known already, or changes ever again, the element is refused."""
+        job = element.job
+        job.conflicts += 1
+        if not learned or job.conflicts > MAX_CONFLICTS:
+            job.barred[element.key] = refusal
+
+    def _settle_for(self, undone: Iterable[Element], blamed: Element, refusal: Refusal) -> list[Element]:
+        """What is sent as it was planned, because some of its job stands; refused is what was built upon what will not be."""
+        kept, gone = [], {blamed.key}
+        for element in undone:
+            if element.job.nothing_of_it_stands:
+                gone.add(element.key)
+                continue
+            if element.key is not None and element.key in gone:
+                element.refuse(refusal)
+            kept.append(element)
+        return kept
 
     def _settle(self, commit: Commit, after: Image | None = None) -> None:
         """`after`: the image with the commit's elements, where that is known."""
-        before = self.image
-        if after is None:
-            after = functools.reduce(lambda image, element: element.apply(image), commit.finishes, before)
-        self.image = after
-        if self._journal is not None:
-            self._journal.committed(before, after, commit.finishes)
-        self._on_commit(before, self.image, commit.finishes)
+        self._take_effect(commit.finishes, after)
         for element in commit.finishes:
             self._element_settled(element)
+
+    def _take_effect(self, elements: Sequence[Element], after: Image | None) -> None:
+        if not elements:
+            return
+        before = self.image
+        if after is None:
+            after = functools.reduce(lambda image, element: element.apply(image), elements, before)
+        self.image = after
+        if self._journal is not None:
+            self._journal.committed(before, after, elements)
+        self._on_commit(before, after, elements)
 
     def _element_settled(self, element: Element) -> None:
         element.settled = True
@@ -403,17 +414,26 @@ class Writer:
             job.done.set()
 
     def _rebase(self) -> None:
-        image = self.image
-        for element in (*(each for commit in self._in_flight for each in commit.finishes), *self._planned):
-            if not element.settled:
-                image = element.apply(image)
-        self._pending = image
+        self._pending = functools.reduce(lambda image, element: element.apply(image), self._undone(), self.image)
+
+
+def _count(count: int) -> SetData:
+    """One commit more than these."""
+    return SetData(layout.COMMITS, None, count)
+
+
+def _is_behind(error: StoreError) -> bool:
+    """A commit before this one was refused."""
+    return isinstance(error, VersionConflict) and error.index == 1
 
 
 def _refusal(error: StoreError) -> Refusal:
     match error:
         case NodeExists():
-            return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Somebody else has just created {error.path}.")
+            return Refusal(
+                ErrorCode.TOPIC_ALREADY_EXISTS,
+                f"Somebody else than this cluster's controller has created {error.path}.",
+            )
         case NodeMissing():
             return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         case VersionConflict():

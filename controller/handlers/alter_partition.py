@@ -41,14 +41,14 @@ async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> A
         return AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     by_id, old_version = version >= 2, version < 2
 
-    async def plan(draft: Draft) -> list[tuple[TopicResult, Element | None]]:
+    async def plan(draft: Draft) -> list[tuple[TopicResult, Element]]:
         return [_alter_topic(draft, topic, controller.epoch, by_id, old_version) for topic in request.topics]
 
     try:
         planned = await controller.write(plan, urgent=True)
     except ControllerMoved:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    refused = [(result, element) for result, element in planned if element is not None and element.refusal is not None]
+    refused = [(result, element) for result, element in planned if element.refusal is not None]
     for result, element in refused:
         _take_back(result, element)
     if refused:
@@ -69,7 +69,7 @@ def _take_back(result: TopicResult, element: Element) -> None:
 
 def _alter_topic(
     draft: Draft, data: TopicData, epoch: int, by_id: bool, old_version: bool
-) -> tuple[TopicResult, Element | None]:
+) -> tuple[TopicResult, Element]:
     topic = draft.image.topic_by_id(data.topic_id) if by_id else draft.image.topic(data.topic_name)
     results, accepted = [], {}
     for wanted in data.partitions:
@@ -91,9 +91,10 @@ def _alter_topic(
                 partition_epoch=partition.partition_epoch,
             )
         )
-    element = None
     if topic is not None and accepted:
         element = elections.stage_states(draft, topic, accepted, epoch)
+    else:
+        element = draft.decide()  # what it was judged by may still be on its way to the store
     return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results), element
 
 

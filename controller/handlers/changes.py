@@ -18,7 +18,7 @@ from ...protocol.error_codes import ErrorCode
 from ..audit.requests import AuditedRequest, Judgement
 from ..cluster.active_controller import ActiveController
 from ..cluster.image import Image, Topic
-from ..cluster.jobs import ControllerMoved, Draft, Element
+from ..cluster.jobs import ControllerMoved, Draft, Element, decision
 from ..cluster.policy_view import view
 from ..context import RequestContext
 from ..errors import Refusal
@@ -38,7 +38,7 @@ class Change(msgspec.Struct):
     topic: str = ""
     refusal: Refusal | None = None
     element: Element | None = None
-    """What it writes; None if it was refused, or only validated."""
+    """Its place among all that is decided; None until it is planned."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     kind: str = "topic"
@@ -53,6 +53,11 @@ class Change(msgspec.Struct):
     """What the policy was asked, and what it said."""
     is_late: bool = False
     """It was carried out, and its client was told REQUEST_TIMED_OUT."""
+
+    @property
+    def is_carried_out(self) -> bool:
+        """It was neither refused nor only validated."""
+        return self.refusal is None and self.element is not None and not self.element.is_decision_only
 
     @property
     def code(self) -> ErrorCode:
@@ -142,7 +147,7 @@ async def carry_out(
     """
     controller = ruling(node)
     audited = None
-    plan = partial(_planned, plan)
+    plan = partial(decided, plan)
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
         plan = audited.planned(plan, lambda refusal: refused_whole(context, request, refusal))
@@ -165,11 +170,7 @@ async def carry_out(
         )
     if audited is not None:
         await _wait_recorded(controller, audited, deadline)
-    late = [
-        change
-        for index, change in enumerate(changes)
-        if change.element is not None and change.refusal is None and index not in completed
-    ]
+    late = [change for index, change in enumerate(changes) if change.is_carried_out and index not in completed]
     for change in late:
         change.is_late = timeout_ms > 0
     node.decisions.record(node, context, changes, validate_only=validate_only)
@@ -189,12 +190,18 @@ async def _wait_recorded(controller: ActiveController, audited: AuditedRequest, 
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
 
 
-async def _planned(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
-    """The same, each with what the policy had to say."""
+async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
+    """The same, each with its element, in order, and with what the policy had to say."""
     changes = await plan(draft)
+    elements: dict[Element, None] = {}
     for change in changes:
         if change.judgement is None:  # of two elements about one topic the first was judged
             change.judgement = draft.judgements.pop((change.kind, change.topic), None)
+        if change.element is None:
+            change.element = decision(change.refusal)
+        elements[change.element] = None
+    assert all(element in elements for element in draft.elements), "an element that no change tells of"
+    draft.elements = list(elements)
     return changes
 
 
@@ -227,7 +234,7 @@ async def _wait_until_complete(
     ready: list[int] = []
     late: list[tuple[int, Change]] = []
     for index, change in enumerate(changes):
-        if change.element is None or change.refusal is not None:
+        if not change.is_carried_out:
             continue
         if change.reached(node.cache.image):
             ready.append(index)

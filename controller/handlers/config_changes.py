@@ -15,7 +15,7 @@ from ...policies.configs.values import java_int
 from ...policies.interface import AlterTopicRequest
 from ...policies.legacy import AlterBrokerConfigsRequest
 from ...protocol.error_codes import ErrorCode
-from ..cluster.image import Topic
+from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
 from ..context import RequestContext
@@ -158,7 +158,7 @@ class Planner:
         if topic is None or topic.marked_for_deletion:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         configs = Map(alteration.topic_configs(topic))
-        after = msgspec.structs.replace(topic, configs=configs)
+        after = topic.with_configs(configs, topic.config_version + 1)
         question = AlterTopicRequest(
             **asked_by(self._context, name, validate_only=self._validate_only),
             requested_state=requested(after),
@@ -166,23 +166,24 @@ class Planner:
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
-            draft.image = draft.image.with_topics((after,))
+            draft.suppose(draft.image.with_topics((after,)))
             return Change(topic=name)
         element = draft.stage(
             name,
-            [SetData(layout.topic_config_path(name), layout.encode_config(configs)), notification(f"topics/{name}")],
-            evolve=lambda now: now and msgspec.structs.replace(now, configs=configs),
-            holds=lambda image: name in image.topics and image.topics[name].configs == configs,
+            [
+                config_write(layout.topic_config_path(name), configs, topic.config_version),
+                notification(f"topics/{name}"),
+            ],
+            evolve=lambda now: now and now.with_configs(configs, after.config_version),
+            holds=lambda image: name in image.topics and image.topics[name].has_configs(configs, after.config_version),
         )
         return Change(topic=name, element=element)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
-        entity = name or layout.DEFAULT_ENTITY
-        path = layout.broker_config_path(entity)
-        entry = await self._node.store.get(path)
-        before = layout.decode_config(entry.data) if entry is not None and entry.data else {}
-        configs = alteration.broker_configs(before)
+        path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
+        before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
+        after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
         question = AlterBrokerConfigsRequest(
             broker=name,
             principal=self._context.principal,
@@ -194,11 +195,17 @@ class Planner:
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
+            draft.suppose(draft.image.with_configs(path, after))
             return Change(topic=name, kind="broker")
-        data = layout.encode_config(configs)
-        write: Operation = Create(path, data) if entry is None else SetData(path, data)
-        element = draft.stage(None, [write, notification(f"brokers/{entity}")], holds=lambda _image: False)
+        operations = [config_write(f"/config/{path}", after.configs, before.version), notification(path)]
+        element = draft.stage_configs(path, operations, after)
         return Change(topic=name, element=element, kind="broker")
+
+
+def config_write(path: str, configs: Configs, version: int) -> Operation:
+    """Upon this version of the znode; where there is none (-1), it is made."""
+    data = layout.encode_config(configs)
+    return Create(path, data) if version < 0 else SetData(path, data, version)
 
 
 def notification(entity_path: str) -> Create:

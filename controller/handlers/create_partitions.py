@@ -70,7 +70,9 @@ class Planner:
         try:
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
-            after = msgspec.structs.replace(before, partitions=before.partitions + self._led(draft.image, added))
+            after = msgspec.structs.replace(
+                before, partitions=before.partitions + self._led(draft.image, added), version=before.version + 1
+            )
             await judge(
                 self._node,
                 self._context,
@@ -90,16 +92,16 @@ class Planner:
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
-            draft.image = draft.image.with_topics((after,))
+            draft.suppose(draft.image.with_topics((after,)))
             return None
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(
             after.name,
             [
-                SetData(layout.topic_path(after.name), layout.encode_topic(after)),  # written anew, its id kept
+                SetData(layout.topic_path(after.name), layout.encode_topic(after), before.version),  # its id kept
                 *await partition_znodes(after, len(before.partitions), draft.turn),
             ],
-            evolve=lambda now: now and now.with_partitions(new),
+            evolve=lambda now: now and now.with_partitions(new, version=after.version),
             holds=lambda image: _has_partitions(image, after),
         )
 

@@ -33,7 +33,7 @@ from ..config.topic_configs import validate_topic_configs
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
-from ..store.base import Create, Operation
+from ..store.base import Create, Operation, SetData
 from ..turns import Turn
 from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
 
@@ -94,11 +94,11 @@ class Planner:
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
-            draft.image = draft.image.with_topics((topic,))
+            draft.suppose(draft.image.with_topics((topic,)))
             return None
         return draft.stage(
             topic.name,
-            await creation(topic, draft.turn),
+            await creation(topic, draft.image.leftover_configs.get(topic.name), draft.turn),
             evolve=lambda _before: topic,
             holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
         )
@@ -151,34 +151,43 @@ class Planner:
         for replicas in assignment:
             stateless = Partition(replicas=replicas, controller_epoch=image.controller_epoch)
             partitions.append(leadership.settle(stateless, live) or stateless)
-        return Topic(name=name, topic_id=new_id(), partitions=tuple(partitions), configs=Map(configs))
+        return Topic(
+            name=name,
+            topic_id=new_id(),
+            partitions=tuple(partitions),
+            configs=Map(configs),
+            version=0,
+            config_version=image.leftover_configs.get(name, -1) + 1,
+        )
 
     def result(self, change: Change) -> CreatableTopicResult:
         topic = self._created.get(change.topic)
         if topic is None or change.refusal is not None:
             return CreatableTopicResult(
                 name=change.topic,
-                topic_id=topic.topic_id if topic is not None and change.element is not None else bytes(16),
+                topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
                 error_code=change.code,
                 error_message=change.message,
             )
         return CreatableTopicResult(
             name=topic.name,
             error_message=None,
-            topic_id=bytes(16) if change.element is None else topic.topic_id,
+            topic_id=topic.topic_id if change.is_carried_out else bytes(16),
             num_partitions=len(topic.partitions),
             replication_factor=topic.replication_factor,
             configs=described(topic.configs, self._node.dynamic_configs.current, self._context.api_version),
         )
 
 
-async def creation(topic: Topic, turn: Turn) -> list[Operation]:
+async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Operation]:
     """The znodes of a new topic: whole, with its leaders, so that nobody ever sees half of it.
 
-    In an order in which a part of them, of a topic too large for one commit, is something that a successor completes.
+    In an order in which a part of them, of a topic too large for one commit, is something that a successor completes. Configs that an
+    earlier topic of this name left are overwritten, as Kafka does it (AdminZkClient.writeTopicPartitionAssignment).
     """
+    path, configs = layout.topic_config_path(topic.name), layout.encode_config(topic.configs)
     return [
-        Create(layout.topic_config_path(topic.name), layout.encode_config(topic.configs)),
+        Create(path, configs) if leftover is None else SetData(path, configs, leftover),
         Create(layout.topic_path(topic.name), layout.encode_topic(topic)),
         Create(layout.partitions_path(topic.name)),
         *await partition_znodes(topic, 0, turn),

@@ -6,6 +6,7 @@ note of is a refusal all the same, and the log of the node says that it is missi
 
 import logging
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +20,7 @@ from ..errors import Refusal
 from ..forwarding import at_the_controller
 from ..logs import about
 from . import incremental_alter_configs
-from .changes import Change, committed, refused_whole, ruling
+from .changes import Change, committed, decided, refused_whole, ruling
 from .telling import told
 from .wishes import WISHES
 
@@ -63,7 +64,8 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
     controller = ruling(node)
     if controller.ledger is not None:
         audited = controller.ledger.request(context, validate_only=validate_only)
-        await committed(controller, audited.planned(plan, lambda _refusal: changes), in_any_case=True)
+        planned = audited.planned(partial(decided, plan), lambda _refusal: changes)
+        await committed(controller, planned, in_any_case=True)
         await controller.ledger.wait_durable(audited)
 
 

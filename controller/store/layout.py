@@ -57,6 +57,9 @@ PERSISTENT_PATHS = (
 )
 """What every Kafka broker creates at its start where it is missing, with null data."""
 
+COMMITS = "/minicontroller/commits"
+"""Its version counts the commits of the controllers; no program of Kafka's looks there."""
+
 NO_FEATURES = b'{"features":{},"version":2,"status":1}'
 """Of `/feature`. A feature that a Kafka 3.x broker does not know makes it exit: nothing else is ever written."""
 
@@ -98,6 +101,11 @@ def topic_config_path(topic: str) -> str:
 def broker_config_path(entity: str) -> str:
     """`entity` is a broker's id, or DEFAULT_ENTITY for all of them."""
     return f"{BROKER_CONFIGS}/{entity}"
+
+
+def entity_path(kind: str, name: str) -> str:
+    """Of the configs of a broker, a topic or another entity, below `/config`."""
+    return f"{kind}/{name}"
 
 
 def delete_topic_path(topic: str) -> str:
@@ -269,7 +277,7 @@ def least_topic_bytes(partitions: int, replication_factor: int) -> int:
     return partitions * row + digits
 
 
-def decode_topic(name: str, data: bytes | None) -> Topic:
+def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topic:
     """Of versions 1 to 3, with the assignments only: the states and the configs lie elsewhere."""
     assignment = read("the assignment", data, ASSIGNMENT_READER)
     replicas, adding, removing = assignment.partitions, assignment.adding_replicas, assignment.removing_replicas
@@ -280,7 +288,8 @@ def decode_topic(name: str, data: bytes | None) -> Topic:
         Partition(replicas[i], adding_replicas=adding.get(i, ()), removing_replicas=removing.get(i, ()))
         for i in range(count)
     )
-    return Topic(name, uuid_bytes(assignment.topic_id) if assignment.topic_id else NO_TOPIC_ID, partitions)
+    topic_id = uuid_bytes(assignment.topic_id) if assignment.topic_id else NO_TOPIC_ID
+    return Topic(name, topic_id, partitions, version=znode_version)
 
 
 # --- partition state ---

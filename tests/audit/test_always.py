@@ -9,13 +9,10 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.store.base import Create
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import decisions_in
-from tests.handlers.altering import BROKER
-from tests.handlers.ruling import Ruling, creating, ruling, wanted
+from tests.handlers.ruling import NoDice, Ruling, creating, ruling, wanted
 
 
 async def carried_out(world: Ruling) -> ErrorCode:
@@ -39,11 +36,9 @@ async def refused_whole(world: Ruling) -> ErrorCode:
 
 
 async def failed(world: Ruling) -> ErrorCode:
-    await world.store.commit([Create("/config/brokers/1", b"this is no JSON")])
-    configs = [AlterableConfig(name="log.retention.ms", value="1")]
-    broker = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=configs)
-    answer = await world.ask(AlterConfigsRequest(resources=[broker]), 2)
-    return ErrorCode(answer.responses[0].error_code)
+    world.node.random = NoDice()
+    answer = await world.ask(creating(wanted("t", 1, 1)), 7)
+    return ErrorCode(answer.topics[0].error_code)
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,22 @@ import pytest
 
 from minicontroller.controller.app import open_audit
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.store.base import Create, SetData
 from minicontroller.policies.audit_event import HIDDEN, Decision, Effect
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minicontroller.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from tests.handlers.asking import Client, broker, image, node_with
-from tests.handlers.ruling import ruling, wanted
+from tests.handlers.ruling import NoDice, ruling, wanted
 from tests.support.cluster import MiniCluster, controller_id, other_ids, running_cluster
 from tests.support.wire import Wire
 
@@ -83,20 +86,24 @@ async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
 
 async def test_an_accident(tmp_path: Path) -> None:
     """What nobody foresaw while the elements were judged refuses all of them, those that were judged before it too, and is told."""
+    by_hand = CreatableTopic(
+        name="by-hand",
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=[CreatableReplicaAssignment(partition_index=0, broker_ids=[1])],
+    )
     async with ruling({"audit.dir": str(tmp_path)}) as world:
-        await world.make(wanted("t", 1, 1))
-        await world.store.commit([Create("/config/brokers/1", b"this is no JSON")])
-        request = altering((TOPIC, "t", {"retention.ms": "1"}), (BROKER, "1", {"my.plugin.token": SECRET}))
-        answer = await world.ask(request, 2)
-        assert [row.error_code for row in answer.responses] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
-        await world.store.commit([SetData("/config/brokers/1", b"")])
-        await world.ask(request, 2)
-    first, second, *later = decisions_in(tmp_path)[1:]
+        dice, world.node.random = world.node.random, NoDice()
+        request = CreateTopicsRequest(topics=[by_hand, wanted("by-lot", 1, 1)], timeout_ms=1000)
+        answer = await world.ask(request, 7)
+        assert [row.error_code for row in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+        world.node.random = dice
+        await world.ask(request, 7)
+    first, second, *later = decisions_in(tmp_path)
     assert [told(first), told(second)] == [
-        ("alter_configs", "topic", "t", "UNKNOWN_SERVER_ERROR", Effect.NONE),
-        ("alter_configs", "broker", "1", "UNKNOWN_SERVER_ERROR", Effect.NONE),
+        ("create_topic", "topic", "by-hand", "UNKNOWN_SERVER_ERROR", Effect.NONE),
+        ("create_topic", "topic", "by-lot", "UNKNOWN_SERVER_ERROR", Effect.NONE),
     ]
-    assert (first.config_operations, second.config_operations) == ({"retention.ms": "1"}, {"my.plugin.token": HIDDEN})
     assert_unjudged([first, second])
     assert [each.error for each in later] == ["NONE", "NONE"]
     assert found(tmp_path) == []

@@ -151,7 +151,7 @@ async def settle(cluster: SmallCluster, store: Store) -> None:
     with trio.move_on_after(20):
         while differences := await disagreements(cluster, store):  # noqa: ASYNC110 - nobody tells when all agree
             await trio.sleep(0.05)
-    assert not differences
+    assert not differences, differences
 
 
 async def disagreements(cluster: SmallCluster, store: Store) -> dict[str, object]:

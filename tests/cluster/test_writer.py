@@ -1,6 +1,6 @@
 """The one writer, on the embedded store with its faults."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 import trio
@@ -9,6 +9,7 @@ import trio.testing
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.cluster.writer import Writer
+from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.sessions import wait_connected
@@ -26,7 +27,13 @@ class World:
         self.committed: list[list[str | None]] = []
         self.writer = Writer(self.store, FENCE, Image(), self._committed)
 
-    def _committed(self, _before: Image, _after: Image, elements: list[Element]) -> None:
+    async def count(self) -> int:
+        await wait_connected(self.store)
+        entry = await self.store.get(layout.COMMITS)
+        assert entry is not None
+        return entry.stat.version
+
+    def _committed(self, _before: Image, _after: Image, elements: Sequence[Element]) -> None:
         self.committed.append([element.topic for element in elements])
 
 
@@ -34,7 +41,14 @@ class World:
 async def world() -> World:
     world = World()
     await world.store.commit(
-        [Create("/controller_epoch", b"1"), Create("/topics"), Create("/config"), Create("/config/topics")]
+        [
+            Create("/controller_epoch", b"1"),
+            Create("/minicontroller"),
+            Create(layout.COMMITS),
+            Create("/topics"),
+            Create("/config"),
+            Create("/config/topics"),
+        ]
     )
     return world
 
@@ -97,20 +111,6 @@ async def test_an_element_that_the_store_refuses_falls_alone(world: World, nurse
         None,
     ]
     assert set(world.writer.image.topics) == {"a", "c"}
-
-
-async def test_a_leftover_config_is_overwritten(world: World, nursery: trio.Nursery) -> None:
-    """As in Kafka: the configs of a topic that was deleted by half do not stop a new one of its name."""
-    await world.store.commit([Create("/config/topics/a", b"old")])
-    nursery.start_soon(world.writer.run)
-
-    async def plan(draft: Draft) -> None:
-        draft.stage("a", [Create("/config/topics/a", b"new")], evolve=lambda _: Topic(name="a"))
-
-    await world.writer.write(plan)
-    entry = await world.store.get("/config/topics/a")
-    assert entry is not None
-    assert entry.data == b"new"
 
 
 async def test_a_plan_that_fails_harms_nobody_else(world: World, nursery: trio.Nursery) -> None:
@@ -206,7 +206,8 @@ async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nu
     nursery.start_soon(job)
     with pytest.raises(InDoubt):
         await world.writer.run()
-    world.writer.reset(Image())
+    world.tree.resume(world.store)
+    world.writer.reset(Image(), await world.count())
     await trio.testing.wait_all_tasks_blocked()
     assert [element.refusal and element.refusal.code for element in done[0]] == [ErrorCode.REQUEST_TIMED_OUT]
 
@@ -269,7 +270,7 @@ async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World
     with pytest.raises(InDoubt):
         await world.writer.run()
     world.tree.resume(world.store)
-    world.writer.reset(Image())  # as if the lost one had not taken effect
+    world.writer.reset(Image(), await world.count())  # as if the lost one had not taken effect
     nursery.start_soon(world.writer.run)
     await trio.testing.wait_all_tasks_blocked()
     codes = [element.refusal and element.refusal.code for element in done[0]]
@@ -369,7 +370,8 @@ async def load_again(world: World) -> None:
     await wait_connected(world.store)
     found = await world.store.children("/topics")
     world.writer.reset(
-        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found])
+        Image().with_topics([Topic(name=name, partitions=(Partition(replicas=(1,)),)) for name in found]),
+        await world.count(),
     )
 
 
@@ -408,18 +410,19 @@ async def test_a_version_that_is_not_there_any_more_is_told(world: World, nurser
 async def test_what_was_built_upon_a_refused_element_is_refused(world: World, nursery: trio.Nursery) -> None:
     """A topic that others made meanwhile is not changed by what was planned for ours: that was judged for another topic."""
     await world.store.commit([Create("/topics/a"), Create("/topics/b")])
-    made: list[Element] = []
 
-    async def plan(draft: Draft) -> None:
-        made.append(creation("a", draft))
-        made.append(draft.stage("a", [SetData("/topics/a", b"grown")]))
-        made.append(draft.stage("b", [SetData("/topics/b", b"grown")]))
+    async def plan(draft: Draft) -> list[Element]:
+        return [
+            creation("a", draft),
+            draft.stage("a", [SetData("/topics/a", b"grown")]),
+            draft.stage("b", [SetData("/topics/b", b"grown")]),
+        ]
 
     nursery.start_soon(world.writer.run)
-    await world.writer.write(plan)
+    made = await world.writer.write(plan)
     assert [element.refusal and element.refusal.code for element in made] == [
         ErrorCode.TOPIC_ALREADY_EXISTS,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
         None,
     ]
     assert [entry and entry.data for entry in await world.store.get_many(["/topics/a", "/topics/b"])] == [

@@ -6,6 +6,7 @@ node deaf: what the controller tells it is then never acknowledged.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any
 
 import trio
@@ -54,6 +55,13 @@ class Link:
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
+
+
+class NoDice(Random):
+    """A node that draws lots by these meets an accident."""
+
+    def randrange(self, *_limits: Any) -> int:
+        raise ArithmeticError("the dice are lost")
 
 
 class Ruling:
