@@ -1,6 +1,6 @@
 """What waits for the writer: its order, its room, and what becomes of jobs for which nobody waits any more."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 import trio
@@ -9,6 +9,7 @@ import trio.testing
 from minicontroller.controller.cluster.image import Image, Topic
 from minicontroller.controller.cluster.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.cluster.writer import MAX_PLANNED_JOBS, Writer
+from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Check, Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 
@@ -28,7 +29,7 @@ class World:
         self.committed: list[str | None] = []
         self.writer = Writer(self.store, FENCE, Image(), self._committed, room=ROOM)
 
-    def _committed(self, _before: Image, _after: Image, elements: list[Element]) -> None:
+    def _committed(self, _before: Image, _after: Image, elements: Sequence[Element]) -> None:
         self.committed += [element.topic for element in elements]
 
     def creating(self, name: str) -> Plan:
@@ -53,7 +54,7 @@ class World:
 @pytest.fixture
 async def world() -> World:
     world = World()
-    await world.store.commit([Create("/controller_epoch", b"1")])
+    await world.store.commit([Create("/controller_epoch", b"1"), Create("/minicontroller"), Create(layout.COMMITS)])
     return world
 
 
@@ -150,7 +151,7 @@ async def test_what_was_given_up_in_doubt_is_not_planned_again(world: World) -> 
             await world.writer.run()
         jobs.cancel_scope.cancel()
     world.tree.resume(world.store)
-    world.writer.reset(Image())
+    world.writer.reset(Image(), 0)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(world.writer.run)
         await world.writer.write(world.creating("t"))
