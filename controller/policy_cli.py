@@ -29,6 +29,8 @@ def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
     """Name every mistake of rule files by file, line and column, and try the rules on sample requests."""
     rules = _rules(files)
     click.echo(f"{_counted(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
+    for warning in rules.warnings:
+        click.echo(f"warning: {warning}", err=True)
     for file in requests:
         try:
             case = read_request(file)

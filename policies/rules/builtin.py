@@ -5,12 +5,15 @@ Rule: each judges what a request changes and nothing else, so that a topic that 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from ..interface import TopicState
 from ..topic_counts import Held, counts_of, total
+from ..verdict import Action
 from .config_bounds import read_config_bounds
 from .facts import Facts
-from .matching import Match, PatternFault, full_match, literal_prefix, pattern_match
-from .rule import Rule, Scope, read_scope
+from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
+from .rule import Guard, Rule, Scope, read_scope
 from .tables import Table
 from .vocabulary import CREATED
 from .windows import read_change_window
@@ -22,22 +25,28 @@ def read_name_pattern(table: Table, name: str) -> Rule:
     """Names of new topics."""
     scope = read_scope(table, name, ("create",))
     pattern = table.text("pattern")
+    speaks_of_user = pattern is not None and USER in pattern
     matches: Match = lambda _name: True  # noqa: E731 - where the pattern is bad the file is not used
     if pattern is not None:
         try:
-            matches = full_match(pattern)
+            matches = full_match(pattern, "user" if speaks_of_user else None)
         except PatternFault as fault:
             table.note(f"pattern {fault}", "pattern")
     elif not table.has("pattern"):
         table.note("pattern is missing")
     table.finish()
 
+    def is_own(facts: Facts) -> bool:
+        user = facts.user()
+        return user is not None and pattern is not None and full_match(pattern, user)(facts.request.topic)
+
     def judge(facts: Facts) -> str | None:
-        if matches(facts.request.topic):
+        if is_own(facts) if speaks_of_user else matches(facts.request.topic):
             return None
         return scope.message or f"The name {facts.request.topic} does not match {pattern}."
 
-    return scope.rule(judge)
+    guards = speaks_of_user and scope.action is Action.DENY
+    return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.ALL_BUT_ONES_OWN if guards else Guard.NOTHING)
 
 
 def read_partitions(table: Table, name: str) -> Rule:
@@ -99,14 +108,12 @@ def read_protected_topics(table: Table, name: str) -> Rule:
     def judge(facts: Facts) -> str | None:
         return scope.message or f"{facts.request.topic} is protected: {facts.principal} may not {_verb(facts)} it."
 
-    return scope.rule(judge)
+    guards = scope.action is Action.DENY and "create" in scope.operations
+    return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.SOME_NAMES if guards else Guard.NOTHING)
 
 
 def _verb(facts: Facts) -> str:
     return {"delete_records": "delete records of"}.get(facts.operation, facts.operation)
-
-
-USER = "{user}"
 
 
 def read_quota(table: Table, name: str) -> Rule:
@@ -121,41 +128,31 @@ def read_quota(table: Table, name: str) -> Rule:
         table.note("neither max_topics nor max_partitions is given")
     if owned is not None:
         try:
-            pattern_match(owned.replace(USER, "user"))
+            pattern_match(owned, "user")
         except PatternFault as fault:
             table.note(f"owned {fault}", "owned")
     table.finish()
 
     def judge(facts: Facts) -> str | None:
         assert owned is not None
-        user = facts.principal.partition(":")[2]
-        pattern = owned.replace(USER, _literal(owned, user))
-        return _over_quota(scope, facts, pattern, most_topics, most_partitions)
+        return _over_quota(scope, facts, owned, most_topics, most_partitions)
 
-    return scope.rule(judge)
-
-
-def _literal(owned: str, user: str) -> str:
-    """A user called `*` does not own everything: outside of a regular expression his name can hold no sign of a glob."""
-    if owned.startswith("/"):
-        return "".join(
-            character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in user
-        )
-    if "*" in user or "?" in user:
-        raise PatternFault(f"the name {user!r} is a pattern itself")
-    return user
+    return msgspec.structs.replace(scope.rule(judge), owned=owned)
 
 
 def _over_quota(
-    scope: Scope, facts: Facts, pattern: str, most_topics: int | None, most_partitions: int | None
+    scope: Scope, facts: Facts, owned: str, most_topics: int | None, most_partitions: int | None
 ) -> str | None:
     after, before = facts.after, facts.before
-    match = pattern_match(pattern)
-    if after is None or not match(facts.request.topic):
+    if after is None or (before is not None and after.num_partitions <= before.num_partitions):
         return None
-    if before is not None and after.num_partitions <= before.num_partitions:
+    user = facts.user() if USER in owned else None
+    if user is None and USER in owned:
+        return None  # who has no name owns nothing
+    match = pattern_match(owned, user)
+    if not match(facts.request.topic):
         return None
-    others = _held_by_others(facts, pattern, match)
+    others = _held_by_others(facts, match, literal_prefix(owned, user))
     if most_topics is not None and before is None and others.topics + 1 > most_topics:
         return scope.message or f"{facts.principal} has {others.topics} of {most_topics} topics already."
     partitions = others.partitions + after.num_partitions
@@ -164,14 +161,14 @@ def _over_quota(
     return None
 
 
-def _held_by_others(facts: Facts, pattern: str, match: Match) -> Held:
+def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> Held:
     """What is owned but for the topic of the request itself: counted where the cluster keeps counts, else by a look at all topics."""
     cluster, own = facts.cluster, facts.request.topic
     counts = counts_of(cluster)
     if counts is None:
         states = (cluster.topic_state(name) for name in cluster.topics() if name != own and match(name))
         return total(state.num_partitions for state in states if state is not None)
-    prefix, takes_all = literal_prefix(pattern)
+    prefix, takes_all = beginning
     if not takes_all:
         return total(held for name, held in counts.beginning(prefix) if name != own and match(name))
     held, mine = counts.held(prefix), counts.partitions(own)

@@ -56,6 +56,10 @@ class Facts:
         """The cluster keeps what it made."""
         return None if self.operation == "create" else self.cluster.topic_state(self.request.topic)
 
+    def user(self) -> str | None:
+        """The name of whoever asks, without its type; None for who is not authenticated, or has no name."""
+        return (self.request.principal or "").partition(":")[2] or None
+
     @property
     def is_automatic(self) -> bool:
         return isinstance(self.request, CreateTopicRequest) and self.request.automatic

@@ -1,7 +1,7 @@
 """Which topics and principals a rule is about: exact names, globs, and regular expressions between slashes.
 
 Rule: whatever a stranger calls his topic, to match it takes time in proportion to its length. Regular expressions are RE2's, which
-never goes back; a glob is one as well.
+never goes back; a glob is one as well. `{user}` in a pattern is the name of whoever asks, letter by letter, whatever characters are in it.
 """
 
 import re
@@ -15,8 +15,13 @@ MAX_PATTERN = 1_000
 """Characters."""
 
 SPECIAL = re.compile(r"[*?]")
+USER = "{user}"
+PARTS_OF_A_GLOB = re.compile(rf"([*?]|{re.escape(USER)})")
+GLOBS = {"*": ".*", "?": "."}
 
 Match = Callable[[str], bool]
+MatchOfUser = Callable[[str, Callable[[], str | None]], bool]
+"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who has no name has no names of his own."""
 
 
 class PatternFault(Exception):  # noqa: N818 - it is what is wrong with a pattern
@@ -40,8 +45,10 @@ def compiled_regex(pattern: str) -> Any:
         raise re2.error("not valid Unicode") from None
 
 
-def full_match(pattern: str) -> Match:
+def full_match(pattern: str, user: str | None = None) -> Match:
     """Whether all of a text matches the regular expression. Raises PatternFault."""
+    if user is not None:
+        pattern = pattern.replace(USER, _escaped(user))
     try:
         search = compiled_regex(rf"\A(?:{pattern})\z").search
         compiled_regex(pattern)  # brackets that close ours are a mistake too
@@ -53,31 +60,72 @@ def full_match(pattern: str) -> Match:
     return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
-def pattern_match(pattern: str) -> Match:
+def pattern_match(pattern: str, user: str | None = None) -> Match:
     """Of an exact name, a glob or a /regular expression/. Raises PatternFault."""
     if not pattern:
         raise PatternFault("is empty and matches nothing")
     if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
-        return full_match(pattern[1:-1])
-    if not SPECIAL.search(pattern):
-        return lambda text: text == pattern
-    if pattern.strip("*") == "":
-        return lambda _text: True
-    if pattern.endswith("*") and not SPECIAL.search(pattern[:-1]):
-        prefix = pattern[:-1]
+        return full_match(pattern[1:-1], user)
+    prefix, rest = _beginning(pattern, user)
+    if not rest:
+        return lambda text: text == prefix
+    if _takes_all(rest):
         return lambda text: text.startswith(prefix)
-    parts = ({"*": ".*", "?": "."}.get(character, re.escape(character)) for character in pattern)
-    return full_match(f"(?s:{''.join(parts)})")
+    signs = "".join(GLOBS[text] if is_sign else _escaped(text) for text, is_sign in rest)
+    return full_match(f"(?s:{_escaped(prefix)}{signs})")
 
 
-def literal_prefix(pattern: str) -> tuple[str, bool]:
+def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
     """What every text that `pattern_match` takes begins with, and whether every text that begins so is taken."""
     if pattern.startswith("/"):
         return "", False
-    special = SPECIAL.search(pattern)
-    if special is None:
-        return pattern, False
-    return pattern[: special.start()], pattern[special.start() :].strip("*") == ""
+    prefix, rest = _beginning(pattern, user)
+    return prefix, bool(rest) and _takes_all(rest)
+
+
+Part = tuple[str, bool]
+"""Of a glob: a text, or one of its signs."""
+
+
+def _beginning(pattern: str, user: str | None) -> tuple[str, list[Part]]:
+    """Of a glob: the text with which it begins, and what follows. The name of a user is text, also where it has the signs of a glob."""
+    parts = [
+        (user, False) if text == USER and user is not None else (text, text in GLOBS)
+        for text in PARTS_OF_A_GLOB.split(pattern)
+        if text
+    ]
+    first = next((place for place, (_, is_sign) in enumerate(parts) if is_sign), len(parts))
+    return "".join(text for text, _ in parts[:first]), parts[first:]
+
+
+def _takes_all(rest: Sequence[Part]) -> bool:
+    return all(text == "*" and is_sign for text, is_sign in rest)
+
+
+def _escaped(text: str) -> str:
+    """For a regular expression: each character stands for itself."""
+    return "".join(
+        character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in text
+    )
+
+
+def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
+    """The same, some of which may speak of `{user}`. Raises PatternFault."""
+    plain = [pattern for pattern in patterns if USER not in pattern]
+    own = [pattern for pattern in patterns if USER in pattern]
+    match: Match = any_match(plain) if plain else lambda _text: False
+    if not own:
+        return lambda text, _user: match(text)
+    for pattern in own:
+        pattern_match(pattern, "user")
+
+    def match_of_user(text: str, user: Callable[[], str | None]) -> bool:
+        if match(text):
+            return True
+        name = user()
+        return name is not None and any(pattern_match(pattern, name)(text) for pattern in own)
+
+    return match_of_user
 
 
 def any_match(patterns: Sequence[str]) -> Match:

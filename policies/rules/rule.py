@@ -1,12 +1,13 @@
 """One rule: when it applies, what it holds against a request, and what is done about it."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 
 import msgspec
 
 from ..verdict import Action, Finding
 from .facts import Facts
-from .matching import Match
+from .matching import USER, Match, MatchOfUser
 from .tables import Table
 from .vocabulary import OPERATIONS
 
@@ -18,38 +19,54 @@ Judge = Callable[[Facts], str | None]
 COULD_NOT = "The rule {} could not be evaluated on this request, which is therefore refused."
 
 
+class Guard(Enum):
+    """What a rule does about new names."""
+
+    NOTHING = 0
+    SOME_NAMES = 1
+    """They are for some only."""
+    ALL_BUT_ONES_OWN = 2
+    """Everybody creates what has his own name in it, and nothing else."""
+
+
 class Rule(msgspec.Struct, frozen=True):
     name: str
     action: Action
     operations: frozenset[str]
     judge: Judge
-    topics: Match | None = None
-    except_topics: Match | None = None
+    topics: MatchOfUser | None = None
+    except_topics: MatchOfUser | None = None
     principals: Match | None = None
     except_principals: Match | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
     """The (variable, field) that its expressions read."""
     spares_kafkas_own: bool = False
     """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a client who names one is a client."""
+    owned: str | None = None
+    """Of a quota: the names that count."""
+    guards_names: Guard = Guard.NOTHING
+    """From whom this rule keeps new names."""
 
     def finding(self, facts: Facts) -> Finding | None:
         """What this rule has against the request."""
         if self.spares_kafkas_own and facts.is_kafkas_own:
             return None
-        topic, principal = facts.request.topic, facts.principal
-        if (
-            (self.topics is not None and not self.topics(topic))
-            or (self.principals is not None and not self.principals(principal))
-            or (self.except_topics is not None and self.except_topics(topic))
-            or (self.except_principals is not None and self.except_principals(principal))
-        ):
-            return None
         try:
-            message = self.judge(facts)
+            message = self.judge(facts) if self._is_about(facts) else None
         except Exception as error:  # noqa: BLE001 - an expression may fail in any way, and each of them denies
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return Finding(self.name, Action.DENY, COULD_NOT.format(self.name), reason)
         return None if message is None else Finding(self.name, self.action, message)
+
+    def _is_about(self, facts: Facts) -> bool:
+        """Who asks comes first: whom a rule leaves alone, of him it need not know a name."""
+        topic, principal = facts.request.topic, facts.principal
+        return not (
+            (self.principals is not None and not self.principals(principal))
+            or (self.except_principals is not None and self.except_principals(principal))
+            or (self.topics is not None and not self.topics(topic, facts.user))
+            or (self.except_topics is not None and self.except_topics(topic, facts.user))
+        )
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -58,8 +75,8 @@ class Scope(msgspec.Struct, frozen=True):
     name: str
     action: Action
     operations: frozenset[str]
-    topics: Match | None
-    except_topics: Match | None
+    topics: MatchOfUser | None
+    except_topics: MatchOfUser | None
     principals: Match | None
     except_principals: Match | None
     message: str | None
@@ -90,8 +107,8 @@ def read_scope(table: Table, default_name: str | None, operations: Sequence[str]
         name or "",
         Action(actions[0]) if valid else Action.DENY,
         frozenset(operations if chosen is None else chosen),
-        table.patterns("topics", impossible_topic),
-        table.patterns("except_topics", impossible_topic),
+        table.patterns_of_user("topics", impossible_topic),
+        table.patterns_of_user("except_topics", impossible_topic),
         table.patterns("principals", impossible_principal),
         table.patterns("except_principals", impossible_principal),
         table.text("message"),
@@ -101,7 +118,7 @@ def read_scope(table: Table, default_name: str | None, operations: Sequence[str]
 def impossible_topic(pattern: str) -> str | None:
     if pattern.startswith("/") and pattern.endswith("/") and len(pattern) > 1:
         return None
-    strange = next((character for character in pattern if character not in TOPIC_CHARACTERS), None)
+    strange = next((character for character in pattern.replace(USER, "") if character not in TOPIC_CHARACTERS), None)
     return None if strange is None else f"can match no topic: no name has {strange!r} in it"
 
 

@@ -8,7 +8,7 @@ may say how many rules it has, so that it cannot be taken for whole where it was
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any
@@ -20,8 +20,9 @@ from ..verdict import Finding
 from .builtin import BUILT_IN
 from .expressions import read_rule
 from .facts import OPERATION_OF, Facts
+from .matching import USER
 from .positions import Positions
-from .rule import Rule
+from .rule import Guard, Rule
 from .tables import Noted, Table
 from .vocabulary import CREATED, OPERATIONS
 
@@ -72,6 +73,14 @@ class RuleSet:
         }
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What the rules say and somebody may not mean."""
+        guards = {rule.guards_names for rule in self.rules}
+        return tuple(
+            _unguarded(rule) for rule in self.rules if rule.owned is not None and not _is_guarded(rule, guards)
+        )
+
+    @property
     def reads_creation(self) -> bool:
         """Whether some rule asks when a topic that is to be deleted was created."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
@@ -102,6 +111,17 @@ def load(sources: Sequence[Source]) -> RuleSet:
         raise RuleFileError(mistakes)
     canonical = msgspec.json.encode(documents, order="sorted")
     return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources])
+
+
+def _is_guarded(quota: Rule, guards: Collection[Guard]) -> bool:
+    return Guard.ALL_BUT_ONES_OWN in guards or (USER not in (quota.owned or "") and Guard.SOME_NAMES in guards)
+
+
+def _unguarded(quota: Rule) -> str:
+    pair = f"a [[name_pattern]] with {USER} that denies keeps everybody to his own"
+    if USER not in (quota.owned or ""):
+        pair += ", and [[protected_topics]] keeps these for some"
+    return f"{quota.name} counts the topics called {quota.owned}, whoever creates them, and no others: {pair}."
 
 
 def _built_in(kind: str, table: Table, name: str) -> Rule:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .matching import Match, PatternFault, any_match
+from .matching import Match, MatchOfUser, PatternFault, any_match, any_match_of_user
 from .positions import Path
 
 DURATION = re.compile(r"(\d{1,6})(ms|s|m|h|d)", re.ASCII)
@@ -121,22 +121,29 @@ class Table:
                 self.note(f"{key} names {item!r}, which never happens; {hint}", *self.at(key, index))
         return chosen
 
-    def patterns(self, key: str, possible: Callable[[str], str | None] = lambda _pattern: None) -> Match | None:
+    def patterns(self, key: str, possible: Callable[[str], str | None]) -> Match | None:
         """`possible` says why nothing can ever match a pattern."""
+        patterns = self._good_patterns(key, possible)
+        return None if patterns is None else any_match(patterns)
+
+    def patterns_of_user(self, key: str, possible: Callable[[str], str | None]) -> MatchOfUser | None:
+        """The same, where patterns may speak of `{user}`."""
+        patterns = self._good_patterns(key, possible)
+        return None if patterns is None else any_match_of_user(patterns)
+
+    def _good_patterns(self, key: str, possible: Callable[[str], str | None]) -> Sequence[str] | None:
         patterns = self.texts(key)
-        if patterns is None:
-            return None
         good = True
-        for index, pattern in enumerate(patterns):
+        for index, pattern in enumerate(patterns or ()):
             fault = possible(pattern)
             try:
-                any_match([pattern])
+                any_match_of_user([pattern])
             except PatternFault as bad:
                 fault = str(bad)
             if fault is not None:
                 good = False
                 self.note(f"{key}: {pattern!r} {fault}", *self.at(key, index))
-        return any_match(patterns) if good else None
+        return patterns if good else None
 
     def duration_ms(self, key: str) -> int | None:
         text = self.text(key)

@@ -40,6 +40,16 @@ def test_check_names_every_mistake(tmp_path: Path) -> None:
     assert "after has no replication_facto; did you mean replication_factor?" in outcome.stderr
 
 
+def test_check_warns_of_what_does_not_hold(tmp_path: Path) -> None:
+    """A quota without its name pattern is no mistake: it is told on stderr, and the code is 0."""
+    (tmp_path / "quota.toml").write_text("[[quota]]\nowned = '{user}.*'\nmax_topics = 1\n")
+    outcome = call("policy", "check", "quota.toml", folder=tmp_path)
+    assert (outcome.code, outcome.stdout.split(";")[0]) == (0, "1 rule, no mistake")
+    assert outcome.stderr.startswith("warning: quota counts the topics called {user}.*, whoever creates them")
+    sample = call("policy", "check", str(SAMPLES / "rules.toml"), folder=tmp_path)
+    assert (sample.code, sample.stderr) == (0, "")
+
+
 def test_check_tries_requests(tmp_path: Path) -> None:
     """Sample requests are judged, each with what the caller would read."""
     (tmp_path / "good.toml").write_text(GOOD)

@@ -146,10 +146,77 @@ def test_bounds_are_of_values_and_not_of_texts(key: str, bound: str, value: str,
 
 @pytest.mark.parametrize("name", ["*", "?", "a*"])
 def test_nobody_owns_everything_by_his_name(name: str) -> None:
-    """A user whose name is a pattern is refused where his topics are counted."""
-    request = msgspec.structs.replace(create("x"), principal=f"User:{name}")
-    [found] = rules("[[quota]]\nowned = '{user}.*'\nmax_topics = 9").judge(request, cluster())
-    assert found.error is not None
+    """A name that has the signs of a pattern stands for itself wherever patterns speak of users."""
+    request = msgspec.structs.replace(create("ab.x"), principal=f"User:{name}")
+    own = msgspec.structs.replace(request, topic=f"{name}.x")
+    for quota in ("{user}.*", "/{user}[.].*/", "*{user}.x"):
+        text = f"[[quota]]\nowned = '{quota}'\nmax_topics = 0"
+        assert said(text, request) == []
+        assert len(said(text, own)) == 1
+    for text in (
+        "[[name_pattern]]\npattern = '{user}[.].*'",
+        condition("false", more="except_topics = '{user}.*'"),
+    ):
+        assert len(said(text, request)) == 1
+        assert said(text, own) == []
+
+
+OWN_NAMES = """
+[[name_pattern]]
+pattern = '{user}\\.[^.]+'
+except_principals = "User:platform"
+[[quota]]
+owned = "{user}.*"
+max_topics = 2
+"""
+
+
+def test_a_name_pattern_and_a_quota_hold_together() -> None:
+    """Nobody uses up what another may have, nobody has more than his own, and nobody has any under another name."""
+    there = cluster({name: topic_state([[1]]) for name in ("sales.a", "sales.b", "ops.a")})
+
+    def asked(principal: str | None, name: str) -> list[str]:
+        return said(OWN_NAMES, msgspec.structs.replace(create(name), principal=principal), there)
+
+    assert asked("User:ops", "ops.b") == []
+    assert asked("User:sales", "sales.c") == ["User:sales has 2 of 2 topics already."]
+    for stranger in ("User:ops", "User:sale", "User:sales.c", "User:", None, "User:ANONYMOUS", "User:.*", "User:s*"):
+        assert asked(stranger, "sales.c") == [r"The name sales.c does not match {user}\.[^.]+."]
+    assert asked("User:platform", "sales.c") == []
+    assert asked(None, ".c") != [] and asked("User:", ".c") != [] and asked(None, "ANONYMOUS.c") != []
+
+
+@pytest.mark.parametrize(
+    ("scope", "principal", "applies"),
+    [
+        ("topics = '{user}.*'", "User:sales", True), ("topics = '{user}.*'", "User:ops", False), ("topics = '{user}.*'", None, False),
+        ("topics = '{user}.*'", "User:", False), ("except_topics = '{user}.*'", "User:sales", False),
+        ("except_topics = ['x', '{user}.*']", None, True), ("except_topics = '/{user}[.].*/'", "User:sale", True),
+        ("topics = '/{user}[.].*/'", "User:sale.", False), ("topics = ['{user}.y', 'sales.*']", None, True),
+    ],
+)  # fmt: skip
+def test_scopes_know_who_asks(scope: str, principal: str | None, applies: bool) -> None:
+    """`{user}` in a scope is the name of whoever asks; of who has none it is no name."""
+    request = msgspec.structs.replace(create(), principal=principal)
+    assert bool(said(condition("false", more=scope), request)) is applies
+
+
+@pytest.mark.parametrize(
+    ("more", "warns"),
+    [
+        ("", True),
+        ("[[name_pattern]]\npattern = '[a-z]+'", True),
+        ("[[name_pattern]]\npattern = '{user}-.*'\naction = 'warn'", True),
+        ("[[name_pattern]]\npattern = '{user}-.*'", False),
+        ("[[protected_topics]]\ntopics = 'a'", True),
+    ],
+)
+def test_a_quota_without_its_pair_is_told(more: str, warns: bool) -> None:
+    """Names that others may create count for nobody; where names are kept apart nothing is said."""
+    assert bool(rules(f"[[quota]]\nowned = '{{user}}.*'\nmax_topics = 1\n{more}").warnings) is warns
+    fixed = rules(f"[[quota]]\nowned = 'sales.*'\nmax_topics = 1\n{more}")
+    assert bool(fixed.warnings) is (warns and "protected" not in more)
+    assert not rules(f"[[partitions]]\nmax = 1\n{more}").warnings
 
 
 def test_a_name_in_a_regular_expression_is_taken_literally() -> None:

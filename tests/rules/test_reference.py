@@ -266,7 +266,7 @@ def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSn
 @given(st.integers(0, 3), st.integers(0, 9), requests(), clusters)
 def test_quotas(most_topics: int, most_partitions: int, request: Change, of: ClusterSnapshot) -> None:
     """What a principal has are the topics with its name, the requested one included; only what grows is judged."""
-    user = (request.principal or "User:ANONYMOUS").removeprefix("User:")
+    user = (request.principal or "User:nobody at all").removeprefix("User:")
     before, after = before_of(request, of), request.requested_state
     names = [name for name in of.topics() if name.startswith(f"{user}.") and name != request.topic]
     held = sum(state.num_partitions for name in names if (state := of.topic_state(name)) is not None)
