@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up test lint unit bench bench-pipeline clean
+.PHONY: up test lint unit faults bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -20,6 +20,11 @@ lint: $(VENV)/.dev build/typing/minicontroller
 # Side by side, and whoever is done takes from the others; `ARGS="... -n 0"` is one process, as is pytest called by hand.
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+# An hour: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
+faults: $(VENV)/.dev java
+	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \
+	  $(if $(REPLAY),--replay "$(REPLAY)") $(ARGS)
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)

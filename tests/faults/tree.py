@@ -2,14 +2,21 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from kazoo.exceptions import NoNodeError  # type: ignore[import-untyped]
+from kazoo.exceptions import (  # type: ignore[import-untyped]
+    ConnectionLoss,
+    NoNodeError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
 from kazoo.protocol.states import ZnodeStat  # type: ignore[import-untyped]
+
+Seen = TypeVar("Seen")
 
 BROKERS, TOPICS, CONFIGS, CONTROLLER, CONTROLLER_EPOCH = (
     "/brokers",
@@ -23,8 +30,8 @@ BROKERS, TOPICS, CONFIGS, CONTROLLER, CONTROLLER_EPOCH = (
 class Tree:
     """The znodes below a chroot."""
 
-    def __init__(self, connect: str, chroot: str) -> None:
-        self.client = KazooClient(connect + chroot, timeout=30)
+    def __init__(self, connect: str, chroot: str, *, timeout: float = 30) -> None:
+        self.client = KazooClient(connect + chroot, timeout=timeout)
 
     def __enter__(self) -> Self:
         self.client.start()
@@ -140,6 +147,15 @@ class Tree:
                     below += [f"{here.rstrip('/')}/{child}" for child in children]
             level = below
         return found
+
+
+def patiently(ask: Callable[[], Seen]) -> Seen:
+    """What is asked of a tree whose servers come and go; of a deletion, that it is done."""
+    while True:
+        try:
+            return ask()
+        except (ConnectionLoss, OperationTimeoutError, SessionExpiredError):
+            time.sleep(0.1)
 
 
 def state_path(topic: str, partition: int) -> str:

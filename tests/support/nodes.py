@@ -6,11 +6,11 @@ A node listens wherever there is room, also after it was started again: nobody c
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support.cluster import COMMAND, READY, READY_TIMEOUT_SECONDS, STOP_TIMEOUT_SECONDS
 from tests.support.waiting import until
@@ -24,10 +24,17 @@ class NodeProcess:
     """One `minicontroller serve`, over several lives."""
 
     def __init__(
-        self, directory: Path, broker_id: int, zookeeper: str, settings: Mapping[str, str], *options: str
+        self,
+        directory: Path,
+        broker_id: int,
+        zookeeper: str,
+        settings: Mapping[str, str],
+        *options: str,
+        command: Sequence[str | Path] | None = None,
     ) -> None:
-        """`options` are those of `serve`."""
+        """`options` are those of `serve`; `command` stands for the installed one."""
         self.broker_id = broker_id
+        self._command = list(command or [COMMAND])
         self._options = options
         self.config = directory / f"node-{broker_id}.properties"
         self.log = directory / f"node-{broker_id}.log"
@@ -43,7 +50,7 @@ class NodeProcess:
         with self.log.open("ab") as log:
             self._life_begins = log.tell()
             self._process = subprocess.Popen(
-                [COMMAND, "serve", "--config", self.config, *self._options],
+                [*self._command, "serve", "--config", self.config, *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -153,6 +160,13 @@ class Nodes:
             NodeProcess(directory, broker_id, zookeeper, settings or {})
             for broker_id, zookeeper in enumerate(zookeepers, 1)
         ]
+
+    @classmethod
+    def of(cls, nodes: Iterable[NodeProcess]) -> Self:
+        """Of these, by their ids from 1."""
+        cluster = cls(Path(), ())
+        cluster.nodes = list(nodes)
+        return cluster
 
     def __getitem__(self, broker_id: int) -> NodeProcess:
         return self.nodes[broker_id - 1]

@@ -6,6 +6,7 @@ It runs in threads of its own, so that a test may block the event loop meanwhile
 import contextlib
 import socket
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +23,7 @@ class Proxy:
         self._open: set[socket.socket] = set()
         self._cut = False
         self._swallow_answers = False
+        self._delay_seconds = 0.0
         self._threads: list[threading.Thread] = []
         self._spawn(self._accept)
 
@@ -53,6 +55,10 @@ class Proxy:
         """From now on the server hears everything, and its answers go nowhere, until `cut`."""
         with self._lock:
             self._swallow_answers = True
+
+    def delay(self, seconds: float) -> None:
+        """Each way takes so much longer from now on."""
+        self._delay_seconds = seconds
 
     def close(self) -> None:
         self.cut()
@@ -93,6 +99,8 @@ class Proxy:
     def _pump(self, source: socket.socket, sink: socket.socket, both: threading.Barrier, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK_BYTES):
+                if self._delay_seconds:
+                    time.sleep(self._delay_seconds)
                 if not (answers and self._swallow_answers):
                     sink.sendall(data)
         shut(source)

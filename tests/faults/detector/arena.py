@@ -1,0 +1,62 @@
+"""The cluster that is driven: three nodes on an ensemble of three ZooKeepers, every way between them through a proxy."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tests.faults.tree import Tree
+from tests.support.nodes import NodeProcess, Nodes
+from tests.support.ports import free_port
+from tests.support.proxy import Proxy
+from tests.support.zookeeper import ZooKeeperEnsemble
+
+NODES = 3
+
+
+class Arena(msgspec.Struct):
+    """All that can be broken."""
+
+    nodes: Nodes
+    ensemble: ZooKeeperEnsemble
+    tree: Tree
+    to_zookeeper: list[list[Proxy]]
+    """By node: the ways to each server."""
+    to_node: list[Proxy]
+    """The way of other nodes to this one."""
+    completion: str
+
+
+@contextmanager
+def running_arena(
+    folder: Path,
+    ensemble: ZooKeeperEnsemble,
+    chroot: str,
+    *,
+    completion: str,
+    command: Sequence[str | Path] | None = None,
+) -> Iterator[Arena]:
+    """`completion` as the key `metadata.completion` has it; `command` runs something else than the installed program."""
+    with ExitStack() as stack:
+        ways = [[stack.enter_context(Proxy(server.port)) for server in ensemble.servers] for _ in range(NODES)]
+        ports = [free_port() for _ in range(NODES)]
+        inner = [stack.enter_context(Proxy(port)) for port in ports]
+        nodes = Nodes.of(
+            NodeProcess(
+                folder,
+                number,
+                ",".join(proxy.connect for proxy in ways[number - 1]) + chroot,
+                {
+                    "listeners": f"CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports[number - 1]}",
+                    "advertised.listeners": f"CLIENT://127.0.0.1:0,INTERNAL://{inner[number - 1].connect}",
+                    "metadata.completion": completion,
+                },
+                command=command,
+            )
+            for number in range(1, NODES + 1)
+        )
+        stack.callback(nodes.kill)
+        nodes.start()
+        tree = stack.enter_context(Tree(ensemble.connect, chroot, timeout=6))
+        yield Arena(nodes, ensemble, tree, ways, inner, completion)

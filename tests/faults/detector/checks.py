@@ -1,0 +1,169 @@
+"""What is wrong with a window: each anomaly by its name, with the operations that show it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, REFUSED, Operation, Window, by_entity, told
+from tests.faults.detector.linearizability import Contradiction, Undecided, check, is_read
+from tests.faults.detector.models import changes_nothing, initial, shown
+
+LOST, DONE, STALE, ORDER, ODD, WORLD = (
+    "acknowledged and lost",
+    "refused and done",
+    "stale read",
+    "no order explains it",
+    "answer out of place",
+    "cluster",
+)
+EXPECTED = {
+    "create": {ErrorCode.TOPIC_ALREADY_EXISTS},
+    "delete": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    "grow": {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_PARTITIONS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    },
+    "alter": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    "replace": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    "describe": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE},
+    "configs": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+}
+ALWAYS_EXPECTED = {
+    ErrorCode.NONE,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.INVALID_REPLICATION_FACTOR,
+}
+"""The last: while few nodes are registered there may be none to place a replica on."""
+SUSPECTS = 80
+"""Operations before a contradiction of which each is tried as its cause."""
+SHOWN = 12
+
+
+class Anomaly(msgspec.Struct, frozen=True):
+    name: str
+    text: str
+
+
+class Verdict(msgspec.Struct):
+    """Of one window."""
+
+    anomalies: list[Anomaly] = []
+    undecided: list[str] = []
+    """Entities whose history allows too much to be followed."""
+
+
+def judge(window: Window) -> Verdict:
+    verdict = Verdict(anomalies=[Anomaly(WORLD, finding) for finding in window.findings])
+    verdict.anomalies += _odd_answers(window)
+    for entity, operations in by_entity(window):
+        whole = [*operations, *_last_look(window, entity)]
+        before = initial(window.before.get(entity))
+        try:
+            contradiction = check(before, whole)
+            if contradiction is not None:
+                verdict.anomalies.append(_named(window, whole, contradiction))
+        except Undecided:
+            verdict.undecided.append(entity)
+    return verdict
+
+
+def _odd_answers(window: Window) -> list[Anomaly]:
+    """One of each kind."""
+    odd: dict[tuple[str, int], list[Operation]] = {}
+    for each in window.operations:
+        if each.ended is not None and each.code not in ALWAYS_EXPECTED | EXPECTED[each.kind]:
+            odd.setdefault((each.kind, each.code), []).append(each)
+    return [
+        Anomaly(
+            ODD,
+            f"{len(found)} times {kind} was answered {code}, first:\n{told(found[0], window.began)}: {found[0].message}",
+        )
+        for (kind, code), found in sorted(odd.items())
+    ]
+
+
+def _last_look(window: Window, entity: str) -> list[Operation]:
+    """What the tree says in the end is part of the history."""
+    topic = window.after.get(entity)
+
+    def look(number: int, kind: str) -> Operation:
+        absent = topic is None
+        return Operation(
+            number=-number,
+            client="the end",
+            entity=entity,
+            kind=kind,
+            began=window.ended,
+            ended=window.ended + number / 1000,
+            outcome=REFUSED if absent else OK,
+            code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if absent else 0,
+            partitions=0 if topic is None else topic.partitions,
+            topic_id="" if topic is None else topic.topic_id,
+            configs={} if topic is None else topic.configs,
+        )
+
+    return [look(1, DESCRIBE), look(2, CONFIGS)]
+
+
+# ---------------------------------------------------------------------- what it is called
+
+
+def _named(window: Window, operations: Sequence[Operation], found: Contradiction) -> Anomaly:
+    culprit = found.operation
+    name, cause = (STALE, None) if _was_so(window, operations, found) else _cause(window, operations, culprit)
+    lines = [f"{culprit.entity}: {_sentence(name, culprit, cause)}"]
+    possible = "; ".join(sorted(shown(state) for state in found.possible)[:3])
+    lines.append(f"By what was answered before it could be: {possible}.")
+    lines.append(f"Then: {told(culprit, window.began)}")
+    if cause is not None:
+        lines.append(f"The cause may be: {told(cause, window.began)}")
+    near = [each for each in operations if each.began <= (culprit.ended or culprit.began) and each is not culprit]
+    writes = [each for each in near if each.outcome != REFUSED and not changes_nothing(each)]
+    lines += ["Changes before it:", *(f"  {told(each, window.began)}" for each in writes[-SHOWN:])]
+    return Anomaly(name, "\n".join(lines))
+
+
+def _sentence(name: str, culprit: Operation, cause: Operation | None) -> str:
+    if name == STALE:
+        return "a node showed what was no longer so when it was asked."
+    where = "what the tree holds in the end" if culprit.number < 0 else "an answer"
+    if name == LOST and cause is not None:
+        return f"{where} can only be if an acknowledged operation was not done."
+    if name == DONE and cause is not None:
+        return f"{where} can only be if a refused operation was done."
+    return f"{where} fits no order of the operations."
+
+
+def _was_so(window: Window, operations: Sequence[Operation], found: Contradiction) -> bool:
+    """Whether a node that may be behind the others could have said so."""
+    read = found.operation
+    if not (found.is_read and read.is_fresh):
+        return False
+    late = msgspec.structs.replace(read, is_fresh=False)
+    others = [each for each in operations if each.began <= (read.ended or read.began) and not is_read(each)]
+    try:
+        return check(initial(window.before.get(read.entity)), [*others, late]) is None
+    except Undecided:
+        return True
+
+
+def _cause(window: Window, operations: Sequence[Operation], culprit: Operation) -> tuple[str, Operation | None]:
+    """Whether the history makes sense with one answer changed: a success that was none, or a refusal that was."""
+    until = culprit.ended or culprit.began
+    near = [each for each in operations if each.began <= until]
+    before = initial(window.before.get(culprit.entity))
+    for name, outcome in ((LOST, OK), (DONE, REFUSED)):
+        suspects = [each for each in near if each.outcome == outcome and each.number >= 0 and each is not culprit]
+        for suspect in reversed([each for each in suspects if each.kind not in (DESCRIBE, CONFIGS)][-SUSPECTS:]):
+            others = [each for each in near if each is not suspect]
+            if name == DONE:
+                others.append(msgspec.structs.replace(suspect, outcome=OK, after=None))
+            try:
+                if check(before, others) is None:
+                    return name, suspect
+            except Undecided:
+                continue
+    return ORDER, None

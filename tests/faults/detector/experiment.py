@@ -1,0 +1,178 @@
+"""One experiment: windows of work and trouble, each checked when the dust has settled, and then forgotten."""
+
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+import msgspec
+import trio
+
+from tests.faults.detector import floods
+from tests.faults.detector.arena import Arena
+from tests.faults.detector.checks import Verdict, judge
+from tests.faults.detector.clients import Client, Habits, Journal
+from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Window, save
+from tests.faults.detector.settling import disagreements, look, settle, stumbles
+from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play
+from tests.faults.tree import patiently
+
+HABITS = (
+    *[Habits()] * 6,
+    Habits(at_once=5, pause_seconds=0.15, stays=1.0),
+    Habits(at_once=3, pause_seconds=0.1),
+    Habits(brokers=0.9, reads=0.3, pause_seconds=0.08),
+    Habits(brokers=0.9, reads=0.1, at_once=2, pause_seconds=0.08),
+    Habits(reads=0.9, pause_seconds=0.06),
+    Habits(validates=0.7, pause_seconds=0.1),
+)
+
+KEPT = Path("build/faults")
+"""Histories that show an anomaly."""
+
+
+class Plan(msgspec.Struct):
+    """What is driven."""
+
+    seed: str
+    seconds: float
+    window_seconds: float = 5.0
+    troubles: Sequence[str] = ()
+    floods: Sequence[str] = tuple(floods.FLOODS)
+    habits: Sequence[Habits] = HABITS
+    """One client each."""
+    calm: float = 0.3
+    """The share of windows without any trouble that breaks something."""
+    most_troubles: int = 3
+
+
+class Told(msgspec.Struct):
+    """Of one window, for whoever watches."""
+
+    window: Window
+    verdict: Verdict
+    operations: int
+    doubts: int
+    worst_seconds: float
+    checking_seconds: float
+    kept: Path | None = None
+
+
+class Experiment:
+    """Drives one arena."""
+
+    def __init__(self, arena: Arena, plan: Plan) -> None:
+        self._arena = arena
+        self._plan = plan
+        self._journal = Journal()
+        self._known = patiently(partial(look, arena.tree))
+        self._logs_read: dict[int, int] = {}
+
+    async def run(self) -> AsyncIterator[Told]:
+        """Window by window, until the time is over."""
+        end = time.monotonic() + self._plan.seconds
+        number = 0
+        while (left := end - time.monotonic()) > 0.5 or number == 0:
+            number += 1
+            yield await self._window(number, max(1.0, min(left, self._plan.window_seconds)))
+
+    async def _window(self, number: int, seconds: float) -> Told:
+        plan, dice = self._plan, random.Random(f"{self._plan.seed}/{number}")
+        chosen = self._chosen(dice)
+        poured = dice.sample(plan.floods, min(len(plan.floods), dice.choice((0, 0, 1, 2))))
+        self._journal.begin_window()
+        window = Window(seed=plan.seed, number=number, troubles=[*chosen, *poured], before=self._known)
+        stage = Stage(self._arena, self._journal, random.Random(dice.random()))
+        ruled = await trio.to_thread.run_sync(patiently, self._ruling)
+        window.began = time.monotonic()
+        clients = [
+            Client(f"client-{at}", self._journal, partial(self._addresses, stage), random.Random(dice.random()), habits)
+            for at, habits in enumerate(plan.habits, 1)
+        ]
+        failures = await self._drive(stage, clients, chosen, poured, seconds)
+        window.operations = self._journal.operations
+        unsettled = failures + await trio.to_thread.run_sync(settle, self._arena)
+        window.findings = unsettled + stumbles(self._arena, self._logs_read)
+        window.ended = time.monotonic()
+        window.after = await trio.to_thread.run_sync(patiently, partial(look, self._arena.tree))
+        self._complete(
+            window, ruled if ruled == await trio.to_thread.run_sync(patiently, self._ruling) else None, chosen
+        )
+        if not unsettled:
+            window.findings += await trio.to_thread.run_sync(disagreements, self._arena, window.after)
+        self._known = window.after
+        return self._told(window, clients)
+
+    def _told(self, window: Window, clients: Sequence[Client]) -> Told:
+        began = time.monotonic()
+        verdict = judge(window)
+        told = Told(
+            window,
+            verdict,
+            operations=len(window.operations),
+            doubts=sum(each.outcome == UNKNOWN for each in window.operations),
+            worst_seconds=max(client.worst_seconds for client in clients),
+            checking_seconds=time.monotonic() - began,
+        )
+        if verdict.anomalies:
+            KEPT.mkdir(parents=True, exist_ok=True)
+            told.kept = KEPT / f"history-{self._plan.seed}-{window.number}.ndjson"
+            save(window, told.kept)
+        return told
+
+    def _chosen(self, dice: random.Random) -> list[str]:
+        breaking = {trouble.__name__ for trouble in BREAKING}
+        names = list(self._plan.troubles)
+        if dice.random() < self._plan.calm:
+            names = [name for name in names if name not in breaking]
+        return dice.sample(names, min(len(names), dice.randint(1, self._plan.most_troubles)))
+
+    # ------------------------------------------------------------------ driving
+
+    async def _drive(
+        self, stage: Stage, clients: Sequence[Client], troubles: Sequence[str], poured: Sequence[str], seconds: float
+    ) -> list[str]:
+        """Returns what went wrong with the troubles."""
+        over, failures, addresses = trio.Event(), list[str](), partial(self._addresses, stage)
+        async with trio.open_nursery() as nursery:
+            for client in clients:
+                nursery.start_soon(client.run, over)
+            for name in poured:
+                nursery.start_soon(floods.FLOODS[name], addresses, random.Random(stage.dice.random()), over)
+            async with trio.open_nursery() as breaking:
+                for name in troubles:
+                    breaking.start_soon(self._play, stage, TROUBLES[name], failures)
+                await trio.sleep(seconds)
+                stage.over.set()
+            over.set()
+        return failures
+
+    async def _play(self, stage: Stage, trouble: Callable[[Stage], None], failures: list[str]) -> None:
+        try:
+            await trio.to_thread.run_sync(play, stage, trouble)
+        except (AssertionError, TimeoutExpired) as error:  # a node does not come back, or ends in disorder
+            failures.append(f"{trouble.__name__}: {error}")
+            stage.over.set()
+
+    def _addresses(self, stage: Stage) -> list[tuple[int, str]]:
+        up = [node for node in self._arena.nodes if node.broker_id not in stage.down]
+        return [(node.broker_id, node.address) for node in up if node.address]
+
+    # ------------------------------------------------------------------ what is known only afterwards
+
+    def _ruling(self) -> tuple[int, int]:
+        """Who rules, and in which epoch."""
+        return self._arena.tree.controller_id or 0, self._arena.tree.controller_epoch
+
+    def _complete(self, window: Window, ruled: tuple[int, int] | None, troubles: Sequence[str]) -> None:
+        """Which reads must show what was acknowledged before them; and when the world noticed a stranger's changes: by now."""
+        steady = ruled is not None and not {trouble.__name__ for trouble in BREAKING}.intersection(troubles)
+        everywhere = self._arena.completion == "cluster"
+        for each in window.operations:
+            if each.node == 0 and each.outcome != UNKNOWN:
+                each.ended = window.ended - 0.001
+            if each.kind in (DESCRIBE, CONFIGS) and steady and ruled is not None:
+                of_topic = each.entity.startswith("topics/")
+                each.is_fresh = everywhere or (of_topic and each.node == ruled[0])

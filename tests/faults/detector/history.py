@@ -1,0 +1,140 @@
+"""What was asked, when, and what was answered: a window of it, in memory and in a file.
+
+Rule: a window is whole in itself. It begins with the state of every entity, which was read while nothing was under way, and ends
+with the same; so each is checked by itself and then forgotten, and a file of one can be checked again at any time.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
+"""Outcomes: it was done; it was certainly not done; who knows."""
+
+CREATE, DELETE, GROW, ALTER, REPLACE, DESCRIBE, CONFIGS = (
+    "create",
+    "delete",
+    "grow",
+    "alter",
+    "replace",
+    "describe",
+    "configs",
+)
+"""Kinds: the last two read. ALTER is IncrementalAlterConfigs, REPLACE the legacy AlterConfigs."""
+
+DEFAULT = "<default>"
+
+Configs = dict[str, str]
+Step = tuple[str, int, str | None]
+"""Of ALTER: key, operation as Kafka numbers them, operand."""
+
+
+class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a topic looks like; the id is empty where nobody was told of it."""
+
+    topic_id: str = ""
+    partitions: int = 0
+    configs: Configs = {}
+
+
+class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One element of one request."""
+
+    number: int
+    client: str
+    node: int = 0
+    """Whom it was asked of; 0 for the tree itself."""
+    connection: int = 0
+    entity: str
+    """`topics/<name>` or `brokers/<id>` or `brokers/<default>`, as a path below `/config`."""
+    kind: str
+    began: float
+    ended: float | None = None
+    """None: nobody heard of it again."""
+    outcome: str = UNKNOWN
+    code: int = 0
+    message: str | None = None
+    partitions: int = 0
+    """Asked for, or seen."""
+    topic_id: str = ""
+    """Of what was made, or seen."""
+    configs: Configs = {}
+    """Asked for, or seen."""
+    steps: list[Step] = []
+    only_validated: bool = False
+    after: int | None = None
+    """The operation before it on the same connection."""
+    is_fresh: bool = False
+    """Of a read: what was acknowledged before it must be in it."""
+
+
+class Window(msgspec.Struct, kw_only=True):
+    """All that happened between two quiet moments."""
+
+    seed: str = ""
+    number: int = 0
+    began: float = 0.0
+    ended: float = 0.0
+    troubles: list[str] = []
+    before: dict[str, Topic] = {}
+    """By entity; of a broker and the default the configs alone. A topic that is not there is none of the keys."""
+    after: dict[str, Topic] = {}
+    operations: list[Operation] = []
+    findings: list[str] = []
+    """What was found without this history: nodes that died, znodes that contradict each other."""
+
+
+_encode, _head, _operation = (
+    msgspec.json.Encoder().encode,
+    msgspec.json.Decoder(Window).decode,
+    msgspec.json.Decoder(Operation).decode,
+)
+
+
+def save(window: Window, path: Path) -> None:
+    """One line for the window, then one for each operation."""
+    head = msgspec.structs.replace(window, operations=[])
+    path.write_bytes(b"".join(line + b"\n" for line in map(_encode, [head, *window.operations])))
+
+
+def load(path: Path) -> Window:
+    head, *lines = path.read_bytes().splitlines()
+    return msgspec.structs.replace(_head(head), operations=[_operation(line) for line in lines])
+
+
+def by_entity(window: Window) -> Iterator[tuple[str, list[Operation]]]:
+    """The operations of each entity, in the order in which they began."""
+    parts: dict[str, list[Operation]] = {entity: [] for entity in {**window.before, **window.after}}
+    for operation in sorted(window.operations, key=lambda each: each.began):
+        parts.setdefault(operation.entity, []).append(operation)
+    yield from sorted(parts.items())
+
+
+def told(operation: Operation, since: float = 0.0) -> str:
+    """The operation in a line for people."""
+    what = {
+        CREATE: f"create with {operation.partitions} partitions",
+        GROW: f"grow to {operation.partitions} partitions",
+    }.get(operation.kind, operation.kind)
+    if operation.kind in (CREATE, REPLACE) and operation.configs:
+        what += f" and {operation.configs}" if operation.kind == CREATE else f" by {operation.configs}"
+    if operation.steps:
+        verbs = ("set", "delete", "append", "subtract")
+        what = ", ".join(
+            f"{verbs[verb]} {key}{'' if value is None else '=' + value}" for key, verb, value in operation.steps
+        )
+    if operation.only_validated:
+        what += " (validate_only)"
+    end = "never answered" if operation.ended is None else f"{operation.ended - since:.3f} s"
+    seen = ""
+    if operation.kind in (DESCRIBE, CONFIGS) and operation.outcome == OK:
+        seen = (
+            f", saw {operation.partitions} partitions" if operation.kind == DESCRIBE else f", saw {operation.configs}"
+        )
+    name = f" id {operation.topic_id[:8]}" if operation.topic_id else ""
+    where = f"node {operation.node}" if operation.node else "the tree"
+    return (
+        f"#{operation.number} {operation.client} at {where}: {what} {operation.entity}: {operation.outcome}"
+        f"{f' {operation.code}' if operation.code else ''}{name}{seen} [{operation.began - since:.3f} s, {end}]"
+    )

@@ -1,0 +1,199 @@
+"""Whether there is an order of the operations on one entity in which each of them got the answer that it got.
+
+Lowe's just-in-time linearization, as breadth-first search: what is kept is the frontier, all states in which the entity may be now,
+each with the operations under way that have taken effect in it. An operation is put in order no earlier than somebody's completion
+demands it. Operations whose outcome nobody knows may take effect at any time later, or never; of two ways to one state that
+differ in those alone, the one that has used fewer of them can do whatever the other can, and the other is dropped. That keeps the
+frontier about as large as the number of states, where a plain search doubles with each unknown.
+
+Reads of nodes are no part of the order: a node may be behind the others by design. A read must find a state that the entity may have
+had since the read began (if what was acknowledged must be in it), or since the window began.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, UNKNOWN, Operation
+from tests.faults.detector.models import State, changes_nothing, step, tells
+
+MOST_STATES = 20_000
+"""Of a frontier: more are not looked at, and the entity's history stays undecided."""
+
+Done = frozenset[int]
+"""Operations under way that have taken effect already, by their numbers."""
+
+
+class Undecided(Exception):  # noqa: N818
+    """Too many states are possible."""
+
+
+class Contradiction(msgspec.Struct, frozen=True):
+    """The first operation that no order explains, and how things stood then."""
+
+    operation: Operation
+    possible: tuple[State, ...]
+    """The states in which the entity may have been."""
+    concurrent: tuple[Operation, ...]
+    is_read: bool = False
+
+
+def is_read(operation: Operation) -> bool:
+    """At a node. (A look at the tree in a quiet moment is part of the order.)"""
+    return operation.kind in (DESCRIBE, CONFIGS) and operation.node != 0
+
+
+class Search:
+    """Follows the history of one entity, event by event."""
+
+    def __init__(self, before: State) -> None:
+        self._frontier: dict[tuple[State, Done], set[Done]] = {(before, frozenset()): {frozenset()}}
+        """State and definite operations done; for each the least sets of unknown ones that lead there."""
+        self._pending: dict[int, Operation] = {}
+        self._seen: dict[State, int] = {before: 0}
+        """When, counted in events, each state was possible last."""
+        self._clock = 0
+        self._reads: dict[int, int] = {}
+        self._explored = False
+
+    def began(self, operation: Operation) -> None:
+        self._clock += 1
+        if is_read(operation):
+            self._note_states(state for state, _ in self._frontier)
+            self._reads[operation.number] = self._clock if operation.is_fresh else 0
+            return
+        self._pending[operation.number] = operation
+        self._explored = False
+
+    def ended(self, operation: Operation) -> Contradiction | None:
+        self._clock += 1
+        if is_read(operation):
+            return self._read(operation)
+        found = self._explore(operation.number)
+        if not found:
+            return self._contradiction(operation)
+        del self._pending[operation.number]
+        self._frontier = {}
+        for (state, done), unknown in found.items():
+            self._frontier.setdefault((state, done - {operation.number}), set()).update(unknown)
+        for key, unknown in self._frontier.items():
+            self._frontier[key] = least(unknown)
+        self._note_states(state for state, _ in self._frontier)
+        self._explored = False
+        return None
+
+    @property
+    def possible(self) -> tuple[State, ...]:
+        return tuple({state for state, _ in self._frontier})
+
+    def _read(self, operation: Operation) -> Contradiction | None:
+        since = self._reads.pop(operation.number)
+        if not self._is_seen(operation, since):
+            if not self._explored:
+                self._explore(None)
+                self._explored = True
+            if not self._is_seen(operation, since):
+                return self._contradiction(operation)
+        return None
+
+    def _is_seen(self, operation: Operation, since: int) -> bool:
+        return any(at >= since and step(state, operation) is not None for state, at in self._seen.items())
+
+    def _note_states(self, states: Iterable[State]) -> None:
+        for state in states:
+            self._seen[state] = self._clock
+
+    def _contradiction(self, operation: Operation) -> Contradiction:
+        others = tuple(each for each in self._pending.values() if each is not operation)
+        return Contradiction(operation, self.possible, others, is_read(operation))
+
+    def _explore(self, wanted: int | None) -> dict[tuple[State, Done], set[Done]]:
+        """All that may be once this operation has taken effect; with None, all that may be."""
+        found: dict[tuple[State, Done], set[Done]] = {}
+        visited: dict[tuple[State, Done], set[Done]] = {}
+        for (state, done), unknown in self._frontier.items():
+            visited.setdefault((state, self._with_looks(state, done)), set()).update(unknown)
+        queue = [(key, one) for key, unknown in visited.items() for one in unknown]
+        while queue:
+            (state, done), used = queue.pop()
+            if used not in visited[state, done]:
+                continue  # a better way was found meanwhile
+            if wanted in done:
+                found.setdefault((state, done), set()).add(used)
+                continue
+            for operation in self._next(done, used):
+                after = step(state, operation)
+                if after is None:
+                    continue
+                self._seen[after] = self._clock
+                if operation.outcome == UNKNOWN:
+                    if after == state:
+                        continue
+                    key, now = (after, self._with_looks(after, done)), used | {operation.number}
+                else:
+                    key, now = (after, self._with_looks(after, done | {operation.number})), used
+                if is_better(visited.setdefault(key, set()), now):
+                    visited[key] = {each for each in visited[key] if not each >= now} | {now}
+                    queue.append((key, now))
+            if len(visited) > MOST_STATES:
+                raise Undecided
+        return found
+
+    def _with_looks(self, state: State, done: Done) -> Done:
+        """With all that changes nothing and may take effect here: it can do no harm, and later it may be impossible."""
+        looks = [
+            number
+            for number, operation in self._pending.items()
+            if operation.outcome != UNKNOWN
+            and changes_nothing(operation)
+            and number not in done
+            and self._is_its_turn(operation, done)
+            and step(state, operation) is not None
+        ]
+        return done.union(looks) if looks else done
+
+    def _next(self, done: Done, used: Done) -> Iterable[Operation]:
+        for number, operation in self._pending.items():
+            if number not in done and number not in used and self._is_its_turn(operation, done):
+                yield operation
+
+    def _is_its_turn(self, operation: Operation, done: Done) -> bool:
+        """Whether what was asked before it on its connection, and was answered for certain, has had its place."""
+        earlier = self._pending.get(operation.after) if operation.after is not None else None
+        return earlier is None or earlier.outcome == UNKNOWN or earlier.number in done
+
+
+def is_better(known: set[Done], new: Done) -> bool:
+    return not any(each <= new for each in known)
+
+
+def least(sets: Iterable[Done]) -> set[Done]:
+    """Those that contain no other."""
+    kept: set[Done] = set()
+    for one in sorted(sets, key=len):
+        if is_better(kept, one):
+            kept.add(one)
+    return kept
+
+
+def check(before: State, operations: Sequence[Operation]) -> Contradiction | None:
+    """None if there is an order. Raises Undecided.
+
+    What a refusal says of something else than the state, and what nobody answered without having changed anything, is left out.
+    """
+    told = [operation for operation in operations if tells(operation)]
+    numbers: Mapping[int, Operation] = {operation.number: operation for operation in told}
+    events = [(operation.began, 1, operation.number) for operation in told]
+    events += [
+        (operation.ended, 0 if operation.outcome == OK and not changes_nothing(operation) else 2, operation.number)
+        for operation in told
+        if operation.ended is not None and operation.outcome != UNKNOWN
+    ]
+    search = Search(before)
+    for _, what, number in sorted(events):
+        operation = numbers[number]
+        if what == 1:
+            search.began(operation)
+        elif (contradiction := search.ended(operation)) is not None:
+            return contradiction
+    return None

@@ -1,0 +1,157 @@
+"""What each entity may do: a state, and what an operation with a given answer makes of it.
+
+Rule: pure. `step` returns the state after the operation, or None where the operation cannot have had that answer there. An operation
+that was refused because of the state is a look at the state; any other refusal says nothing, and is not asked about here.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.faults.detector.history import (
+    ALTER,
+    CONFIGS,
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    GROW,
+    REFUSED,
+    REPLACE,
+    UNKNOWN,
+    Operation,
+    Step,
+    Topic,
+)
+
+ABSENT, ALIVE, DYING = "absent", "alive", "dying"
+
+Items = frozenset[tuple[str, str]]
+
+
+class State(msgspec.Struct, frozen=True):
+    """Of a topic; of a broker's configs only those count. A dying topic may be gone already: its end is nobody's operation."""
+
+    phase: str = ABSENT
+    topic_id: str = ""
+    partitions: int = 0
+    configs: Items = frozenset()
+
+
+GONE = State()
+TELLING = {
+    CREATE: {ErrorCode.TOPIC_ALREADY_EXISTS},
+    DELETE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    GROW: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PARTITIONS, ErrorCode.INVALID_TOPIC_EXCEPTION},
+    ALTER: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    REPLACE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    DESCRIBE: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    CONFIGS: {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+}
+"""Refusals that tell of the state."""
+
+SET, REMOVE, APPEND, SUBTRACT = range(4)
+LISTS_BY_DEFAULT = {"log.cleanup.policy": "delete"}
+"""Upon what APPEND and SUBTRACT work where nothing is set."""
+
+
+def initial(topic: Topic | None) -> State:
+    if topic is None:
+        return GONE
+    return State(ALIVE, topic.topic_id, topic.partitions, frozenset(topic.configs.items()))
+
+
+def tells(operation: Operation) -> bool:
+    """Whether the operation says anything of the state."""
+    if operation.outcome == REFUSED:
+        return operation.code in TELLING[operation.kind]
+    if operation.outcome == UNKNOWN:
+        return operation.kind not in (DESCRIBE, CONFIGS) and not operation.only_validated
+    return True
+
+
+def changes_nothing(operation: Operation) -> bool:
+    return operation.outcome == REFUSED or operation.only_validated or operation.kind in (DESCRIBE, CONFIGS)
+
+
+def step(state: State, operation: Operation) -> State | None:
+    if operation.outcome == REFUSED:
+        return state if _is_reason(state, operation) else None
+    after = _done(state, operation)
+    return state if operation.only_validated and after is not None else after
+
+
+def _is_reason(state: State, operation: Operation) -> bool:
+    match operation.code:
+        case ErrorCode.TOPIC_ALREADY_EXISTS:
+            return state.phase != ABSENT
+        case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return state.phase != ALIVE
+        case ErrorCode.INVALID_TOPIC_EXCEPTION:
+            return state.phase == DYING
+        case _:
+            return state.phase == ALIVE and operation.partitions <= state.partitions
+
+
+def _done(state: State, operation: Operation) -> State | None:
+    alive = state.phase == ALIVE
+    match operation.kind:
+        case "create":
+            configs = frozenset(operation.configs.items())
+            return None if alive else State(ALIVE, operation.topic_id, operation.partitions, configs)
+        case "delete":
+            return None if state.phase == ABSENT else State(DYING)
+        case "grow" if alive and operation.partitions > state.partitions:
+            return msgspec.structs.replace(state, partitions=operation.partitions)
+        case "alter" if alive:
+            return msgspec.structs.replace(state, configs=altered(state.configs, operation.steps))
+        case "replace" if alive:
+            return msgspec.structs.replace(state, configs=frozenset(operation.configs.items()))
+        case "describe" if alive and _same(state, operation):
+            return state
+        case "configs" if alive and state.configs == frozenset(operation.configs.items()):
+            return state
+        case "configs" if state.phase == DYING and not operation.configs:
+            return state
+        case "alter" | "replace" if operation.node == 0:
+            return state  # somebody wrote what was already on its way out
+    return None
+
+
+def _same(state: State, operation: Operation) -> bool:
+    """Nobody knows the id of a topic whose creator got no answer. Nodes do not show a partition that nobody has led yet, as while
+    the only broker that has it is gone.
+    """
+    ids = {state.topic_id, operation.topic_id} - {""}
+    may_be_less = operation.node != 0 and not operation.is_fresh
+    as_many = operation.partitions == state.partitions or (may_be_less and operation.partitions < state.partitions)
+    return len(ids) < 2 and as_many
+
+
+def altered(before: Items, steps: list[Step]) -> Items:
+    """IncrementalAlterConfigs, as Kafka means it."""
+    configs = dict(before)
+    for key, verb, value in steps:
+        if verb == SET:
+            configs[key] = value or ""
+        elif verb == REMOVE:
+            configs.pop(key, None)
+        else:
+            configs[key] = _edited(configs, key, verb, value or "")
+    return frozenset(configs.items())
+
+
+def _edited(configs: Mapping[str, str], key: str, verb: int, value: str) -> str:
+    present = [each for each in configs.get(key, LISTS_BY_DEFAULT.get(key, "")).split(",") if each]
+    named = [each for each in value.split(",") if each]
+    if verb == APPEND:
+        return ",".join(present + [each for each in named if each not in present])
+    return ",".join(each for each in present if each not in named)
+
+
+def shown(state: State) -> str:
+    """For people."""
+    if state.phase != ALIVE:
+        return "no topic" if state.phase == ABSENT else "a topic that is being deleted"
+    topic = f"{state.partitions} partitions, " if state.partitions else ""
+    return f"{topic}{dict(sorted(state.configs))}{f', id {state.topic_id[:8]}' if state.topic_id else ''}"

@@ -1,0 +1,214 @@
+"""What clients ask, as messages, and what the answers mean for the operations in them."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_configs,
+    describe_topic_partitions,
+    incremental_alter_configs,
+    metadata,
+)
+from tests.faults.detector.connection import Request
+from tests.faults.detector.history import OK, REFUSED, UNKNOWN, Operation
+
+TOPIC, BROKER = 2, 4
+SOURCES = {"topic": 1, "broker": 2, "default": 3}
+"""Kafka's numbers of where a config was set: what counts for each kind of entity."""
+
+DOUBTFUL = {
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+}
+"""Answers that leave it open whether it was done."""
+
+
+class Asked(msgspec.Struct):
+    """One request with the operation that it is."""
+
+    request: Request
+    operation: Operation
+
+
+def asked(operation: Operation, dice: random.Random, timeout_ms: int) -> Asked:
+    return Asked(MAKERS[operation.kind](operation, dice, timeout_ms), operation)
+
+
+def take(answer: Any, operation: Operation) -> None:
+    """Note in the operation what it was answered."""
+    row, code = _row(answer, operation)
+    operation.code = code
+    operation.message = getattr(row, "error_message", None) or None if code else None
+    if code in DOUBTFUL:
+        operation.outcome = UNKNOWN
+    else:
+        operation.outcome = REFUSED if code else OK
+    if operation.outcome == OK:
+        READERS[operation.kind](row, operation)
+
+
+def _row(answer: Any, operation: Operation) -> tuple[Any, int]:
+    rows = next(
+        value
+        for value in (getattr(answer, name, None) for name in ("topics", "responses", "results"))
+        if value is not None
+    )
+    (row,) = rows
+    return row, row.error_code
+
+
+def name_of(entity: str) -> str:
+    name = entity.partition("/")[2]
+    return "" if name == "<default>" else name
+
+
+def kind_of(entity: str) -> str:
+    return "topic" if entity.startswith("topics/") else "default" if entity.endswith(">") else "broker"
+
+
+def resource_type(entity: str) -> int:
+    return TOPIC if entity.startswith("topics/") else BROKER
+
+
+# --- from an operation to its request ---
+
+
+def _create(operation: Operation, _dice: random.Random, timeout_ms: int) -> Request:
+    topic = create_topics.CreatableTopic(
+        name=name_of(operation.entity),
+        num_partitions=operation.partitions,
+        replication_factor=1,
+        configs=[create_topics.CreatableTopicConfig(name=key, value=value) for key, value in operation.configs.items()],
+    )
+    only_validated = operation.only_validated
+    return Request(
+        ApiKey.CREATE_TOPICS,
+        7,
+        create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=timeout_ms, validate_only=only_validated),
+    )
+
+
+def _delete(operation: Operation, _dice: random.Random, timeout_ms: int) -> Request:
+    names = [name_of(operation.entity)]
+    return Request(ApiKey.DELETE_TOPICS, 5, delete_topics.DeleteTopicsRequest(topic_names=names, timeout_ms=timeout_ms))
+
+
+def _grow(operation: Operation, _dice: random.Random, timeout_ms: int) -> Request:
+    topic = create_partitions.CreatePartitionsTopic(
+        name=name_of(operation.entity), count=operation.partitions, assignments=None
+    )
+    return Request(
+        ApiKey.CREATE_PARTITIONS,
+        3,
+        create_partitions.CreatePartitionsRequest(
+            topics=[topic], timeout_ms=timeout_ms, validate_only=operation.only_validated
+        ),
+    )
+
+
+def _alter(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=resource_type(operation.entity),
+        resource_name=name_of(operation.entity),
+        configs=[
+            incremental_alter_configs.AlterableConfig(name=key, config_operation=verb, value=value)
+            for key, verb, value in operation.steps
+        ],
+    )
+    return Request(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        1,
+        incremental_alter_configs.IncrementalAlterConfigsRequest(
+            resources=[resource], validate_only=operation.only_validated
+        ),
+    )
+
+
+def _replace(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    resource = alter_configs.AlterConfigsResource(
+        resource_type=resource_type(operation.entity),
+        resource_name=name_of(operation.entity),
+        configs=[alter_configs.AlterableConfig(name=key, value=value) for key, value in operation.configs.items()],
+    )
+    return Request(
+        ApiKey.ALTER_CONFIGS,
+        2,
+        alter_configs.AlterConfigsRequest(resources=[resource], validate_only=operation.only_validated),
+    )
+
+
+def _describe(operation: Operation, dice: random.Random, _timeout_ms: int) -> Request:
+    name = name_of(operation.entity)
+    if dice.random() < 0.5:
+        topics = [describe_topic_partitions.TopicRequest(name=name)]
+        message = describe_topic_partitions.DescribeTopicPartitionsRequest(topics=topics)
+        return Request(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, message)
+    wanted = [metadata.MetadataRequestTopic(name=name)]
+    return Request(ApiKey.METADATA, 12, metadata.MetadataRequest(topics=wanted, allow_auto_topic_creation=False))
+
+
+def _configs(operation: Operation, _dice: random.Random, _timeout_ms: int) -> Request:
+    resource = describe_configs.DescribeConfigsResource(
+        resource_type=resource_type(operation.entity),
+        resource_name=name_of(operation.entity),
+        configuration_keys=None,
+    )
+    return Request(ApiKey.DESCRIBE_CONFIGS, 4, describe_configs.DescribeConfigsRequest(resources=[resource]))
+
+
+MAKERS: dict[str, Callable[[Operation, random.Random, int], Request]] = {
+    "create": _create,
+    "delete": _delete,
+    "grow": _grow,
+    "alter": _alter,
+    "replace": _replace,
+    "describe": _describe,
+    "configs": _configs,
+}
+
+# --- from an answer to the operation ---
+
+
+def _nothing(_row: Any, _operation: Operation) -> None:
+    """All is said by the outcome."""
+
+
+def _created(row: Any, operation: Operation) -> None:
+    operation.topic_id = "" if operation.only_validated else row.topic_id.hex()
+
+
+def _described(row: Any, operation: Operation) -> None:
+    operation.topic_id = row.topic_id.hex()
+    operation.partitions = len(row.partitions)
+
+
+def _configured(row: Any, operation: Operation) -> None:
+    operation.configs = overrides(row.configs, operation.entity)
+
+
+def overrides(rows: Sequence[Any], entity: str) -> dict[str, str]:
+    """What is set for this entity itself."""
+    source = SOURCES[kind_of(entity)]
+    return {row.name: row.value for row in rows if row.config_source == source}
+
+
+READERS: dict[str, Callable[[Any, Operation], None]] = {
+    "create": _created,
+    "delete": _nothing,
+    "grow": _nothing,
+    "alter": _nothing,
+    "replace": _nothing,
+    "describe": _described,
+    "configs": _configured,
+}

@@ -1,0 +1,121 @@
+"""When the dust has settled: what the tree holds, and whether everybody says so."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
+
+from minicontroller.controller.store.layout import uuid_bytes
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.faults.agreement import expect_agreement
+from tests.faults.detector.arena import Arena
+from tests.faults.detector.history import DEFAULT, Topic
+from tests.faults.detector.requests import SOURCES, kind_of, name_of, resource_type
+from tests.faults.stream import create, delete
+from tests.faults.tree import Tree
+from tests.support.nodes import NodeProcess
+from tests.support.waiting import until
+from tests.support.wire import ConnectionEndedError
+
+BARRIER = "barrier"
+LAST_WORDS = 600
+WITHIN_SECONDS = 8.0
+"""For nodes that follow a change on their own."""
+FAULTS = (AssertionError, OSError, ConnectionEndedError, KazooException)
+"""How a look at nodes and tree may fail."""
+
+
+def settle(arena: Arena) -> list[str]:
+    """Wait until every node serves and knows the others, and all that was begun is done. What keeps it from that is told."""
+    ended = [node for node in arena.nodes if node.has_ended]
+    if ended:
+        return [f"node {node.broker_id} ended by itself: {last_words(node)}" for node in ended]
+    try:
+        arena.nodes.wait_known()
+        for node in arena.nodes:
+            until(partial(_pass, node))
+        until(lambda: arena.tree.children("/admin/delete_topics"), right=lambda names: not names)
+    except FAULTS as error:
+        return [f"the cluster does not settle: {type(error).__name__} {error!s:.600}", *_dead(arena)]
+    return []
+
+
+def stumbles(arena: Arena, read: dict[int, int]) -> list[str]:
+    """Tracebacks in the logs, beyond what has been read of them."""
+    findings = []
+    for node in arena.nodes:
+        said = node.log.read_bytes()[read.get(node.broker_id, 0) :].decode()
+        read[node.broker_id] = read.get(node.broker_id, 0) + len(said.encode())
+        at = said.find("Traceback")
+        if at >= 0:
+            findings.append(f"node {node.broker_id} stumbled: {said[max(0, at - LAST_WORDS) : at + 6 * LAST_WORDS]}")
+    return findings
+
+
+def _dead(arena: Arena) -> list[str]:
+    return [f"node {node.broker_id} ended by itself: {last_words(node)}" for node in arena.nodes if node.has_ended]
+
+
+def _pass(node: NodeProcess) -> bool:
+    """A topic of our own, made and deleted, takes its place behind all that waits."""
+    try:
+        with node.wire() as wire:
+            made = create(wire, BARRIER, partitions=1, replicas=1)
+            gone = delete(wire, BARRIER)
+    except (ConnectionEndedError, ConnectionRefusedError):
+        return False
+    return made == gone == ErrorCode.NONE
+
+
+def last_words(node: NodeProcess) -> str:
+    return node.output[-LAST_WORDS:].strip()
+
+
+def look(tree: Tree) -> dict[str, Topic]:
+    """Every entity that has a place in a history, as the tree holds it."""
+    found: dict[str, Topic] = {}
+    for name in tree.topics:
+        value, configs = tree.jsons([f"/brokers/topics/{name}", f"/config/topics/{name}"])
+        if value is not None:
+            found[f"topics/{name}"] = Topic(
+                _hex(value.get("topic_id", "")), len(value["partitions"]), (configs or {}).get("config", {})
+            )
+    for name in {DEFAULT, *tree.children("/config/brokers"), *map(str, tree.brokers)}:
+        configs = tree.json(f"/config/brokers/{name}")
+        found[f"brokers/{name}"] = Topic(configs=(configs or {}).get("config", {}))
+    return found
+
+
+def _hex(topic_id: str) -> str:
+    return uuid_bytes(topic_id).hex() if topic_id else ""
+
+
+def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
+    """What the tree contradicts itself in, and what nodes say that it does not."""
+    findings = [f"the tree: {flaw}" for flaw in arena.tree.half_made()]
+    findings += _strange_states(arena.tree)
+    try:
+        expect_agreement(arena.nodes.running, arena.tree)
+        for node in arena.nodes.running:
+            for entity in (f"brokers/{DEFAULT}", f"brokers/{node.broker_id}"):
+                right = dict(held[entity].configs)
+                until(partial(_told, node, entity), right=right.__eq__, within=WITHIN_SECONDS)
+    except FAULTS as error:
+        findings.append(f"a node does not say what the tree holds: {error!s:.1500}")
+    return findings
+
+
+def _strange_states(tree: Tree) -> list[str]:
+    """States of partitions that the topic does not have."""
+    return [
+        f"the tree: {name} has {len(partitions)} partitions and {len(states)} states"
+        for name, partitions in tree.assignments().items()
+        if len(states := tree.children(f"/brokers/topics/{name}/partitions")) != len(partitions)
+    ]
+
+
+def _told(node: NodeProcess, entity: str) -> dict[str, str]:
+    body = {"resources": [{"resource_type": resource_type(entity), "resource_name": name_of(entity)}]}
+    with node.wire() as wire:
+        (result,) = wire.ask("DescribeConfigs", 4, body)["results"]
+    return {row["name"]: row["value"] for row in result["configs"] if row["config_source"] == SOURCES[kind_of(entity)]}

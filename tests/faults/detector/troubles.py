@@ -1,0 +1,291 @@
+"""What the world does to a cluster: each trouble begins, lasts, and is over, beside whatever others there are.
+
+Rule: a trouble takes what it breaks for itself, and leaves it whole; so any mix of them may go on at once, and when all are over
+the cluster is one that has nothing left to complain of.
+"""
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
+
+from tests.faults.detector.arena import NODES, Arena
+from tests.faults.detector.clients import KEYS, TOPICS, Journal
+from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE
+from tests.faults.detector.models import SET
+from tests.faults.tree import patiently
+from tests.support.nodes import NodeProcess
+from tests.support.zookeeper import ZooKeeperServer
+
+LONG_SECONDS = 4.5
+"""Sessions end after 3."""
+FAR_AWAY_SECONDS = 0.003
+STRANGE_SECONDS = 0.15
+"""Between two deeds of a stranger."""
+
+
+class Stage:
+    """What troubles share: the cluster, what is taken, and when it is over."""
+
+    def __init__(self, arena: Arena, journal: Journal, dice: random.Random) -> None:
+        self.arena = arena
+        self.journal = journal
+        self.dice = dice
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+        self._free_nodes = set(range(1, NODES + 1))
+        self._free_servers = set(range(len(arena.ensemble.servers)))
+        self.down: set[int] = set()
+        """Nodes that nobody can ask now."""
+
+    @contextmanager
+    def node(self) -> Iterator[NodeProcess | None]:
+        """One that nobody else breaks, the controller more often than others; None if there is none."""
+        with self._lock:
+            claim = self._controller()
+            choices = sorted(self._free_nodes)
+            if claim in self._free_nodes and self.dice.random() < 0.4:
+                choices = [claim]
+            number = self.dice.choice(choices) if choices else None
+            self._free_nodes.discard(number or 0)
+        try:
+            yield None if number is None else self.arena.nodes[number]
+        finally:
+            if number is not None:
+                self._free_nodes.add(number)
+
+    @contextmanager
+    def server(self, *, leader: bool = False) -> Iterator[ZooKeeperServer | None]:
+        """One alone at a time: two of three are a quorum."""
+        with self._lock:
+            mine = len(self._free_servers) == len(self.arena.ensemble.servers)
+            number = self.dice.randrange(len(self.arena.ensemble.servers))
+            if mine and leader:
+                servers = self.arena.ensemble.servers
+                number = next((at for at, each in enumerate(servers) if "Mode: leader" in each.status()), number)
+            if mine:
+                self._free_servers.discard(number)
+        try:
+            yield self.arena.ensemble.servers[number] if mine else None
+        finally:
+            if mine:
+                self._free_servers.add(number)
+
+    def linger(self) -> None:
+        """For a moment, or past the end of sessions."""
+        self.over.wait(self.dice.choice((0.05, 0.5, 1.5, LONG_SECONDS)))
+
+    def _controller(self) -> int:
+        try:
+            return self.arena.tree.controller_id or 0
+        except KazooException:  # the way to its server is broken, too
+            return 0
+
+
+# ---------------------------------------------------------------------- nodes
+
+
+def kill(stage: Stage) -> None:
+    with stage.node() as node:
+        if node is not None:
+            stage.down.add(node.broker_id)
+            node.kill()
+            stage.linger()
+            node.start()
+            node.wait_ready()
+            stage.down.discard(node.broker_id)
+
+
+def terminate(stage: Stage) -> None:
+    with stage.node() as node:
+        if node is not None:
+            stage.down.add(node.broker_id)
+            node.stop()
+            node.start()
+            node.wait_ready()
+            stage.down.discard(node.broker_id)
+
+
+def freeze(stage: Stage) -> None:
+    with stage.node() as node:
+        if node is not None:
+            node.freeze()
+            stage.linger()
+            node.thaw()
+
+
+def cut_from_nodes(stage: Stage) -> None:
+    with stage.node() as node:
+        if node is not None:
+            stage.arena.to_node[node.broker_id - 1].cut()
+            stage.linger()
+            stage.arena.to_node[node.broker_id - 1].mend()
+
+
+def cut_from_zookeeper(stage: Stage) -> None:
+    with stage.node() as node:
+        if node is not None:
+            proxies = stage.arena.to_zookeeper[node.broker_id - 1]
+            for proxy in proxies:
+                proxy.cut()
+            stage.linger()
+            for proxy in proxies:
+                proxy.mend()
+
+
+def unheard_by_zookeeper(stage: Stage) -> None:
+    """What a node asks is done, and the answers go nowhere; then the connection breaks."""
+    with stage.node() as node:
+        if node is not None:
+            proxies = stage.arena.to_zookeeper[node.broker_id - 1]
+            for proxy in proxies:
+                proxy.swallow_answers()
+            stage.over.wait(stage.dice.choice((0.05, 0.3)))
+            for proxy in proxies:
+                proxy.cut()
+                proxy.mend()
+
+
+# ---------------------------------------------------------------------- ZooKeeper
+
+
+def far_zookeeper(stage: Stage) -> None:
+    proxies = [proxy for proxies in stage.arena.to_zookeeper for proxy in proxies]
+    for proxy in proxies:
+        proxy.delay(FAR_AWAY_SECONDS)
+    stage.linger()
+    for proxy in proxies:
+        proxy.delay(0)
+
+
+def kill_server(stage: Stage) -> None:
+    _kill_server(stage, leader=False)
+
+
+def kill_leader(stage: Stage) -> None:
+    _kill_server(stage, leader=True)
+
+
+def _kill_server(stage: Stage, *, leader: bool) -> None:
+    with stage.server(leader=leader) as server:
+        if server is not None:
+            server.kill()
+            stage.over.wait(stage.dice.choice((0.0, 1.0)))
+            server.start()
+
+
+def freeze_server(stage: Stage) -> None:
+    with stage.server() as server:
+        if server is not None:
+            server.freeze()
+            stage.linger()
+            server.thaw()
+
+
+# ---------------------------------------------------------------------- other programs that write to the tree
+
+
+def leftovers(stage: Stage) -> None:
+    """Configs of topics that are not there: what is left of topics that somebody else deleted."""
+    client = stage.arena.tree.client
+    left: dict[str, int] = {}
+    while not stage.over.wait(STRANGE_SECONDS * stage.dice.random()):
+        path = f"/config/topics/t{stage.dice.randrange(TOPICS)}"
+        name = path.rpartition("/")[2]
+        with suppress(NodeExistsError, NoNodeError):
+            if client.exists(f"/brokers/topics/{name}") is None:
+                client.create(path, b'{"version":1,"config":{"flush.ms":"77"}}')
+                left[path] = patiently(partial(client.exists, path)).czxid
+    for path, czxid in left.items():
+        stat = patiently(partial(client.exists, path))
+        if stat is not None and stat.czxid == czxid and stat.version == 0:
+            with suppress(NoNodeError, BadVersionError):
+                patiently(partial(client.delete, path, version=0))
+
+
+def strange_configs(stage: Stage) -> None:
+    """Another program changes configs, carefully: it writes what it has read, with the version, and notifies."""
+    client = stage.arena.tree.client
+    while not stage.over.wait(STRANGE_SECONDS * 2 * stage.dice.random()):
+        group = stage.dice.choice(("topics", "topics", "brokers"))
+        name = f"t{stage.dice.randrange(TOPICS)}" if group == "topics" else DEFAULT
+        path, key = f"/config/{group}/{name}", stage.dice.choice(KEYS[group])
+        operation = stage.journal.new(
+            client="stranger", entity=f"{group}/{name}", kind=ALTER, steps=[(key, SET, stage.journal.value())]
+        )
+        try:
+            data, stat = client.get(path)
+            if group == "topics" and client.exists(f"/brokers/topics/{name}") is None:
+                raise NoNodeError
+            configs = json.loads(data)["config"] if data else {}
+            configs[key] = operation.steps[0][2]
+            written = json.dumps({"version": 1, "config": configs}).encode()
+            now = client.set(path, written, version=stat.version)
+            operation.outcome = OK
+            if now.czxid != stat.czxid:  # another topic of this name was born meanwhile, and has the same version
+                operation.kind, operation.steps, operation.configs = REPLACE, [], configs
+            notice = json.dumps({"version": 2, "entity_path": f"{group}/{name}"}).encode()
+            client.create("/config/changes/config_change_", notice, sequence=True)
+        except (NoNodeError, BadVersionError):
+            stage.journal.operations.remove(operation)
+
+
+def false_marks(stage: Stage) -> None:
+    """Marks of deletion for topics that are not there."""
+    client = stage.arena.tree.client
+    while not stage.over.wait(STRANGE_SECONDS * 4 * stage.dice.random()):
+        with suppress(NodeExistsError):
+            client.create(f"/admin/delete_topics/ghost-{stage.dice.randrange(5)}")
+
+
+def malformed(stage: Stage) -> None:
+    """Znodes that make no sense to anybody."""
+    client = stage.arena.tree.client
+    strange = {
+        "/brokers/topics/broken": b"{",
+        "/brokers/ids/nine": b"{}",
+        "/brokers/ids/99": b'{"version":5,"endpoints":["X://h:99999999999"],"listener_security_protocol_map":{}}',
+        "/config/topics/broken": b"\xff\xfe",
+        "/config/changes/config_change_strange": b"[]",
+        "/admin/delete_topics/broken2": b"{",
+        "/isr_change_notification/isr_change_nonsense": b"nonsense",
+    }
+    there = []
+    for path in stage.dice.sample(sorted(strange), 3):
+        with suppress(NodeExistsError, NoNodeError):
+            client.create(path, strange[path])
+            there.append(path)
+    stage.linger()
+    for path in there:
+        with suppress(NoNodeError):
+            patiently(partial(client.delete, path))
+
+
+Trouble = Callable[[Stage], None]
+
+BREAKING: tuple[Trouble, ...] = (
+    kill,
+    terminate,
+    freeze,
+    cut_from_nodes,
+    cut_from_zookeeper,
+    unheard_by_zookeeper,
+    kill_server,
+    kill_leader,
+    freeze_server,
+)
+STRANGE: tuple[Trouble, ...] = (far_zookeeper, leftovers, strange_configs, false_marks, malformed)
+"""These leave every node registered and every controller in its place."""
+TROUBLES = {trouble.__name__: trouble for trouble in (*BREAKING, *STRANGE)}
+
+
+def play(stage: Stage, trouble: Trouble) -> None:
+    """Again and again until it is over, with pauses."""
+    while not stage.over.is_set():
+        with suppress(KazooException):  # a stranger's way to the tree breaks like everybody's
+            trouble(stage)
+        stage.over.wait(stage.dice.random())

@@ -1,0 +1,33 @@
+"""A short run of the program that `make faults` is: everything at once, in an order that only a seed knows."""
+
+import os
+from pathlib import Path
+
+from tests.faults.conftest import Record
+from tests.faults.detector.arena import running_arena
+from tests.faults.detector.clients import Habits
+from tests.faults.detector.experiment import Experiment, Plan
+from tests.support.zookeeper import ZooKeeperEnsemble
+
+SEED = os.environ.get("MINICONTROLLER_FAULTS_SEED", "590")
+SECONDS = 12.0
+TROUBLES = ("kill", "terminate", "cut_from_nodes", "false_marks")
+
+
+async def test_what_was_answered_is_what_happened(
+    tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record
+) -> None:
+    """K590-2: through any mix of faults each topic has an order of its operations that explains every answer and what the tree
+    holds in the end, nothing is half done, and every node tells what the tree holds.
+    """
+    habits = [Habits(brokers=0.0)] * 8
+    plan = Plan(seed=SEED, seconds=SECONDS, troubles=TROUBLES, calm=0.0, habits=habits)
+    with running_arena(tmp_path, ensemble, chroot, completion="local") as arena:
+        windows = [told async for told in Experiment(arena, plan).run()]
+    record("operations", sum(told.operations for told in windows))
+    record("in_doubt", sum(told.doubts for told in windows))
+    record("worst_seconds", max(told.worst_seconds for told in windows))
+    anomalies = [anomaly for told in windows for anomaly in told.verdict.anomalies]
+    assert not anomalies, f"seed {SEED}, windows {[told.window.troubles for told in windows]}:\n" + "\n".join(
+        f"{anomaly.name}: {anomaly.text}" for anomaly in anomalies
+    )

@@ -1,0 +1,184 @@
+"""The checker of histories: it tells possible from impossible, on histories that are known and on small ones of any kind."""
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from minicontroller.protocol.error_codes import ErrorCode
+from tests.faults.detector.history import (
+    ALTER,
+    CONFIGS,
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    GROW,
+    OK,
+    REFUSED,
+    REPLACE,
+    UNKNOWN,
+    Operation,
+    Topic,
+)
+from tests.faults.detector.linearizability import Undecided, check
+from tests.faults.detector.models import GONE, State, initial, step
+
+UNKNOWN_TOPIC, EXISTS, INVALID = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.TOPIC_ALREADY_EXISTS,
+    ErrorCode.INVALID_PARTITIONS,
+)
+THREE = Topic("", 3, {"a": "1"})
+numbers = itertools.count(1)
+
+
+def op(kind: str, began: float, ended: float | None, outcome: str = OK, **more: object) -> Operation:
+    fields = {"number": next(numbers), "client": "c", "node": 1, "entity": "topics/x", "kind": kind}
+    return Operation(**{**fields, "began": began, "ended": ended, "outcome": outcome, **more})  # type: ignore[arg-type]
+
+
+def setting(began: float, ended: float | None, value: str, outcome: str = OK, **more: object) -> Operation:
+    return op(ALTER, began, ended, outcome, steps=[("k", 0, value)], **more)
+
+
+def seen(began: float, ended: float, node: int = 0, **configs: str) -> Operation:
+    return op(CONFIGS, began, ended, node=node, configs=configs, is_fresh=True)
+
+
+def is_possible(before: Topic | None, *operations: Operation) -> bool:
+    return check(initial(before), operations) is None
+
+
+def test_what_follows_its_order_is_possible() -> None:
+    """One after the other, each with the answer that the state before it gives."""
+    assert is_possible(
+        None,
+        op(DELETE, 0, 1, REFUSED, code=UNKNOWN_TOPIC),
+        op(CREATE, 2, 3, partitions=2),
+        op(CREATE, 4, 5, REFUSED, code=EXISTS),
+        op(GROW, 6, 7, partitions=5),
+        op(GROW, 8, 9, REFUSED, partitions=5, code=INVALID),
+        op(ALTER, 10, 11, steps=[("k", 2, "x")]),
+        op(ALTER, 12, 13, steps=[("k", 2, "y,x"), ("z", 0, "1")]),
+        seen(14, 15, k="x,y", z="1"),
+        op(REPLACE, 16, 17, configs={"q": "2"}),
+        seen(18, 19, q="2"),
+        op(DELETE, 20, 21),
+        op(CREATE, 22, 23, REFUSED, code=EXISTS),  # its end takes a while
+        op(CREATE, 24, 25, partitions=1),
+        op(DESCRIBE, 26, 27, partitions=1),
+    )
+
+
+def test_concurrent_operations_may_have_any_order() -> None:
+    """Of two that overlap either may be the later one."""
+    for last in ("1", "2"):
+        assert is_possible(THREE, op(REPLACE, 0, 9), setting(10, 20, "1"), setting(11, 19, "2"), seen(21, 22, k=last))
+
+
+def test_a_lost_write_is_impossible() -> None:
+    """What was acknowledged first cannot be what remains, and what was acknowledged must be somewhere."""
+    assert not is_possible(THREE, op(REPLACE, 0, 1), setting(2, 3, "1"), setting(4, 5, "2"), seen(6, 7, k="1"))
+    assert not is_possible(
+        None, op(CREATE, 0, 1, partitions=1), op(DESCRIBE, 2, 3, REFUSED, node=0, code=UNKNOWN_TOPIC)
+    )
+    assert not is_possible(THREE, op(DELETE, 0, 1), seen(2, 3, a="1"))
+
+
+def test_doubt_may_come_true_at_any_time_or_never() -> None:
+    """An unknown outcome explains the value later, much later, and not at all; and explains nothing before it was asked."""
+    doubt = setting(2, None, "2", UNKNOWN)
+    first = (op(REPLACE, 0, 1), setting(1.1, 1.2, "1"))
+    assert is_possible(THREE, *first, doubt, seen(50, 51, k="1"), seen(52, 53, k="2"))
+    assert not is_possible(THREE, *first, doubt, seen(50, 51, k="2"), seen(52, 53, k="1"))
+    assert not is_possible(THREE, *first, seen(1.3, 1.4, k="2"), doubt)
+
+
+def test_a_refused_write_must_not_show() -> None:
+    """A refusal for another reason than the state says nothing, and changes nothing."""
+    refused = setting(2, 3, "2", REFUSED, code=ErrorCode.NOT_CONTROLLER)
+    assert is_possible(THREE, refused, seen(4, 5, a="1"))
+    assert not is_possible(THREE, refused, seen(4, 5, a="1", k="2"))
+
+
+def test_what_only_validates_changes_nothing() -> None:
+    """And its success tells of the state all the same."""
+    assert not is_possible(
+        THREE, op(GROW, 0, 1, partitions=5, only_validated=True), op(DESCRIBE, 2, 3, node=0, partitions=5)
+    )
+    assert not is_possible(THREE, op(CREATE, 0, 1, partitions=5, only_validated=True))
+
+
+def test_a_connection_has_an_order() -> None:
+    """Of two that were sent together the later one is the later one."""
+    first, second = setting(0, 5, "1"), setting(0, 6, "2")
+    assert is_possible(THREE, op(REPLACE, -2, -1), first, second, seen(7, 8, k="1"))
+    second.after = first.number
+    assert not is_possible(THREE, op(REPLACE, -2, -1), first, second, seen(7, 8, k="1"))
+
+
+def test_nodes_may_be_behind_unless_they_must_not() -> None:
+    """A read that need not be fresh may show any earlier state, and none that never was."""
+    change = setting(0, 1, "1")
+    old, fresh = op(CONFIGS, 2, 3, configs={"a": "1"}), op(CONFIGS, 2, 3, configs={"a": "1"}, is_fresh=True)
+    assert is_possible(THREE, change, old)
+    assert not is_possible(THREE, change, fresh)
+    assert not is_possible(THREE, change, op(CONFIGS, 2, 3, configs={"a": "7"}))
+
+
+def test_many_doubts_are_followed() -> None:
+    """Thirty operations of which nobody knows the outcome are no reason to give up."""
+    doubts = [setting(at, None, str(at), UNKNOWN) for at in range(30)]
+    assert is_possible(THREE, op(REPLACE, -2, -1), *doubts, seen(40, 41, k="17"), seen(42, 43, k="3"))
+    assert not is_possible(THREE, op(REPLACE, -2, -1), *doubts, seen(40, 41, k="17"), seen(42, 43, k="99"))
+
+
+def orders(before: State, operations: Sequence[Operation]) -> bool:
+    """The definition itself, by trying every order."""
+    for chosen in itertools.product((True, False), repeat=len(operations)):
+        if not all(take or each.outcome == UNKNOWN for take, each in zip(chosen, operations, strict=True)):
+            continue
+        kept = [each for take, each in zip(chosen, operations, strict=True) if take]
+        for order in itertools.permutations(kept):
+            if all(not precedes(later, earlier) for earlier, later in itertools.combinations(order, 2)):
+                state: State | None = before
+                for each in order:
+                    state = None if state is None else step(state, each)
+                if state is not None:
+                    return True
+    return False
+
+
+def precedes(one: Operation, other: Operation) -> bool:
+    return one.outcome != UNKNOWN and one.ended is not None and one.ended < other.began
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_small_histories_are_judged_as_by_definition(seed: int) -> None:
+    """For any five operations the search finds an order exactly where there is one."""
+    dice = random.Random(seed)
+    answers = {True: 0, False: 0}
+    for _ in range(60):
+        before = dice.choice((GONE, initial(THREE)))
+        operations = [any_operation(dice) for _ in range(5)]
+        try:
+            possible = check(before, operations) is None
+        except Undecided:
+            pytest.fail("five operations are not many")
+        assert possible == orders(before, operations), operations
+        answers[possible] += 1
+    assert min(answers.values()) > 0, answers
+
+
+def any_operation(dice: random.Random) -> Operation:
+    began = dice.uniform(0, 10)
+    ended = began + dice.uniform(0, 6)
+    outcome = dice.choice((OK, OK, OK, UNKNOWN))
+    kind = dice.choice((CREATE, DELETE, GROW, ALTER, CONFIGS))
+    if kind == CONFIGS:
+        return op(CONFIGS, began, ended, node=0, configs=dice.choice(({}, {"k": "1"}, {"k": "2"})))
+    if dice.random() < 0.2 and kind in (CREATE, DELETE):
+        return op(kind, began, ended, REFUSED, code=EXISTS if kind == CREATE else UNKNOWN_TOPIC)
+    steps = [("k", dice.randrange(4), dice.choice(("1", "2")))]
+    return op(kind, began, ended, outcome, partitions=dice.randint(1, 5), steps=steps if kind == ALTER else [])
