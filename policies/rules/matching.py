@@ -16,7 +16,7 @@ MAX_PATTERN = 1_000
 
 SPECIAL = re.compile(r"[*?]")
 USER = "{user}"
-PARTS_OF_A_GLOB = re.compile(rf"([*?]|{re.escape(USER)})")
+PARTS_OF_A_GLOB = re.compile(r"([*?]|\{user\})")
 GLOBS = {"*": ".*", "?": "."}
 
 Match = Callable[[str], bool]
