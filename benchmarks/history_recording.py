@@ -273,5 +273,5 @@ class _Crowd:
     def _link(self, nursery: trio.Nursery, person: Person, node: int) -> NodeLink:
         host, _, port = self._cluster.nodes[node].bootstrap.rpartition(":")
         credentials = PlainCredentials(person.name, PASSWORD)
-        peer = PeerConnection(nursery, host, int(port), client_id=person.client_id, credentials=credentials)
+        peer = PeerConnection(nursery, host, int(port), client_id=person.client_id, logins=(credentials,))
         return NodeLink(peer, Address(host, int(port)), ClientConfig((), person.client_id, credentials))

@@ -23,7 +23,7 @@ from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES
 from .context import RequestContext
 from .error_answers import error_answer
-from .errors import Refusal, TurnedAway
+from .errors import NoNode, Refusal, TurnedAway
 from .logs import START, about, client_id
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
@@ -56,6 +56,8 @@ class Counters(msgspec.Struct):
 
     forged_forwarding: int = 0
     """Requests refused because they carried the tags of a forwarded one and came from no node of ours (K590-6)."""
+    forged_node_requests: int = 0
+    """Requests refused because only nodes send them, and whoever sent them had not proved to be one."""
     leftover_requests: int = 0
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
@@ -111,7 +113,7 @@ class AnswerLine:
         try:
             if forged:
                 self._refuse_forged(ctx, header)
-            authorize(caller, ctx)
+            self._authorize(ctx)
             response = route.handler(self._node, ctx, request)
         except TurnedAway as refusal:
             response = self._turn_away(ctx, request, refusal)
@@ -124,7 +126,7 @@ class AnswerLine:
     async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
         """The answer to a request that came inside another one, not yet encoded."""
         try:
-            authorize(ctx.caller, ctx)
+            self._authorize(ctx)
             response = route.handler(self._node, ctx, request)
         except TurnedAway as refusal:
             response = self._turn_away(ctx, request, refusal)
@@ -191,15 +193,24 @@ class AnswerLine:
                 extra=about(ctx),
             )
 
+    def _authorize(self, ctx: RequestContext) -> None:
+        try:
+            authorize(ctx.caller, ctx)
+        except NoNode:
+            self.counters.forged_node_requests += 1
+            self._suspect(ctx, f"sends {_name(ctx.api_key)}")
+            raise
+
     def _refuse_forged(self, ctx: RequestContext, header: RequestHeader) -> None:
         self.counters.forged_forwarding += 1
-        log.warning(
-            "refused: %s speaks in the name of %r and is no node of this cluster",
-            ctx.caller,
-            header.principal_name,
-            extra=about(ctx),
-        )
+        self._suspect(ctx, f"speaks in the name of {header.principal_name!r}")
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+    def _suspect(self, ctx: RequestContext, what: str) -> None:
+        """Told once a connection: a stranger must not fill the log."""
+        if not ctx.caller.is_suspect:
+            ctx.caller.is_suspect = True
+            log.warning("refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:

@@ -31,6 +31,7 @@ from .cluster.followers import Followers
 from .cluster.image import Broker, Endpoint
 from .cluster.random_ids import new_id
 from .cluster.registration import Registration
+from .cluster.shared_secret import SharedSecret
 from .config.dynamic import DynamicConfigs
 from .config.keys import KEYS
 from .config.node_config import NodeConfig
@@ -45,7 +46,8 @@ from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_runner import PolicyRunner
-from .security.listeners import peer_credentials, server_listeners
+from .security.listeners import NodeLogins, server_listeners
+from .security.node_proof import Membership
 from .server import Server
 from .store import layout
 from .store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
@@ -126,28 +128,33 @@ async def run_node(
         store.on_session(node.metrics.session_changed)
         line = AnswerLine(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
         server = Server(line, connection_limits(config))
-        await server.open(server_listeners(config))
+        secret = SharedSecret(server.part_from_nodes)
+        membership = Membership(node.cluster_id, node.broker_id, secret.current)
+        logins = NodeLogins(config, membership)
+        await server.open(server_listeners(config, membership))
         broker = Broker(
             broker_id=node.broker_id,
             endpoints=advertised_endpoints(config, server.ports),
             rack=config.optional_string("broker.rack"),
+            proves_itself=True,
         )
+        membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.neighbours[node.broker_id] = node
-        links = ControlLinks(tasks, node)
+        links = ControlLinks(tasks, node, logins)
         if config.boolean("controller.forwarding.enable"):
-            warn_of_strangers(config)
             node.forwarder = Forwarder(
                 tasks,
                 broker_id=node.broker_id,
                 cache=node.cache,
                 inter_broker_listener=config.inter_broker_listener.name,
-                credentials=peer_credentials(config),
+                logins=logins.at,
                 request_timeout_seconds=node.request_timeout_ms / 1000,
             )
         candidacy = Candidacy(node, links.link, clock_ms)
         followers = Followers(node, partial(ask_to_alter, node, links))
         node.dynamic_configs.on_change(partial(tell_the_controller, node))
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
+        await tasks.start(secret.run, store)
         await tasks.start(server.run)
         await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
         tasks.start_soon(followers.run)
@@ -230,16 +237,6 @@ def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> "RuleFiles | 
     rules = RuleFiles(rule_files(config), policy, interval_ms=config.integer("policy.rules.reload.interval.ms"))
     rules.load()
     return rules
-
-
-def warn_of_strangers(config: NodeConfig) -> None:
-    listener = config.inter_broker_listener
-    if not listener.needs_sasl:
-        log.warning(
-            "Nodes do not authenticate at the listener %s, so writes are not forwarded between them: a node that is not the "
-            "controller answers NOT_CONTROLLER. A SASL_PLAINTEXT listener as inter.broker.listener.name changes that.",
-            listener.name,
-        )
 
 
 def takeover_seconds(config: NodeConfig) -> float:

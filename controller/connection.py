@@ -23,7 +23,7 @@ from .bounds import MAX_BETWEEN_NODES_BYTES
 from .logs import about_caller, about_frame
 from .peer import FAREWELL
 from .security.caller import Caller
-from .security.sasl import Challenge, Proved, Rejected
+from .security.sasl import Challenge, Proved, ProvedNode, Rejected
 from .transport import Disconnected, Outbox, Transport
 
 log = logging.getLogger("minicontroller.connection")
@@ -253,7 +253,7 @@ class Connection:
             case Proved(username=username, token=reply):
                 self.caller.proved(username)
                 return len(reply).to_bytes(4) + reply
-            case Rejected():
+            case Rejected() | ProvedNode():  # nodes send no bare tokens
                 return b""
 
     async def _after_authentication(self) -> None:

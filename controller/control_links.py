@@ -1,5 +1,6 @@
 """From the controller to the nodes, and from a node to the controller: the connections that carry no client's request."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -13,7 +14,8 @@ from .cluster.control_requests import VERSIONS, ControlRequest
 from .cluster.image import Broker, Endpoint
 from .cluster.propagation import ControlLink, Unreachable
 from .peer import PeerConnection, PeerUnavailable
-from .security.listeners import peer_credentials
+from .security.credentials import Credentials
+from .security.listeners import NodeLogins
 
 if TYPE_CHECKING:
     from .node import Node
@@ -48,36 +50,33 @@ class PeerLink:
 class ControlLinks:
     """Makes connections between this node and the others."""
 
-    def __init__(self, nursery: trio.Nursery, node: "Node") -> None:
+    def __init__(self, nursery: trio.Nursery, node: "Node", logins: NodeLogins) -> None:
         self._nursery = nursery
         self._node = node
         self._listener = node.config.control_plane_listener.name
-        self._credentials = peer_credentials(node.config)
-        self._controller: tuple[Endpoint, PeerConnection] | None = None
+        self._logins = logins
+        self._controller: tuple[int, Endpoint, PeerConnection] | None = None
 
     def link(self, broker: Broker) -> ControlLink:
         """To one broker, for the controller."""
         endpoint = broker.endpoint(self._listener) or broker.endpoint(self._node.config.inter_broker_listener.name)
-        return PeerLink(None if endpoint is None else self._connection(endpoint))
+        return PeerLink(None if endpoint is None else self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         """To the controller that this node knows of. Raises PeerUnavailable."""
         image = self._node.cache.image
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._node.config.inter_broker_listener.name)
-        if endpoint is None:
+        if broker is None or endpoint is None:
             raise PeerUnavailable("no controller is known", in_doubt=False)
-        if self._controller is None or self._controller[0] != endpoint:
+        if self._controller is None or self._controller[:2] != (broker.broker_id, endpoint):
             if self._controller is not None:
-                self._controller[1].close()
-            self._controller = endpoint, self._connection(endpoint)
-        return await self._controller[1].request(key, version, message)
+                self._controller[2].close()
+            peer = self._connection(endpoint, self._logins.at(broker, endpoint))
+            self._controller = broker.broker_id, endpoint, peer
+        return await self._controller[2].request(key, version, message)
 
-    def _connection(self, endpoint: Endpoint) -> PeerConnection:
+    def _connection(self, endpoint: Endpoint, logins: Sequence[Credentials]) -> PeerConnection:
         return PeerConnection(
-            self._nursery,
-            endpoint.host,
-            endpoint.port,
-            client_id=str(self._node.broker_id),
-            credentials=self._credentials,
+            self._nursery, endpoint.host, endpoint.port, client_id=str(self._node.broker_id), logins=logins
         )

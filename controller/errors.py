@@ -29,6 +29,10 @@ class TurnedAway(Refusal):
     """Refused before a handler saw it."""
 
 
+class NoNode(TurnedAway):
+    """Only nodes of the cluster ask this, and whoever asked had not proved to be one."""
+
+
 def fitting(text: str) -> str:
     """The text, without its middle if no string of the protocol holds it: its end often says what is wrong."""
     if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:

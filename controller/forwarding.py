@@ -9,7 +9,7 @@ forwarded is never forwarded again, however unstable the election.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -20,7 +20,7 @@ from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ..protocol.schema import WireStruct
-from .cluster.image import Endpoint, Image
+from .cluster.image import Broker, Endpoint, Image
 from .cluster.metadata_cache import MetadataCache
 from .context import RequestContext
 from .error_answers import refuses_everything
@@ -65,12 +65,18 @@ def at_the_controller(handler: "Handler") -> "Handler":
     return routed
 
 
+Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
+"""How this node and another one show each other who they are."""
+
+
 class _Controller(msgspec.Struct, frozen=True):
     """Who rules, as this node was last told."""
 
     broker_id: int
     epoch: int
+    broker: Broker | None
     endpoint: Endpoint | None
+    """Where nodes meet."""
 
 
 class Forwarder:
@@ -83,16 +89,16 @@ class Forwarder:
         broker_id: int,
         cache: MetadataCache,
         inter_broker_listener: str,
-        credentials: Credentials | None,
+        logins: Logins,
         request_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
         self._nursery = nursery
         self._broker_id = broker_id
         self._cache = cache
         self._listener = inter_broker_listener
-        self._credentials = credentials
+        self._logins = logins
         self._request_timeout_seconds = request_timeout_seconds
-        self._peers: dict[tuple[str, int], PeerConnection] = {}
+        self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
         cache.on_change(self._look)
         self.outcomes: Counter[str] = Counter()
         """What came of the requests that were sent on, by a word."""
@@ -105,12 +111,7 @@ class Forwarder:
             if node.controller is not None:
                 answer = await _here(node, ctx, request, handler)
             elif controller.endpoint is not None and controller.broker_id != self._broker_id:
-                if self._credentials is None:
-                    # The controller believes the tags of an authenticated node only (K590-6): the client has to go there himself.
-                    raise Refusal(
-                        ErrorCode.NOT_CONTROLLER, reason="Nodes forward only where they authenticate to each other."
-                    )
-                answer = await self._there(controller.endpoint, ctx, request, deadline)
+                answer = await self._there(controller, ctx, request, deadline)
                 self.outcomes["not_reached" if answer is None else "answered"] += 1
             else:
                 answer = None
@@ -123,7 +124,7 @@ class Forwarder:
     def _who_rules(self, image: Image) -> _Controller:
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._listener)
-        return _Controller(image.controller_id, image.controller_epoch, endpoint)
+        return _Controller(image.controller_id, image.controller_epoch, broker, endpoint)
 
     def _look(self, before: Image, after: Image, _changed: object) -> None:
         if before.controller_epoch != after.controller_epoch and self._peers:
@@ -157,13 +158,15 @@ class Forwarder:
 
     # ------------------------------------------------------------------ over the wire
 
-    async def _there(self, endpoint: Endpoint, ctx: RequestContext, request: Any, deadline: float) -> WireStruct | None:
+    async def _there(
+        self, controller: _Controller, ctx: RequestContext, request: Any, deadline: float
+    ) -> WireStruct | None:
         """None: it certainly was not done."""
         key = ApiKey(ctx.api_key)
         answer: WireStruct | None = None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
-                answer = await self._peer(endpoint).request(
+                answer = await self._peer(controller).request(
                     key,
                     registry.api(key).max_version,
                     _newest_form(_with_time_left(request, deadline)),
@@ -189,17 +192,29 @@ class Forwarder:
                         ErrorCode.REQUEST_TIMED_OUT,
                         "The controller went away before it answered: the request may have been done.",
                     ) from error
+                if error.stranger:  # nobody's name is told to him: the client has to go there himself
+                    self.outcomes["not_reached"] += 1
+                    raise Refusal(
+                        ErrorCode.NOT_CONTROLLER,
+                        reason="The controller cannot prove that it is a node of this cluster.",
+                    ) from error
         if scope.cancelled_caught:
             self.outcomes["timed_out"] += 1
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
         return answer
 
-    def _peer(self, endpoint: Endpoint) -> PeerConnection:
-        address = (endpoint.host, endpoint.port)
-        peer = self._peers.get(address)
+    def _peer(self, controller: _Controller) -> PeerConnection:
+        broker, endpoint = controller.broker, controller.endpoint
+        assert broker is not None
+        assert endpoint is not None
+        peer = self._peers.get((broker.broker_id, endpoint))
         if peer is None:
-            peer = self._peers[address] = PeerConnection(
-                self._nursery, *address, client_id=str(self._broker_id), credentials=self._credentials
+            peer = self._peers[broker.broker_id, endpoint] = PeerConnection(
+                self._nursery,
+                endpoint.host,
+                endpoint.port,
+                client_id=str(self._broker_id),
+                logins=self._logins(broker, endpoint),
             )
         return peer
 

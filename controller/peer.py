@@ -26,6 +26,7 @@ from ..protocol.header import DecidedElement, RequestHeader
 from ..protocol.schema import WireStruct
 from .bounds import MAX_BETWEEN_NODES_BYTES
 from .security.credentials import Credentials
+from .security.node_proof import MECHANISM as NODE_PROOF
 from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
 
 log = logging.getLogger("minicontroller.peer")
@@ -45,11 +46,19 @@ FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
-    """No answer. `in_doubt`: the request was sent, and what became of it is unknown."""
+    """No answer. `in_doubt`: the request was sent, and what became of it is unknown.
 
-    def __init__(self, text: str, *, in_doubt: bool) -> None:
+    `stranger`: it was not sent, since nobody is there who could prove himself.
+    """
+
+    def __init__(self, text: str, *, in_doubt: bool, stranger: bool = False) -> None:
         super().__init__(text)
         self.in_doubt = in_doubt
+        self.stranger = stranger
+
+
+class StrangerError(ProtocolError):
+    """The other end does not know how nodes prove themselves."""
 
 
 class TooLargeForPeer(PeerUnavailable):
@@ -85,8 +94,10 @@ class _Waiter:
 class _Link:
     """One connection, from its being made to its end."""
 
-    def __init__(self, transport: Transport, max_bytes: int) -> None:
+    def __init__(self, transport: Transport, basis: Sequence[object], max_bytes: int) -> None:
         self.transport = transport
+        self.basis = basis
+        """What was proved on it rests on this."""
         self.outbox = Outbox(transport)
         self.frames = FrameBuffer(max_bytes, passes_over=True)
         self.waiters: dict[int, _Waiter] = {}
@@ -127,16 +138,18 @@ class PeerConnection:
         port: int,
         *,
         client_id: str,
-        credentials: Credentials | None = None,
+        logins: Sequence[Credentials] = (),
         tls: ssl.SSLContext | None = None,
         max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
-        """`max_bytes`: of a request, and of an answer."""
+        """`logins`: how the two ends show each other who they are, in this order and before anything else is said.
+        `max_bytes`: of a request, and of an answer.
+        """
         self.host = host
         self.port = port
         self._nursery = nursery
         self._client_id = client_id
-        self._credentials = credentials
+        self._logins = logins
         self._tls = tls
         self._max_bytes = max_bytes
         self._link: _Link | None = None
@@ -159,9 +172,7 @@ class PeerConnection:
         on_behalf_of: OnBehalfOf | None = None,
     ) -> WireStruct:
         """Ask, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
-        if self._link is not None and self._link.is_stale:
-            self._end(self._link, "it was idle for too long")
-        link = self._link or await self._connect()
+        link = self._usable_link() or await self._connect()
         link.last_used = trio.current_time()
         header = self._header(api_key, version)
         if on_behalf_of is not None:
@@ -214,6 +225,8 @@ class PeerConnection:
             await waiter.settled.wait()
         finally:
             link.waiters.pop(correlation_id, None)
+            if link is not self._link and not link.waiters:
+                link.end()  # it was left for another one, and this was its last request
         if waiter.frame is None:
             text = f"{self} did not answer: {link.reason}"
             raise PeerUnavailable(text, in_doubt=not link.said_farewell)
@@ -226,6 +239,25 @@ class PeerConnection:
             self._end(link, str(error))
 
     # ------------------------------------------------------------------ the connection
+
+    def _usable_link(self) -> _Link | None:
+        link = self._link
+        if link is None:
+            return None
+        if link.is_stale:
+            self._end(link, "it was idle for too long")
+        elif link.basis != self._basis():
+            self._leave(link)
+        return self._link
+
+    def _basis(self) -> Sequence[object]:
+        return [login.basis for login in self._logins]
+
+    def _leave(self, link: _Link) -> None:
+        """What the ends proved to each other holds no longer: what was asked is still answered, what comes goes another way."""
+        self._link = None
+        if not link.waiters:
+            link.end()
 
     async def _connect(self) -> _Link:
         async with self._connecting:
@@ -241,17 +273,17 @@ class PeerConnection:
                 if text != self._complaint:
                     self._complaint = text
                     log.warning("%s", text)
-                raise PeerUnavailable(text, in_doubt=False) from error
+                raise PeerUnavailable(text, in_doubt=False, stranger=isinstance(error, StrangerError)) from error
             self._complaint = ""
             self._link = link
             self._nursery.start_soon(self._read, link)
             return link
 
     async def _open(self) -> _Link:
-        link = _Link(await self._transport(), self._max_bytes)
+        link = _Link(await self._transport(), self._basis(), self._max_bytes)
         try:
-            if self._credentials is not None:
-                await self._authenticate(link, self._credentials)
+            for credentials in self._logins:
+                await self._authenticate(link, credentials)
         except BaseException:
             link.end()
             raise
@@ -315,6 +347,10 @@ class PeerConnection:
         request = SaslHandshakeRequest(mechanism=mechanism)
         answer = await self._ask_alone(link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
         assert isinstance(answer, SaslHandshakeResponse)
+        if mechanism == NODE_PROOF and answer.error_code != ErrorCode.NONE:
+            raise StrangerError(
+                "it does not know how nodes prove themselves, so it is an older version of this program, or no node of it"
+            )
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             raise ProtocolError("nobody authenticates at this listener: its security protocol is one without SASL")
         if answer.error_code != ErrorCode.NONE:

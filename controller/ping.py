@@ -40,7 +40,8 @@ class Pulse(msgspec.Struct, frozen=True):
 async def ping(host: str, port: int, *, timeout_seconds: float, credentials: PlainCredentials | None = None) -> Pulse:
     """Ask one node. Raises NotReady."""
     async with trio.open_nursery() as nursery:
-        peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, credentials=credentials)
+        logins = () if credentials is None else (credentials,)
+        peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins)
         verdict = await _verdict(peer, timeout_seconds)
         nursery.cancel_scope.cancel()
     if isinstance(verdict, NotReady):

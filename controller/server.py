@@ -79,6 +79,12 @@ class Server:
         self._accepting_nodes.cancel()
         await self._drain(set(self.connections), grace_seconds)
 
+    def part_from_nodes(self) -> None:
+        """What they have proved holds no longer: their requests that run are answered, and they come again."""
+        for connection in self.connections:
+            if connection.caller.from_peer and not connection.caller.listener.sasl:
+                connection.drain()
+
     async def _drain(self, leaving: set[Connection], grace_seconds: float) -> None:
         await trio.lowlevel.checkpoint()
         for connection in leaving:

@@ -162,7 +162,7 @@ class Network:
                 address.host,
                 address.port,
                 client_id=self.config.client_id,
-                credentials=self.config.credentials,
+                logins=() if self.config.credentials is None else (self.config.credentials,),
                 tls=self.config.tls,
             )
             known = self._links[address] = NodeLink(peer, address, self.config)

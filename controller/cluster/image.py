@@ -149,6 +149,10 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     security_protocol: str = "PLAINTEXT"
     """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
 
+    @property
+    def address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 class Broker(msgspec.Struct, frozen=True, gc=False):
     """A registered broker."""
@@ -160,6 +164,8 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
     """The czxid of its registration."""
     shutting_down: bool = False
     """In controlled shutdown: still registered, no longer electable."""
+    proves_itself: bool = False
+    """A node of ours, which proves itself to whoever connects to it. Known to the controller's image only, from the registration."""
 
     def endpoint(self, listener: str) -> Endpoint | None:
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)

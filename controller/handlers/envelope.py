@@ -1,6 +1,7 @@
 """Envelope (58): how a real broker forwards (K590-9). The inner request runs with its own principal, address and version.
 
-The receiver's checks stand in Kafka's order. The line has already ended the connection if it is not the inter-broker listener.
+The receiver's checks stand in Kafka's order. The line has already ended the connection if it is not the inter-broker listener, and
+refused who is no node.
 """
 
 import ipaddress
@@ -23,8 +24,6 @@ FRAME_SIZE_BYTES = 4
 
 
 async def handle(node: ControllerNode, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
-    if not ctx.caller.from_peer:
-        raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     principal = _principal(request.request_principal)

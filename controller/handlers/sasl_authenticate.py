@@ -3,7 +3,7 @@
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..context import RequestContext
-from ..security.sasl import Challenge, Proved, State
+from ..security.sasl import Challenge, Proved, ProvedNode, State
 
 
 def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
@@ -19,6 +19,9 @@ def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest)
     if isinstance(step, Proved):
         caller.proved(step.username)
         return SaslAuthenticateResponse(auth_bytes=step.token, session_lifetime_ms=caller.listener.reauthenticate_ms)
+    if isinstance(step, ProvedNode):
+        caller.proved_node()
+        return SaslAuthenticateResponse()
     return SaslAuthenticateResponse(
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=step.message, auth_bytes=b""
     )

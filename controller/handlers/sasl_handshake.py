@@ -1,13 +1,21 @@
-"""SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate requests."""
+"""SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate requests.
+
+The mechanism of nodes is not among those that are told: it proves no user, and a listener that authenticates nobody takes it, too.
+"""
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..context import RequestContext
+from ..security.node_proof import MECHANISM
 
 
 def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    sasl = ctx.caller.sasl
-    if sasl is None:
+    caller, listener = ctx.caller, ctx.caller.listener
+    if request.mechanism == MECHANISM and listener.node_proof is not None and ctx.api_version >= 1:
+        caller.says_he_is_a_node(listener.node_proof)
+        return SaslHandshakeResponse(mechanisms=list(listener.mechanisms))
+    sasl = caller.sasl
+    if sasl is None or not listener.sasl:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     known = sasl.handshake(request.mechanism, raw_tokens=ctx.api_version == 0)
     return SaslHandshakeResponse(

@@ -50,6 +50,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         "Requests that claimed to be forwarded and did not come from a node of the cluster.",
         ("node",),
     ),
+    "refused_node_requests": (
+        CounterMetricFamily,
+        "Requests that only nodes send, from somebody who had not proved to be one.",
+        ("node",),
+    ),
     "leftover_requests": (
         CounterMetricFamily,
         "Requests with bytes after their end, accepted all the same.",
@@ -243,6 +248,7 @@ def _requests(families: Families, node: str, running: "RunningNode") -> None:
     for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
         families.add("decisions", [node, api_name(api_key), outcome_name(code)], count)
     families.add("refused_forwardings", [node], line.counters.forged_forwarding)
+    families.add("refused_node_requests", [node], line.counters.forged_node_requests)
     families.add("leftover_requests", [node], line.counters.leftover_requests)
     families.add("accidents", [node], line.counters.accidents)
     families.add("protocol_errors", [node], line.counters.protocol_errors)

@@ -1,12 +1,13 @@
 """Whether a caller may ask what he asks. ACLs will be asked here; today only nodes are told from everyone else.
 
-Rule: this is decided before a handler sees the request, on what the connection proved.
+Rule: this is decided before a handler sees the request, on what the connection proved. Where nothing is proved nothing is believed,
+also where nodes meet.
 """
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..context import RequestContext
-from ..errors import TurnedAway
+from ..errors import NoNode
 from .caller import Caller
 
 CLUSTER_ACTION_APIS = frozenset(
@@ -17,13 +18,13 @@ CLUSTER_ACTION_APIS = frozenset(
         ApiKey.CONTROLLED_SHUTDOWN,
         ApiKey.ALTER_PARTITION,
         ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ENVELOPE,
     }
 )
-"""Advertised to everyone, as Kafka's brokers in ZooKeeper mode do, and answered to nodes of the cluster only. (Envelope looks
-for itself: its checks come in Kafka's order.)"""
+"""Advertised to everyone, as Kafka's brokers in ZooKeeper mode do, and answered to nodes of the cluster only."""
 
 
 def authorize(caller: Caller, ctx: RequestContext) -> None:
-    """Raises TurnedAway."""
-    if ctx.api_key in CLUSTER_ACTION_APIS and not caller.may_act_as_node:
-        raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    """Raises NoNode."""
+    if ctx.api_key in CLUSTER_ACTION_APIS and not caller.from_peer:
+        raise NoNode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -30,12 +30,14 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     """0 for a free port."""
     inter_broker: bool = False
-    """The one at which nodes of the cluster meet."""
+    """One at which nodes of the cluster meet."""
+    node_proof: Mechanism | None = None
+    """How nodes of this cluster prove themselves."""
     sasl: bool = False
     mechanisms: Mapping[str, Mechanism] = NO_MECHANISMS
     """Enabled here, by name; ignored without `sasl`."""
     peer_user: str | None = None
-    """The user that nodes of this cluster are at this listener. Only at the inter-broker listener."""
+    """The user that brokers of this cluster are at this listener. Only where nodes meet, and only with `sasl`."""
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: int = 0
@@ -50,6 +52,7 @@ class Caller:
         "forwards",
         "from_peer",
         "host",
+        "is_suspect",
         "line",
         "listener",
         "port",
@@ -67,13 +70,15 @@ class Caller:
         self.principal: str | None = None
         """`User:alice`, or None."""
         self.from_peer = False
-        """He is an authenticated node of this cluster."""
+        """He is an authenticated node of this cluster: by the proof of nodes, or, where SASL is configured between them, as their user."""
         self.forwards = False
         """He has asked in the name of others, as only a node of ours does."""
+        self.is_suspect = False
+        """The log has told that he claimed what only nodes may."""
         self.software = ""
         """KIP-511: `name/version`; empty if he did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
-        """None where the listener does not authenticate."""
+        """None where the listener authenticates nobody, and he has not said that he is a node."""
         self.expires = float("inf")
         """trio's time from which on he must have authenticated again (KIP-368)."""
 
@@ -87,7 +92,7 @@ class Caller:
 
     @property
     def authenticated(self) -> bool:
-        return self.sasl is None or self.sasl.username is not None
+        return not self.listener.sasl or (self.sasl is not None and self.sasl.username is not None)
 
     @property
     def must_leave(self) -> bool:
@@ -99,10 +104,16 @@ class Caller:
         """He is one, or has not said yet who he is where nodes meet."""
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
-    @property
-    def may_act_as_node(self) -> bool:
-        """CLUSTER_ACTION: a proved node, or anyone at an inter-broker listener that proves nobody (as Kafka without ACLs)."""
-        return self.from_peer or (self.listener.inter_broker and self.sasl is None)
+    def says_he_is_a_node(self, proof: Mechanism) -> None:
+        """He begins to prove it, at whichever listener."""
+        if self.sasl is None:
+            self.sasl = SaslSession(NO_MECHANISMS)
+        self.sasl.begin_node_proof(proof)
+
+    def proved_node(self) -> None:
+        """He is a node of the cluster. Where nodes have a user as well that is what counts, as it does for brokers that are not ours."""
+        if not self.listener.sasl:
+            self.from_peer = True
 
     def proved(self, username: str) -> None:
         """He has authenticated as this user."""

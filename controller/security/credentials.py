@@ -24,6 +24,10 @@ class Credentials(Protocol):
     @property
     def username(self) -> str: ...
 
+    @property
+    def basis(self) -> object:
+        """What it rests on: a connection that was made by another one is not used any more."""
+
     def exchange(self) -> Tokens: ...
 
 
@@ -33,6 +37,7 @@ class PlainCredentials(msgspec.Struct, frozen=True):
     username: str
     password: str
     mechanism: str = "PLAIN"
+    basis: object = None
 
     def exchange(self) -> Tokens:
         yield f"\0{self.username}\0{self.password}".encode()
@@ -47,6 +52,7 @@ class ScramCredentials(msgspec.Struct, frozen=True):
     username: str
     password: str
     mechanism: str
+    basis: object = None
 
     def exchange(self) -> Tokens:
         from .scram import HASHES, ScramClient

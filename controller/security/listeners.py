@@ -1,39 +1,72 @@
-"""From a node's configuration to what its listeners ask of those who connect, and to who the node is among its peers."""
+"""From a node's configuration to what its listeners ask of those who connect, and to how the node shows its peers who it is.
 
-from collections.abc import Mapping
+Rule: nodes prove themselves to each other at every listener, without configuration. Where SASL is configured between them it is used
+as well, and a password is sent when the other end has proved itself. Only a broker that is not ours, by its registration in the
+cluster's tree, cannot: it gets what Kafka's brokers send each other.
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import partial
 
+from ..cluster.image import Broker, Endpoint
 from ..config.listeners import Listener as ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from .caller import Listener
-from .credentials import PlainCredentials
+from .credentials import Credentials, PlainCredentials
+from .node_proof import Membership
 from .sasl import Mechanism, PlainExchange
 
 PLAIN = "PLAIN"
 
 
-def server_listeners(config: NodeConfig) -> list[Listener]:
+class NodeLogins:
+    """How this node shows others who it is where nodes meet."""
+
+    def __init__(self, config: NodeConfig, membership: Membership) -> None:
+        """Raises ConfigurationError."""
+        self._membership = membership
+        self._users = {name: _node_user(config, listener) for name, listener in _meeting_places(config).items()}
+
+    def at(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
+        """At a node that must prove itself first, whatever becomes of it."""
+        proof = self._membership.credentials(broker.broker_id, endpoint.address)
+        user = self._users.get(endpoint.listener)
+        return (proof,) if user is None else (proof, user)
+
+    def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
+        """The same, unless the broker is registered as one that is not ours."""
+        logins = self.at(broker, endpoint)
+        return logins if broker.proves_itself else logins[1:]
+
+
+def server_listeners(config: NodeConfig, membership: Membership) -> list[Listener]:
     """Raises ConfigurationError for what this node cannot do."""
-    return [_server_listener(config, listener) for listener in config.listeners]
+    return [_server_listener(config, listener, membership) for listener in config.listeners]
 
 
-def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listener:
+def _meeting_places(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
+    """The listeners where nodes meet, by name."""
+    return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
+
+
+def _server_listener(config: NodeConfig, listener: ConfiguredListener, membership: Membership) -> Listener:
     if listener.needs_tls:
         raise ConfigurationError(
             f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
             "and this version serves PLAINTEXT and SASL_PLAINTEXT only."
         )
-    inter_broker = listener.name == config.inter_broker_listener.name
-    credentials = peer_credentials(config) if inter_broker and listener.needs_sasl else None
+    inter_broker = listener.name in _meeting_places(config)
+    user = _node_user(config, listener) if inter_broker else None
     return Listener(
         name=listener.name,
         host=listener.host,
         port=listener.port,
         inter_broker=inter_broker,
+        node_proof=membership.exchange,
         sasl=listener.needs_sasl,
         mechanisms=_mechanisms(config, listener) if listener.needs_sasl else {},
-        peer_user=None if credentials is None else credentials.username,
+        peer_user=None if user is None else user.username,
         max_connections=_max_connections(config, listener.name),
         reauthenticate_ms=config.integer("connections.max.reauth.ms"),
     )
@@ -61,9 +94,8 @@ def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str
     return mechanisms
 
 
-def peer_credentials(config: NodeConfig) -> PlainCredentials | None:
-    """Who this node is at the listener where nodes meet; None if nobody authenticates there."""
-    listener = config.inter_broker_listener
+def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:
+    """Who this node is among the users of a listener where nodes meet; None if that has none."""
     if not listener.needs_sasl:
         return None
     mechanism = config.string("sasl.mechanism.inter.broker.protocol")

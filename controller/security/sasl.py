@@ -25,13 +25,19 @@ class Proved(msgspec.Struct, frozen=True):
     token: bytes = b""
 
 
+class ProvedNode(msgspec.Struct, frozen=True):
+    """The client is this node of the cluster."""
+
+    node: int
+
+
 class Rejected(msgspec.Struct, frozen=True):
     """`message` is what the client reads. `public` texts of Kafka's are sent as they are, others are wrapped."""
 
     message: str
 
 
-Step = Challenge | Proved | Rejected
+Step = Challenge | Proved | ProvedNode | Rejected
 
 
 class Exchange(Protocol):
@@ -81,7 +87,10 @@ class State(Enum):
 
 
 class SaslSession:
-    """Where one connection stands. A handshake after `DONE` begins a re-authentication; the old proof holds until the new one."""
+    """Where one connection stands. A handshake after `DONE` begins a re-authentication; the old proof holds until the new one.
+
+    Nodes have a mechanism of their own, which proves no user: a listener that wants one is shown one afterwards.
+    """
 
     def __init__(self, mechanisms: Mapping[str, Mechanism]) -> None:
         self.state = State.START
@@ -95,6 +104,10 @@ class SaslSession:
     @property
     def enabled_mechanisms(self) -> list[str]:
         return list(self._mechanisms)
+
+    def begin_node_proof(self, start: Mechanism) -> None:
+        """The client says that it is a node."""
+        self._exchange, self.state, self.raw_tokens = start(), State.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
         """Choose a mechanism; False if this listener (or a re-authentication) does not allow it, which ends the connection."""
@@ -114,6 +127,8 @@ class SaslSession:
             step = Rejected("Cannot change principals during re-authentication")
         if isinstance(step, Proved):
             self.username, self.state, self.raw_tokens = step.username, State.DONE, False
+        elif isinstance(step, ProvedNode):
+            self.state = State.START if self.username is None else State.DONE
         elif isinstance(step, Rejected):
             self.state = State.FAILED
         return step

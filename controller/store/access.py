@@ -7,6 +7,7 @@ credentials lie. Another process must authenticate to ZooKeeper as the same iden
 from collections.abc import Callable
 
 from .jute import encode_access
+from .membership import MEMBERSHIP
 
 READ, ALL = 1, 31
 
@@ -16,7 +17,7 @@ CREATOR_ONLY = encode_access([(ALL, "auth", "")])
 
 OPEN_ROOT = "/consumers"
 """Old consumers write their own znodes below it."""
-WITH_CREDENTIALS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+WITH_CREDENTIALS = ("/config/users", "/config/brokers", "/delegation_token/tokens", MEMBERSHIP)
 
 
 def access_list(*, set_acl: bool) -> Callable[[str], bytes]:

@@ -197,6 +197,8 @@ class Registration(Struct, kw_only=True):
     host: str | None = None
     version: int
     timestamp: str | int = ""
+    minicontroller: int | UnsetType = UNSET
+    """Ours, and which version of the nodes' proof it speaks. Kafka's brokers pass over keys that they do not know."""
 
 
 def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
@@ -211,6 +213,7 @@ def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
             host=plain.host if plain else None,
             version=5,
             timestamp=str(timestamp_ms),
+            minicontroller=1 if broker.proves_itself else UNSET,
         )
     )
 
@@ -225,7 +228,8 @@ def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
         endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", registration.host or "", registration.port),)
     else:
         endpoints = tuple(decode_endpoint(text, protocols) for text in registration.endpoints)
-    return Broker(broker_id, endpoints, registration.rack or None, epoch)
+    proves_itself = registration.minicontroller is not UNSET
+    return Broker(broker_id, endpoints, registration.rack or None, epoch, proves_itself=proves_itself)
 
 
 def endpoint_text(endpoint: Endpoint) -> str:

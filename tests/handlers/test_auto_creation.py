@@ -260,7 +260,7 @@ async def test_from_any_node() -> None:
             broker_id=1,
             cache=node.cache,
             inter_broker_listener="NODES",
-            credentials=PlainCredentials("node", "node-secret"),
+            logins=lambda *_: (PlainCredentials("node", "node-secret"),),
         )
         answer = await Client(node, principal="User:alice", handlers={**handlers, **HANDLERS}).ask(wanting("new"), LAST)
         nursery.cancel_scope.cancel()

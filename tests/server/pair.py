@@ -10,7 +10,8 @@ from minicontroller.controller.cluster.image import Broker, Endpoint
 from minicontroller.controller.cluster.metadata_cache import MetadataCache
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.context import RequestContext
-from minicontroller.controller.forwarding import Forwarder
+from minicontroller.controller.forwarding import Forwarder, Logins
+from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -82,7 +83,8 @@ class Pair:
 @asynccontextmanager
 async def pair(
     *,
-    credentials: PlainCredentials | None = NODE,
+    logins: Logins = lambda _broker, _endpoint: (NODE,),
+    far_listener: Listener = NODES,
     far_handler: Callable[..., Any] | None = None,
     near_handler: Callable[..., Any] | None = None,
     elected: bool = True,
@@ -97,11 +99,11 @@ async def pair(
     near_node = TinyNode()
     near_handlers = {**far_handlers, ApiKey.CREATE_TOPICS: near_handler or recorder.create}
     async with AsyncExitStack() as stack:
-        far = await stack.enter_async_context(serving(handlers=far_handlers, listeners=[CLIENTS, NODES], limits=limits))
-        nursery = await stack.enter_async_context(trio.open_nursery())
-        near_node.forwarder = Forwarder(
-            nursery, broker_id=1, cache=cache, inter_broker_listener="NODES", credentials=credentials
+        far = await stack.enter_async_context(
+            serving(handlers=far_handlers, listeners=[CLIENTS, far_listener], limits=limits)
         )
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        near_node.forwarder = Forwarder(nursery, broker_id=1, cache=cache, inter_broker_listener="NODES", logins=logins)
         near = await stack.enter_async_context(
             serving(handlers=near_handlers, listeners=[CLIENTS, SASL, NODES], node=near_node, limits=limits)
         )

@@ -34,8 +34,7 @@ from minicontroller.protocol.messages.describe_groups import DescribeGroupsReque
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, TinyNode, serving
+from tests.server.harness import CLIENTS, TINY_HANDLERS, TinyNode, serving
 
 EVERY_VERSION = [
     (api.key, version) for api in registry.APIS.values() for version in range(api.min_version, api.max_version + 1)
@@ -204,22 +203,6 @@ async def test_leftover_bytes_are_counted_and_told_once_for_each_software(caplog
         assert served.line.counters.leftover_requests == 3
     assert caplog.text.count("after the end of API 3") == 1
     assert "'sloppy'" in caplog.text
-
-
-async def test_control_requests_are_answered_to_nodes_only() -> None:
-    """UpdateMetadata and its like: 31 from anyone but a node; at an inter-broker listener without SASL everyone is one."""
-
-    def update(_node: TinyNode, _ctx: RequestContext, _request: object) -> UpdateMetadataResponse:
-        return UpdateMetadataResponse()
-
-    open_door = msgspec.structs.replace(NODES, name="OPEN", sasl=False, peer_user=None)
-    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: update}
-    async with serving(handlers=handlers, listeners=[CLIENTS, open_door]) as served:
-        async with await served.connect() as client:
-            answer = await client.ask(8, UpdateMetadataRequest(), UpdateMetadataResponse)
-            assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        async with await served.connect(open_door) as node:
-            assert (await node.ask(8, UpdateMetadataRequest(), UpdateMetadataResponse)).error_code == 0
 
 
 def test_an_enormous_request_is_cut_in_the_log() -> None:

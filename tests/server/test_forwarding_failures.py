@@ -189,7 +189,7 @@ async def test_nodes_that_do_not_know_each_other_say_so(
 ) -> None:
     """A wrong inter-broker password: nothing is done, the client reads a timeout, and the log tells why, without the password."""
     stale = PlainCredentials("node", "stale-password")
-    async with pair(credentials=stale) as nodes, await nodes.near.connect() as client:
+    async with pair(logins=lambda *_: (stale,)) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
         await trio.sleep(9)
         _, answer = await client.answer(CreateTopicsResponse, 7)

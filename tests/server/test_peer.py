@@ -61,9 +61,10 @@ async def connected(
     async with serving(handlers=handlers, listeners=[CLIENTS, NODES]) as served, trio.open_nursery() as nursery:
         listener = CLIENTS if credentials is None else NODES
         port = served.server.ports[listener.name]
+        logins = () if credentials is None else (credentials,)
         yield (
             served,
-            PeerConnection(nursery, "127.0.0.1", port, client_id="7", credentials=credentials, max_bytes=max_bytes),
+            PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=logins, max_bytes=max_bytes),
         )
         nursery.cancel_scope.cancel()
 

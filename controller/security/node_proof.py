@@ -1,0 +1,160 @@
+"""Nodes of one cluster prove themselves to each other: both know the secret that lies in the cluster's tree, and no stranger does.
+
+Rule: the node that is connected to proves itself first; who connects says nothing of anybody's before. A proof covers who connects to
+whom (cluster, ids and address), a nonce of either side and which of the two speaks. So none can be shown a second time, shown back to
+whoever made it, or passed on by somebody who listens at another address. Texts never repeat a token. What is proved is who is at the
+two ends when a connection begins; what is said on it afterwards is not encrypted.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+import msgspec
+
+from ...protocol.errors import ProtocolError
+from .credentials import Tokens
+from .sasl import Challenge, ProvedNode, Rejected, Step
+
+MECHANISM = "MINICONTROLLER-NODE"
+"""As SASL names it. It is offered to nobody: nodes know it."""
+VERSION = 1
+NONCE_BYTES = 32
+MAX_TOKEN_BYTES = 2048
+
+Shape = TypeVar("Shape")
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """Who connects, and to whom it believes to speak."""
+
+    version: int
+    cluster: str
+    node: int
+    to: int
+    address: str
+    """host:port, where it connected to."""
+    nonce: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The proof of the node that is connected to."""
+
+    nonce: str
+    proof: str
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """The proof of the node that connects."""
+
+    proof: str
+
+
+CONNECTING, LISTENING = "connecting", "listening"
+HELLO = msgspec.json.Decoder(Hello)
+ANSWER = msgspec.json.Decoder(Answer)
+PROOF = msgspec.json.Decoder(Proof)
+encode = msgspec.json.encode
+
+
+class Membership:
+    """What a node proves itself by."""
+
+    def __init__(self, cluster_id: str, node: int, secret: Callable[[], bytes | None]) -> None:
+        """`secret` tells the present one; None while there is none."""
+        self.cluster_id = cluster_id
+        self.node = node
+        self.secret = secret
+        self.addresses: Collection[str] = ()
+        """host:port of each listener as others are told of it; known once the listeners are bound."""
+
+    def credentials(self, node: int, address: str) -> "NodeCredentials":
+        """For a connection to this node at this address."""
+        return NodeCredentials(self, node, address)
+
+    def exchange(self) -> "NodeExchange":
+        """For a connection that was taken."""
+        return NodeExchange(self)
+
+
+class NodeCredentials:
+    """Who connects: mutual, unlike a login."""
+
+    mechanism = MECHANISM
+
+    def __init__(self, membership: Membership, node: int, address: str) -> None:
+        self._membership = membership
+        self._node = node
+        self._address = address
+
+    @property
+    def username(self) -> str:
+        return f"node {self._membership.node}"
+
+    @property
+    def basis(self) -> object:
+        return self._membership.secret()
+
+    def exchange(self) -> Tokens:
+        member = self._membership
+        secret = member.secret()
+        if secret is None:
+            raise ProtocolError("this node cannot prove itself: the cluster's tree holds no secret that it can read")
+        nonce = secrets.token_hex(NONCE_BYTES)
+        hello = Hello(VERSION, member.cluster_id, member.node, self._node, self._address, nonce)
+        answer = _read(ANSWER, (yield encode(hello)))
+        if answer is None or not _same(answer.proof, _proof(secret, LISTENING, hello, answer.nonce)):
+            raise ProtocolError(f"it does not prove that it is node {self._node} of this cluster")
+        yield encode(Proof(_proof(secret, CONNECTING, hello, answer.nonce)))
+
+
+class NodeExchange:
+    """Who is connected to."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._expected: str | None = None
+        self._node = -1
+
+    def step(self, token: bytes) -> Step:
+        return self._answer(token) if self._expected is None else self._judge(token)
+
+    def _answer(self, token: bytes) -> Step:
+        hello = _read(HELLO, token)
+        if hello is None or hello.version != VERSION:
+            return Rejected(f"This node speaks version {VERSION} of the proof between nodes.")
+        member, secret = self._membership, self._membership.secret()
+        if (hello.cluster, hello.to) != (member.cluster_id, member.node) or hello.node == member.node:
+            return Rejected(f"This is node {member.node} of cluster {member.cluster_id}, and another one was meant.")
+        if hello.address not in member.addresses:
+            return Rejected("This node is not to be reached at the address that was meant.")
+        if secret is None:
+            return Rejected("The cluster's tree holds no secret that this node can read.")
+        nonce = secrets.token_hex(NONCE_BYTES)
+        self._node, self._expected = hello.node, _proof(secret, CONNECTING, hello, nonce)
+        return Challenge(encode(Answer(nonce, _proof(secret, LISTENING, hello, nonce))))
+
+    def _judge(self, token: bytes) -> Step:
+        proof = _read(PROOF, token)
+        if proof is None or not _same(proof.proof, self._expected or ""):
+            return Rejected("This does not prove a node of the cluster.")
+        return ProvedNode(self._node)
+
+
+def _proof(secret: bytes, role: str, hello: Hello, nonce: str) -> str:
+    """Of one role in one conversation."""
+    return hmac.digest(secret, encode((MECHANISM, role, hello, nonce)), "sha256").hex()
+
+
+def _same(shown: str, expected: str) -> bool:
+    return hmac.compare_digest(shown.encode(), expected.encode())
+
+
+def _read(reader: "msgspec.json.Decoder[Shape]", token: bytes) -> Shape | None:
+    if len(token) > MAX_TOKEN_BYTES:
+        return None
+    try:
+        return reader.decode(token)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,166 @@
+"""The proof between nodes, token by token: who knows the secret is believed, and no token is of use anywhere else.
+
+Requirement K590-6.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from minicontroller.controller.security.node_proof import MAX_TOKEN_BYTES, Membership, NodeCredentials
+from minicontroller.controller.security.sasl import Challenge, Exchange, ProvedNode, Rejected, Step
+from minicontroller.protocol.errors import ProtocolError
+
+SECRET = bytes(range(32))
+CLUSTER = "9dJzdGvfTPaCY4e8klXaDQ"
+AT_TWO = "two:9092"
+
+
+def member(node: int, secret: bytes | None = SECRET, *, cluster: str = CLUSTER, address: str = "") -> Membership:
+    """A node of the cluster, which is reached at `<its number in words>:9092` unless it is said where."""
+    membership = Membership(cluster, node, lambda: secret)
+    membership.addresses = (address or {1: "one:9092", 2: AT_TWO, 3: "three:9092"}[node],)
+    return membership
+
+
+def to_two(membership: Membership | None = None) -> NodeCredentials:
+    """What node 1 shows where it takes somebody for node 2."""
+    return (membership or member(1)).credentials(2, AT_TWO)
+
+
+def converse(credentials: NodeCredentials, exchange: Exchange) -> Step:
+    """The last word of whoever is connected to. Raises ProtocolError where the one who connects has enough."""
+    tokens = credentials.exchange()
+    step = exchange.step(next(tokens))
+    while isinstance(step, Challenge):
+        step = exchange.step(tokens.send(step.token))
+    return step
+
+
+def test_two_nodes_that_know_the_secret() -> None:
+    """Each learns that the other one is the node that it says to be."""
+    assert converse(to_two(), member(2).exchange()) == ProvedNode(1)
+
+
+def test_who_is_connected_to_proves_himself_first() -> None:
+    """Somebody with another secret gets a hello, in which nothing is secret, and no proof."""
+    credentials, exchange = to_two(), member(2, b"another secret, of somebody else").exchange()
+    tokens = credentials.exchange()
+    answer = exchange.step(next(tokens))
+    assert isinstance(answer, Challenge)
+    with pytest.raises(ProtocolError, match="does not prove that it is node 2"):
+        tokens.send(answer.token)
+
+
+def test_who_connects_proves_himself() -> None:
+    """Whatever a stranger makes of the answer, he is no node."""
+    for proof in (b'{"proof":""}', b'{"proof":"00"}', b"{}", b"", b"\xff"):
+        exchange = member(2).exchange()
+        assert isinstance(exchange.step(next(to_two().exchange())), Challenge)
+        assert isinstance(exchange.step(proof), Rejected)
+
+
+def test_a_proof_is_good_once() -> None:
+    """The same hello and the same proof on another connection: the nonce of the other end is another one."""
+    recorded = []
+    tokens, exchange = to_two().exchange(), member(2).exchange()
+    recorded.append(next(tokens))
+    answer = exchange.step(recorded[0])
+    assert isinstance(answer, Challenge)
+    recorded.append(tokens.send(answer.token))
+    assert exchange.step(recorded[1]) == ProvedNode(1)
+    again = member(2).exchange()
+    assert isinstance(again.step(recorded[0]), Challenge)
+    assert isinstance(again.step(recorded[1]), Rejected)
+
+
+def test_an_answer_is_good_once() -> None:
+    """Who recorded what node 2 answered is not taken for it."""
+    answer = member(2).exchange().step(next(to_two().exchange()))
+    assert isinstance(answer, Challenge)
+    tokens = to_two().exchange()
+    next(tokens)
+    with pytest.raises(ProtocolError, match="does not prove"):
+        tokens.send(answer.token)
+
+
+def test_a_node_is_not_shown_its_own_proof() -> None:
+    """A stranger to whom node 1 connects connects to node 1 with what he got, and hands back what comes, either way."""
+    one = member(1)
+    tokens = one.credentials(2, AT_TWO).exchange()
+    hello = next(tokens)
+    assert isinstance(one.exchange().step(hello), Rejected)
+    turned = json.dumps({**json.loads(hello), "node": 2, "to": 1, "address": "one:9092"}).encode()
+    answer = one.exchange().step(turned)
+    assert isinstance(answer, Challenge)
+    with pytest.raises(ProtocolError, match="does not prove"):
+        tokens.send(answer.token)
+
+
+def test_the_answer_is_no_proof_of_who_connects() -> None:
+    """The two roles prove by different words: what node 2 answered does not open node 2."""
+    exchange = member(2).exchange()
+    answer = exchange.step(next(to_two().exchange()))
+    assert isinstance(answer, Challenge)
+    assert isinstance(exchange.step(json.dumps({"proof": json.loads(answer.token)["proof"]}).encode()), Rejected)
+
+
+@pytest.mark.parametrize(
+    ("meant", "reached", "why"),
+    [
+        (member(1).credentials(2, "stranger:9092"), member(2), "not to be reached at the address"),
+        (member(1).credentials(2, AT_TWO), member(3), "another one was meant"),
+        (member(1, cluster="another").credentials(2, AT_TWO), member(2), "another one was meant"),
+        (member(2).credentials(2, AT_TWO), member(2), "another one was meant"),
+    ],
+    ids=["the address of a stranger who passes it on", "another node", "another cluster", "itself"],
+)
+def test_only_who_was_meant_answers(meant: NodeCredentials, reached: Membership, why: str) -> None:
+    """A hello that came to the wrong place, however it came there, is answered by no proof."""
+    step = reached.exchange().step(next(meant.exchange()))
+    assert isinstance(step, Rejected)
+    assert why in step.message
+
+
+def test_without_a_secret_nothing_is_proved() -> None:
+    """A node that cannot read the secret believes nobody, and says so to those who connect to it and to itself."""
+    assert "no secret" in str(converse(to_two(), member(2, None).exchange()))
+    with pytest.raises(ProtocolError, match="cannot prove itself"):
+        next(to_two(member(1, None)).exchange())
+
+
+def test_another_version_is_refused_in_words() -> None:
+    """Nodes of a later program learn which version is spoken here."""
+    hello: dict[str, Any] = json.loads(next(to_two().exchange()))
+    step = member(2).exchange().step(json.dumps({**hello, "version": 2}).encode())
+    assert isinstance(step, Rejected)
+    assert "version 1" in step.message
+
+
+def test_tokens_that_are_none() -> None:
+    """Whatever is sent instead of a hello or of an answer ends the exchange, at a bounded cost, and is repeated nowhere."""
+    hello = next(to_two().exchange())
+    strange = [b"", b"\xff", b"[]", b"null", hello[:-1], hello.replace(b'"node":1', b'"node":"1"'), b"[" * 1000]
+    strange.append(hello[:-1] + b" " * MAX_TOKEN_BYTES + b"}")
+    for token in strange:
+        step = member(2).exchange().step(token)
+        assert isinstance(step, Rejected), token
+        assert step.message == "This node speaks version 1 of the proof between nodes."
+        tokens = to_two().exchange()
+        next(tokens)
+        with pytest.raises(ProtocolError, match=r"does not prove that it is node 2 of this cluster$"):
+            tokens.send(token)
+
+
+def test_no_text_holds_the_secret() -> None:
+    """Neither what is sent nor what an object says of itself."""
+    one, two = member(1), member(2)
+    tokens, exchange = one.credentials(2, AT_TWO).exchange(), two.exchange()
+    said = [next(tokens)]
+    answer = exchange.step(said[0])
+    assert isinstance(answer, Challenge)
+    said += [answer.token, tokens.send(answer.token)]
+    told = b"".join(said).decode() + repr((one, two, exchange, to_two(), answer))
+    assert SECRET.hex() not in told
+    assert repr(SECRET)[2:-1] not in told

@@ -1,0 +1,138 @@
+"""The secret of the nodes in the tree: one for all, whoever is first, and another one whenever somebody takes it away."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import trio
+
+from minicontroller.controller.cluster.shared_secret import SharedSecret
+from minicontroller.controller.errors import ConfigurationError, first_of
+from minicontroller.controller.store.access import CREATOR_ONLY, OPEN, access_list
+from minicontroller.controller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
+from minicontroller.controller.store.membership import MEMBERSHIP, decode_membership
+from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from tests.store.worlds import PATIENCE_SECONDS, World
+
+
+class Follower:
+    """A node that follows the secret."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self._changed = trio.Event()
+        self.secret = SharedSecret(self._note)
+
+    def _note(self) -> None:
+        self.changes += 1
+        self._changed.set()
+        self._changed = trio.Event()
+
+    async def until(self, reached: Callable[[bytes | None], bool]) -> bytes | None:
+        with trio.fail_after(PATIENCE_SECONDS):
+            while not reached(self.secret.current()):
+                await self._changed.wait()
+        return self.secret.current()
+
+
+async def following(nursery: trio.Nursery, *stores: Store) -> list[Follower]:
+    """Nodes that began at the same time."""
+    followers = [Follower() for _ in stores]
+    async with trio.open_nursery() as starting:
+        for follower, store in zip(followers, stores, strict=True):
+            starting.start_soon(nursery.start, partial(follower.secret.run, store))
+    return followers
+
+
+async def test_nodes_agree_on_one(world: World, nursery: trio.Nursery) -> None:
+    """Of nodes that start at once one makes it, and all know the same; so does one that comes later. It is long enough not to be guessed."""
+    first, second = await following(nursery, await world.open(), await world.open())
+    (third,) = await following(nursery, await world.open())
+    known = {follower.secret.current() for follower in (first, second, third)}
+    assert len(known) == 1
+    assert len(known.pop() or b"") == 32
+
+
+async def test_whoever_deletes_it_makes_another_one(world: World, store: Store, nursery: trio.Nursery) -> None:
+    """All nodes leave the old one and agree on the new one, which is not the old one."""
+    followers = await following(nursery, await world.open(), await world.open())
+    old = followers[0].secret.current()
+    await store.commit([Delete(MEMBERSHIP)])
+    new = [await follower.until(lambda now: now not in (None, old)) for follower in followers]
+    assert new[0] == new[1]
+
+
+async def test_it_is_followed_in_a_new_session(world: World, store: Store, nursery: trio.Nursery) -> None:
+    """The watch dies with its session: what changed before or after the next one begins is noticed all the same."""
+    mine = await world.open()
+    (follower,) = await following(nursery, mine)
+    await world.expire(mine)
+    old = follower.secret.current()
+    await store.commit([Delete(MEMBERSHIP)])
+    await follower.until(lambda now: now not in (None, old))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, b"", b"\xff", b"{}", b'{"version":1,"secret":"QUJD"}', b'{"version":2,"secret":"' + b"A" * 44 + b'"}'],
+)
+async def test_what_is_no_secret_proves_nothing(
+    world: World, store: Store, nursery: trio.Nursery, data: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever writes something else there leaves the nodes without a secret; they leave it as it is, do not tell it, and recover."""
+    caplog.set_level(logging.DEBUG)
+    (follower,) = await following(nursery, await world.open())
+    await store.commit([SetData(MEMBERSHIP, data)])
+    await follower.until(lambda now: now is None)
+    entry = await store.get(MEMBERSHIP)
+    assert entry is not None
+    assert entry.data == data
+    assert "cannot prove themselves" in caplog.text
+    assert "QUJD" not in caplog.text
+    assert "AAAA" not in caplog.text
+    await store.commit([Delete(MEMBERSHIP)])
+    await follower.until(lambda now: now is not None)
+
+
+async def test_it_is_in_no_log(world: World, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
+    """Not when it is made, not when it is read, not when it changes."""
+    caplog.set_level(logging.DEBUG)
+    store = await world.open()
+    (follower,) = await following(nursery, store)
+    entry = await store.get(MEMBERSHIP)
+    old = follower.secret.current()
+    await store.commit([Delete(MEMBERSHIP)])
+    await follower.until(lambda now: now not in (None, old))
+    assert entry is not None
+    assert (entry.data or b"").decode() not in caplog.text
+    assert decode_membership(entry.data) == old
+    assert old is not None
+    assert old.hex() not in caplog.text
+    assert repr(old) not in caplog.text
+
+
+class Closed(MemoryStore):
+    """A store that lets nobody read the secret, as an access list of ZooKeeper's does for those who are not its creator."""
+
+    async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
+        if path == MEMBERSHIP:
+            await trio.lowlevel.checkpoint()
+            raise AccessDenied(path=path)
+        return await super().get(path, watch)
+
+
+async def test_a_node_that_may_not_read_it_does_not_start() -> None:
+    """It ends with a sentence that names the znode."""
+    with pytest.raises(ExceptionGroup) as caught:
+        async with trio.open_nursery() as nursery:
+            await following(nursery, Closed(MemoryTree()))
+    error = first_of(caught.value)
+    assert isinstance(error, ConfigurationError)
+    assert MEMBERSHIP in str(error)
+
+
+def test_only_who_made_it_may_read_it() -> None:
+    """With `zookeeper.set.acl` it is as closed as credentials are; without, as open as the rest of the tree."""
+    assert access_list(set_acl=True)(MEMBERSHIP) == CREATOR_ONLY
+    assert access_list(set_acl=False)(MEMBERSHIP) == OPEN
