@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..store import layout
+from ..store import broker_notices, layout
 from ..store.base import (
     Check,
     Create,
@@ -84,9 +84,9 @@ async def read(store: Store, watch: Watch) -> Found:
 def _understand(found: Found, path: str, data: bytes | None) -> None:
     try:
         if path.startswith(layout.ISR_CHANGE_NOTIFICATION):
-            found.changed_isrs.update(each.topic for each in layout.decode_isr_change(data))
+            found.changed_isrs.update(each.topic for each in broker_notices.decode_isr_change(data))
         else:
-            found.lost_directories.add(layout.decode_log_dir_event(data))
+            found.lost_directories.add(broker_notices.decode_log_dir_event(data))
     except layout.LayoutError as error:
         log.warning("the notice %s is unreadable and removed: %s", path, error)
 

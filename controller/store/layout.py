@@ -8,7 +8,7 @@ over, and what makes no sense is a `LayoutError`.
 import re
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -385,51 +385,16 @@ def decode_config_change(data: bytes | None) -> tuple[str, str]:
     return kind, name
 
 
-# --- what brokers tell the controller ---
-
-
-class TopicPartition(Struct, frozen=True):
-    topic: str
-    partition: int
-
-
-class IsrChange(Struct):
-    version: int
-    partitions: list[TopicPartition]
-
-
-class LogDirEvent(Struct):
-    version: int
-    broker: int
-    event: int = 1
-    """A log directory has failed; there is no other event."""
+# --- features ---
 
 
 class Features(Struct):
     status: int = 1
 
 
-def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
-    """Written by brokers before Kafka 2.7 that have changed an ISR by themselves."""
-    return write(IsrChange(1, list(partitions)))
-
-
-def decode_isr_change(data: bytes | None) -> list[TopicPartition]:
-    return read("the notification", data, ISR_CHANGE_READER).partitions
-
-
-def encode_log_dir_event(broker_id: int) -> bytes:
-    return write(LogDirEvent(1, broker_id))
-
-
 def features_are_disabled(data: bytes | None) -> bool:
     """`/feature` as a controller before Kafka 2.7 leaves it."""
     return read(FEATURE, data, FEATURE_READER).status == 0
-
-
-def decode_log_dir_event(data: bytes | None) -> int:
-    """The broker that has lost a log directory."""
-    return read("the notification", data, LOG_DIR_EVENT_READER).broker
 
 
 write = msgspec.json.Encoder().encode
@@ -441,9 +406,7 @@ ASSIGNMENT_READER = msgspec.json.Decoder(Assignment)
 STATE_READER = msgspec.json.Decoder(State)
 CONFIG_READER = msgspec.json.Decoder(EntityConfig)
 CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChange)
-ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)
 FEATURE_READER = msgspec.json.Decoder(Features)
-LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
 
 def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape]) -> Shape:

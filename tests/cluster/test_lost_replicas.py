@@ -3,7 +3,7 @@
 import pytest
 
 from minicontroller.controller.cluster.image import NO_LEADER, Partition
-from minicontroller.controller.store import layout
+from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.base import Create, SetData, Store
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld
@@ -22,7 +22,7 @@ def partition(cluster: SmallCluster, topic: str, index: int = 0) -> Partition:
 async def lose(cluster: SmallCluster, other: Store, broker_id: int, topic: str) -> None:
     """The directory of these replicas fails, and the broker says so."""
     cluster.lost.add((broker_id, topic))
-    path, notice = f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_", layout.encode_log_dir_event(broker_id)
+    path, notice = f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_", broker_notices.encode_log_dir_event(broker_id)
     await other.commit([Create(path, notice, sequential=True)])
 
 
@@ -99,7 +99,7 @@ async def test_a_state_that_is_read_anew_says_nothing_of_it(
     await cluster.until(lambda: all_see(cluster, "t", (2,)))
     entry = await other.get(layout.partition_state_path("t", 0))
     assert entry is not None
-    notice = layout.encode_isr_change([layout.TopicPartition("t", 0)])
+    notice = broker_notices.encode_isr_change([broker_notices.TopicPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), entry.data, entry.stat.version),

@@ -3,7 +3,7 @@
 import pytest
 
 from minicontroller.controller.handlers.alter_partition import alter
-from minicontroller.controller.store import layout
+from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
@@ -55,7 +55,9 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
         [
             Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", b"not json", sequential=True),
             Create(
-                f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_", layout.encode_log_dir_event(2), sequential=True
+                f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_",
+                broker_notices.encode_log_dir_event(2),
+                sequential=True,
             ),
         ]
     )
@@ -80,7 +82,7 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
             controller_epoch=partition.controller_epoch,
         )
     )
-    notice = layout.encode_isr_change([layout.TopicPartition("t", 0)])
+    notice = broker_notices.encode_isr_change([broker_notices.TopicPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), shrunk, 0),
@@ -99,7 +101,13 @@ async def test_a_lost_directory_is_asked_for(
     await cluster.create("t", partitions=3, replication_factor=3)
     before = cluster.controller.image.topics["t"]
     await other.commit(
-        [Create(f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_", layout.encode_log_dir_event(2), sequential=True)]
+        [
+            Create(
+                f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_",
+                broker_notices.encode_log_dir_event(2),
+                sequential=True,
+            )
+        ]
     )
     await cluster.until(lambda: not memory.tree.nodes[layout.LOG_DIR_EVENT_NOTIFICATION].children)
     assert cluster.controller.image.topics["t"] == before

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.cluster.image import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
-from minicontroller.controller.store import layout
+from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.layout import LayoutError
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "znodes"
@@ -176,12 +176,12 @@ def test_a_controller_of_a_kraft_quorum_is_seen() -> None:
 
 def test_notifications_of_brokers_are_read() -> None:
     """What brokers before 2.7 tell of their ISRs, and any broker of a failed log directory."""
-    partitions = [layout.TopicPartition("a", 0), layout.TopicPartition("b", 7)]
-    data = layout.encode_isr_change(partitions)
+    partitions = [broker_notices.TopicPartition("a", 0), broker_notices.TopicPartition("b", 7)]
+    data = broker_notices.encode_isr_change(partitions)
     assert data == b'{"version":1,"partitions":[{"topic":"a","partition":0},{"topic":"b","partition":7}]}'
-    assert layout.decode_isr_change(data) == partitions
-    assert layout.encode_log_dir_event(3) == b'{"version":1,"broker":3,"event":1}'
-    assert layout.decode_log_dir_event(b'{"version":1,"broker":3,"event":1,"more":0}') == 3
+    assert broker_notices.decode_isr_change(data) == partitions
+    assert broker_notices.encode_log_dir_event(3) == b'{"version":1,"broker":3,"event":1}'
+    assert broker_notices.decode_log_dir_event(b'{"version":1,"broker":3,"event":1,"more":0}') == 3
 
 
 def test_ids_are_kafka_s_text() -> None:
@@ -216,8 +216,8 @@ DECODERS: list[Decoder] = [
     layout.decode_cluster_id,
     layout.decode_config,
     layout.decode_config_change,
-    layout.decode_isr_change,
-    layout.decode_log_dir_event,
+    broker_notices.decode_isr_change,
+    broker_notices.decode_log_dir_event,
 ]
 SENSELESS: list[tuple[Decoder, bytes | None]] = [
     *((decode, b"{") for decode in DECODERS),
