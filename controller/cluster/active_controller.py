@@ -62,7 +62,6 @@ class ActiveController:
         self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
         """Where decisions are recorded; None if the audit log is off."""
         image = Image(controller_id=node.broker_id, controller_epoch=epoch)
-        created = None if self.ledger is None else self.ledger.created
         self.writer = Writer(
             node.store,
             fence,
@@ -70,7 +69,7 @@ class ActiveController:
             self._committed,
             journal=self.ledger,
             room=node.config.integer("queued.max.requests"),
-            reread=lambda image, path: reread(node.store, image, path, created),
+            reread=self._reread,
         )
         self._watches = StoreWatches(self)
 
@@ -237,6 +236,13 @@ class ActiveController:
             else broker
             for broker in brokers
         ]
+
+    async def _reread(self, image: Image, path: str) -> Sequence[Element]:
+        """What others wrote where a commit of ours met it; a partition that they added may want a leader."""
+        created = None if self.ledger is None else self.ledger.created
+        news = await reread(self.node.store, image, path, created)
+        self.states_are_stale(element.topic for element in news if element.topic is not None)
+        return news
 
     async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
         """Carry elections out; where a state is not what it was taken for, judge what it is."""

@@ -53,6 +53,7 @@ from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest,
 from tests.store.worlds import World
 
 TIMEOUT_MS = 5_000
+TOPIC, BROKER = 2, 4
 PATIENCE_SECONDS = 20.0  # of the mock clock, where there is one
 
 
@@ -292,10 +293,12 @@ class SmallCluster:
         request = alter_configs_message.AlterConfigsRequest(resources=[resource])
         return (await alter_configs.handle(node, context, request)).responses[0].error_code
 
-    async def change_config(self, name: str, key: str, value: str | None) -> int:
+    async def change_config(self, name: str, key: str, value: str | None, *, resource_type: int = TOPIC) -> int:
         """IncrementalAlterConfigs of one key; None takes it away."""
         step = incremental_message.AlterableConfig(name=key, config_operation=0 if value else 1, value=value)
-        resource = incremental_message.AlterConfigsResource(resource_type=2, resource_name=name, configs=[step])
+        resource = incremental_message.AlterConfigsResource(
+            resource_type=resource_type, resource_name=name, configs=[step]
+        )
         node = self.rulers()[-1].node
         context = context_for(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
         request = incremental_message.IncrementalAlterConfigsRequest(resources=[resource])
