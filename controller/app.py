@@ -38,6 +38,7 @@ from .config.node_config import NodeConfig
 from .connection_quotas import ConnectionLimits
 from .control_links import ControlLinks
 from .decisions import Decisions
+from .errors import ConfigurationError
 from .forwarding import Forwarder
 from .handlers import HANDLERS
 from .handlers.alter_partition import alter
@@ -49,7 +50,7 @@ from .policy_runner import PolicyRunner
 from .security.listeners import NodeLogins, server_listeners
 from .security.node_proof import Membership
 from .server import Server
-from .store import layout
+from .store import layout, registrations
 from .store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
 from .store.sessions import wait_connected
 
@@ -132,11 +133,13 @@ async def run_node(
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
         await server.open(server_listeners(config, membership))
-        broker = Broker(
-            broker_id=node.broker_id,
-            endpoints=advertised_endpoints(config, server.ports),
-            rack=config.optional_string("broker.rack"),
-            proves_itself=True,
+        broker = registrable(
+            Broker(
+                broker_id=node.broker_id,
+                endpoints=advertised_endpoints(config, server.ports),
+                rack=config.optional_string("broker.rack"),
+                proves_itself=True,
+            )
         )
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.neighbours[node.broker_id] = node
@@ -202,9 +205,12 @@ async def _prepare(store: Store) -> str:
         except NodeExists:
             log.debug("another node was faster to name the cluster")
         entry = await store.get(layout.CLUSTER_ID)
-    assert entry is not None
-    assert entry.data is not None
-    return layout.decode_cluster_id(entry.data)
+    try:
+        return layout.decode_cluster_id(None if entry is None else entry.data)
+    except layout.LayoutError as error:
+        raise ConfigurationError(
+            f"{layout.CLUSTER_ID} in ZooKeeper is not what a node of Kafka leaves there: {error}."
+        ) from error
 
 
 def open_audit(config: NodeConfig, node: Node) -> AuditLog | None:
@@ -268,6 +274,17 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
         for listener in config.listeners
         if listener.advertised_host is not None
     )
+
+
+def registrable(broker: Broker) -> Broker:
+    """The same. Raises ConfigurationError if the others could not read its registration."""
+    try:
+        registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
+    except layout.LayoutError as error:
+        raise ConfigurationError(
+            f"broker.rack and advertised.listeners make a registration that other nodes cannot read: {error}."
+        ) from error
+    return broker
 
 
 def bootstrap_of(config: NodeConfig, broker: Broker) -> str:

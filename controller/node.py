@@ -15,7 +15,7 @@ from .cluster.policy_view import TopicStates
 from .config.node_config import NodeConfig
 from .decisions import Decisions
 from .metrics import NodeMetrics
-from .store.base import Store
+from .store.base import Session, Store
 
 if TYPE_CHECKING:
     from .audit.log import AuditLog
@@ -50,7 +50,9 @@ class Node:
     """The last ones of this process: its nodes share them."""
     metrics: NodeMetrics = field(default_factory=NodeMetrics)
     broker_epoch: int = -1
-    """The czxid of this node's registration; -1 while it has none."""
+    """The czxid of this node's registration, or of its last one; -1 before it has any."""
+    registered_session: int = -1
+    """The session of the store in which that registration was made, and with which it ends."""
     topic_states: TopicStates = field(default_factory=TopicStates)
     """What the policy has seen of the topics."""
     random: Random = field(default_factory=Random)
@@ -66,5 +68,10 @@ class Node:
         """K4-6: a change is complete when every live node has it, not this one alone."""
         return self.config.string("metadata.completion") == "cluster"
 
+    @property
+    def is_registered(self) -> bool:
+        return self.registered_session == self.store.session_id and self.store.session is not Session.EXPIRED
+
     def registered(self, broker_epoch: int) -> None:
-        self.broker_epoch = broker_epoch
+        """In the session of now."""
+        self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id

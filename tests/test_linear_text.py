@@ -31,7 +31,7 @@ from minicontroller.controller.hiding import without
 from minicontroller.controller.http.serving import _names_loopback
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.scram import _attributes
-from minicontroller.controller.store.layout import decode_endpoint
+from minicontroller.controller.store.registrations import decode_endpoint
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
 from minicontroller.policies.escaping import escaped
 from minicontroller.policies.moments import moment

@@ -99,7 +99,7 @@ class ActiveController:
 
     async def run(self) -> None:
         """Rule until the place is lost; returns then, with nothing of it running any more."""
-        reason = "it stepped down"
+        reason, end = "of an accident", "it stepped down"
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
@@ -107,8 +107,9 @@ class ActiveController:
                 try:
                     await self._rule(nursery)
                 except (ControllerMoved, SessionExpired) as error:
-                    reason = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
+                    end = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
                 nursery.cancel_scope.cancel()
+            reason = end
         finally:
             self.node.controller = None
             self.writer.close(ControllerMoved())

@@ -3,6 +3,9 @@
 As Kafka does it (KafkaZkClient.registerControllerAndIncrementControllerEpoch): one multi creates the ephemeral `/controller` and raises
 the epoch from the value and version that were read, so of two candidates one wins and the other sees why. The version of the epoch
 znode is the fencing token of everything the winner writes.
+
+Rule: only who is registered stands, in the session of its registration: a controller that no broker can be told of rules nobody.
+An accident ends the reign and not the node, which then leaves others the first turn, the longer the more often it happens.
 """
 
 import contextlib
@@ -26,7 +29,8 @@ from ..store.base import (
     StoreUnavailable,
     VersionConflict,
 )
-from ..store.sessions import wait_connected, wait_expired
+from ..store.layout import LayoutError
+from ..store.sessions import wait_connected, wait_expired, while_it_lasts
 from .active_controller import ActiveController
 from .bell import Bell
 from .propagation import LinkFactory
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
     from ..node import Node
 
 log = logging.getLogger("minicontroller.controller")
+
+PAUSE_SECONDS = 1.0
+"""After an accident, before standing again; doubled by each further one."""
+MAX_PAUSE_SECONDS = 60.0
 
 
 class Candidacy:
@@ -48,27 +56,47 @@ class Candidacy:
         self._withdrawn = trio.Event()
         self._reigning: ActiveController | None = None
         self._vacated = trio.Event()
+        self._pause = PAUSE_SECONDS
 
     async def run(self) -> None:
         """Until `withdraw`, or until cancelled."""
         store = self._node.store
         while not self._withdrawn.is_set():
             await wait_connected(store)
-            session_id = store.session_id
             try:
-                entry = await store.get(layout.CONTROLLER, self._moved.ring)
-                if entry is not None and entry.stat.ephemeral_owner == session_id:
-                    await self._give_up_what_was_won_unheard(entry)
-                    continue
-                fence_and_epoch = await self._elect() if entry is None else None
+                await self._stand(store.session_id)
             except (StoreUnavailable, SessionExpired) as error:
                 log.debug("no election now: %s", error)
                 await trio.lowlevel.checkpoint()
-                continue
+            except (LayoutError, StoreError) as error:
+                log.warning("this node cannot stand for controller: %s", error)
+                await self._recover()
+
+    async def _stand(self, session_id: int) -> None:
+        """One attempt; whoever cannot win waits for what could change that."""
+        store = self._node.store
+        if not await self._is_registered(session_id):
+            await while_it_lasts(store, session_id, self._moved.wait)
+            return
+        entry = await store.get(layout.CONTROLLER, self._moved.ring)
+        if entry is None:
+            fence_and_epoch = await self._elect()
             if fence_and_epoch is not None:
                 await self._reign(*fence_and_epoch, session_id)
-            elif entry is not None:
-                await self._wait_for_vacancy(session_id)
+        elif entry.stat.ephemeral_owner == session_id:
+            await self._give_up_what_was_won_unheard(entry)
+        else:
+            await while_it_lasts(store, session_id, self._moved.wait)
+
+    async def _is_registered(self, session_id: int) -> bool:
+        """By the store's word, and with a watch: another process may have registered under the same id."""
+        entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._moved.ring)
+        return entry is not None and entry.stat.ephemeral_owner == session_id
+
+    async def _recover(self) -> None:
+        with trio.move_on_after(self._pause):
+            await self._withdrawn.wait()
+        self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS)
 
     async def _give_up_what_was_won_unheard(self, entry: Entry) -> None:
         """Our own claim, of which we do not know how it came about, or which could not be taken back: stand anew, in a new epoch."""
@@ -83,18 +111,6 @@ class Candidacy:
             self._reigning.step_down()
             await self._vacated.wait()
 
-    async def _wait_for_vacancy(self, session_id: int) -> None:
-        """Until `/controller` changes or the session, and with it the watch, is over."""
-        async with trio.open_nursery() as nursery:
-
-            async def end_with_session() -> None:
-                await wait_expired(self._node.store, session_id)
-                nursery.cancel_scope.cancel()
-
-            nursery.start_soon(end_with_session)
-            await self._moved.wait()
-            nursery.cancel_scope.cancel()
-
     async def _elect(self) -> tuple[Check, int] | None:
         """Try once. The fence and the epoch, or None if another one won."""
         store, broker_id = self._node.store, self._node.broker_id
@@ -103,7 +119,8 @@ class Candidacy:
             with contextlib.suppress(NodeExists):
                 await store.commit([Create(layout.CONTROLLER_EPOCH, layout.encode_controller_epoch(0))])
             entry = await store.get(layout.CONTROLLER_EPOCH)
-        assert entry is not None
+        if entry is None:
+            return None  # somebody has taken it away again
         epoch, version = layout.decode_controller_epoch(entry.data) + 1, entry.stat.version
         claim = layout.encode_controller(broker_id, self._clock_ms())
         try:
@@ -130,6 +147,7 @@ class Candidacy:
     async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
         self._node.metrics.elections_won += 1
         controller = self._reigning = ActiveController(self._node, epoch, fence, self._link)
+        self._vacated, began, accident = trio.Event(), trio.current_time(), False
         if self._withdrawn.is_set():
             controller.resign()
         try:
@@ -137,14 +155,21 @@ class Candidacy:
                 nursery.start_soon(self._watch_place, controller, session_id)
                 await controller.run()
                 nursery.cancel_scope.cancel()
+        except Exception:
+            log.exception("an accident ended the reign of epoch %d", epoch)
+            accident = True
         finally:
             self._reigning = None
             with trio.move_on_after(1, shield=True):
                 await self._vacate(fence)
             self._vacated.set()
+        if trio.current_time() - began > MAX_PAUSE_SECONDS:
+            self._pause = PAUSE_SECONDS
+        if accident:
+            await self._recover()
 
     async def _watch_place(self, controller: ActiveController, session_id: int) -> None:
-        """Resign when the session is over or `/controller` is no longer ours."""
+        """Resign when the session is over, or `/controller` or the registration is no longer ours."""
         store = self._node.store
         async with trio.open_nursery() as nursery:
 
@@ -156,13 +181,14 @@ class Candidacy:
             while True:
                 try:
                     entry = await store.get(layout.CONTROLLER, self._moved.ring)
+                    is_registered = await self._is_registered(session_id)
                 except StoreUnavailable:
                     await wait_connected(store)
                     continue
                 except SessionExpired:
                     controller.resign()
                     return
-                if entry is None or entry.stat.ephemeral_owner != session_id:
+                if entry is None or entry.stat.ephemeral_owner != session_id or not is_registered:
                     controller.resign()
                 await self._moved.wait()
 

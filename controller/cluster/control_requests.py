@@ -20,7 +20,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from .image import LEADER_DURING_DELETE, Broker, Image, Partition, Topic
+from .image import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Image, Partition, Topic
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
@@ -30,8 +30,6 @@ EPOCH_DURING_DELETE = -2
 COMPLETE_TAG = 10_000
 """Our own tag of UpdateMetadata: what this request does not name does not exist. Kafka's brokers pass over tags that they do not know;
 Kafka's own `Type` says the same, but from KRaft controllers alone."""
-
-SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 MOST_PARTITIONS = 2_000

@@ -17,6 +17,9 @@ NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 """In UpdateMetadata: forget this partition (Kafka: LeaderAndIsr.LEADER_DURING_DELETE)."""
 
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+"""With the numbers that the requests of a controller have for them."""
+
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 NO_TOPIC_ID = bytes(16)
 
@@ -147,7 +150,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     host: str
     port: int
     security_protocol: str = "PLAINTEXT"
-    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    """One of SECURITY_PROTOCOLS."""
 
     @property
     def address(self) -> str:

@@ -1,14 +1,15 @@
 """Reading the whole state of the cluster from the store: in a few rounds of pipelined reads, however many topics there are."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 from immutables import Map
 
-from ..store import layout
+from ..store import layout, registrations
 from ..store.base import Entry, Store, Watch
 from .image import NO_CONFIGS, NO_ENTITY_CONFIGS, Broker, EntityConfigs, Image, Partition, Topic
+from .topic_names import is_valid_topic_name
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -19,7 +20,7 @@ async def load(
     """The image of what the store holds, with watches on the lists it was read from; `created` as in `load_topics`."""
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
-    names = await store.children(layout.TOPICS, on_topics)
+    names = await topic_names(store, on_topics)
     marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
     topics = await load_topics(store, names, marked, created)
     configs = await load_broker_configs(store)
@@ -39,17 +40,30 @@ async def load_broker_configs(store: Store, names: Sequence[str] | None = None) 
 
 async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
     """The registered brokers. A registration that cannot be read is left out, and said to be."""
-    ids = await store.children(layout.BROKER_IDS, watch)
-    entries = await store.get_many([layout.broker_path(int(broker_id)) for broker_id in ids])
+    ids = list(_broker_ids(await store.children(layout.BROKER_IDS, watch)))
+    entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids])
     brokers = []
     for broker_id, entry in zip(ids, entries, strict=True):
         if entry is None or entry.data is None:
             continue
         try:
-            brokers.append(layout.decode_broker(int(broker_id), entry.data, entry.stat.czxid))
+            brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
         except layout.LayoutError as error:
-            log.warning("the registration of broker %s is unreadable and ignored: %s", broker_id, error)
+            log.warning("the registration of broker %d is unreadable and ignored: %s", broker_id, error)
     return brokers
+
+
+def _broker_ids(names: Iterable[str]) -> Iterator[int]:
+    for name in names:
+        try:
+            yield registrations.decode_broker_id(name)
+        except layout.LayoutError as error:
+            log.warning("a registration is ignored: %s", error)
+
+
+async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
+    """Of all topics. What no topic can be called is none, whoever put it there."""
+    return [name for name in await store.children(layout.TOPICS, watch) if is_valid_topic_name(name)]
 
 
 async def load_topics(
@@ -89,13 +103,14 @@ async def load_topics(
 
 
 def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
-    if entry is None or entry.data is None:
+    """A state that is there and says nothing leaves open who has the data: nobody leads, until an unclean election is allowed."""
+    if entry is None:
         return partition
     try:
         return layout.decode_partition_state(partition, entry.data, entry.stat.version)
     except layout.LayoutError as error:
-        log.warning("a state of topic %s is unreadable and will be written anew: %s", topic, error)
-        return partition
+        log.warning("a state of topic %s is unreadable, so nobody leads: %s", topic, error)
+        return msgspec.structs.replace(partition, partition_epoch=entry.stat.version)
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:

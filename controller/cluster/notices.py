@@ -17,12 +17,12 @@ from ..store.base import (
     Check,
     Create,
     Delete,
-    NodeExists,
-    NodeMissing,
     Operation,
+    SessionExpired,
     SetData,
     Store,
-    VersionConflict,
+    StoreError,
+    StoreUnavailable,
     Watch,
 )
 from .jobs import ControllerMoved, Draft
@@ -56,17 +56,27 @@ async def _ensure_feature(store: Store, fence: Check) -> None:
     entry = await store.get(layout.FEATURE)
     if entry is None:
         await _commit(store, fence, [Create(layout.FEATURE, layout.NO_FEATURES)])
-    elif layout.features_are_disabled(entry.data):
+    elif _are_disabled(entry.data):
         await _commit(store, fence, [SetData(layout.FEATURE, layout.NO_FEATURES, entry.stat.version)])
+
+
+def _are_disabled(data: bytes | None) -> bool:
+    try:
+        return layout.features_are_disabled(data)
+    except layout.LayoutError as error:
+        log.warning("what somebody wrote to %s is left alone: %s", layout.FEATURE, error)
+        return False
 
 
 async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -> None:
     try:
         await store.commit([fence, *operations])
-    except (NodeExists, NodeMissing, VersionConflict) as error:
+    except (StoreUnavailable, SessionExpired):
+        raise
+    except StoreError as error:
         if error.index == 0:
             raise ControllerMoved from error
-        log.debug("somebody was faster: %s", error)
+        log.info("somebody was faster, or keeps it for himself: %s", error)
 
 
 async def read(store: Store, watch: Watch) -> Found:

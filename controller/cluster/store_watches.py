@@ -19,8 +19,9 @@ from . import elections, notices
 from .bell import Bell
 from .image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Topic
 from .jobs import ControllerMoved, Draft, Element
-from .loading import entity_configs, load_broker_configs, load_brokers, load_topics
+from .loading import entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .random_ids import new_id
+from .topic_names import is_valid_topic_name
 
 if TYPE_CHECKING:
     from .active_controller import ActiveController
@@ -88,7 +89,7 @@ class StoreWatches:
         await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.ring))
 
     async def _read_topics(self) -> None:
-        names = await self._store.children(layout.TOPICS, self.topics.ring)
+        names = await topic_names(self._store, self.topics.ring)
         known = self._controller.image.topics
         if not all(name in known for name in names):
             await self._controller.write(lambda draft: self._adopt_topics(draft, names))
@@ -116,7 +117,8 @@ class StoreWatches:
             identify(draft, topic)
 
     async def _read_deletions(self) -> None:
-        names = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
+        marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
+        names = [name for name in marked if is_valid_topic_name(name)]
         topics = self._controller.image.topics
         if any(name not in topics or not topics[name].marked_for_deletion for name in names):
             await self._controller.write(lambda draft: self._adopt_markers(draft, names))
@@ -178,6 +180,7 @@ class StoreWatches:
         for path, found in (await load_broker_configs(self._store, brokers)).items():
             if found.version > draft.image.configs.get(path, NO_ENTITY_CONFIGS).version:
                 draft.observe_configs(path, found)
+        topics = [name for name in topics if name in draft.image.topics]
         entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
         for name, entry in zip(topics, entries, strict=True):
             topic, found = draft.image.topics.get(name), entity_configs(f"topic {name}", entry)

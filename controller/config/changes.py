@@ -1,7 +1,8 @@
 """The notifications in `/config/changes`: who writes a config adds one, and every node follows them.
 
 Rule: a notification only names what changed, so a late or double one does no harm, and what came before the start is not looked at
-at all: the state is loaded after the watch is set. Looking is bounded: a stream of changes costs a few looks a second, not one a
+at all: the state is loaded after the watch is set. Which are new is told by their names as they are: a number that somebody has made
+up hides none of those that follow. Looking is bounded: a stream of changes costs a few looks a second, not one a
 change, since every look lists all that is there.
 """
 
@@ -13,7 +14,7 @@ import trio
 
 from ..cluster.bell import Bell
 from ..store import layout
-from ..store.base import Delete, NodeMissing, Session, SessionExpired, Store, StoreUnavailable
+from ..store.base import Delete, Session, SessionExpired, Store, StoreError, StoreUnavailable
 from ..store.sessions import wait_connected
 
 log = logging.getLogger("minicontroller.config")
@@ -31,6 +32,8 @@ MAX_KEPT = 100_000
 """More than that and a list of their names would no longer fit into what Kafka's brokers take from ZooKeeper (4 MiB)."""
 TIDY_PAUSE_SECONDS = 30.0
 TIDY_BATCH = 1_000
+TIDY_BATCHES = 10
+"""After one look: what changed meanwhile waits for its end."""
 
 
 def now_ms() -> int:
@@ -43,8 +46,8 @@ class ConfigChanges:
     def __init__(self, clock_ms: Callable[[], int]) -> None:
         self._clock_ms = clock_ms
         self._bell = Bell()
-        self._last: int | None = None
-        """The number of the last notification that was seen."""
+        self._seen: frozenset[str] | None = None
+        """The notifications that have been seen, of those that were there at the last look."""
         self._session_lost = False
         self._tidy_at = 0.0
 
@@ -72,7 +75,7 @@ class ConfigChanges:
                         task_status.started()
                         started = True
                     await self._follow_session(store, names, notice, tidies)
-                except (StoreUnavailable, SessionExpired, NodeMissing) as error:
+                except StoreError as error:
                     log.debug("the changes of configs cannot be followed for a moment: %s", error)
                     await trio.sleep(PAUSE_SECONDS)
         finally:
@@ -82,8 +85,8 @@ class ConfigChanges:
         self._session_lost = False
         await store.ensure(layout.CONFIG_CHANGES)
         names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
-        if self._last is None:
-            self._last = max(map(_number, names), default=-1)
+        if self._seen is None:
+            self._seen = frozenset(names)
         return names
 
     async def _follow_session(
@@ -97,10 +100,11 @@ class ConfigChanges:
         while True:
             began = trio.current_time()
             await self._process(store, names, notice)
-            if tidies() and began >= self._tidy_at:
-                self._tidy_at = began + TIDY_PAUSE_SECONDS
-                await self.tidy(store, names)
-            await trio.sleep(max(PAUSE_SECONDS, LOOKING_SHARE * (trio.current_time() - began)))
+            took = trio.current_time() - began
+            if tidies() and (began >= self._tidy_at or len(names) > MAX_KEPT):
+                is_tidy = await self.tidy(store, names)
+                self._tidy_at = began + (TIDY_PAUSE_SECONDS if is_tidy else 0)
+            await trio.sleep(max(PAUSE_SECONDS, LOOKING_SHARE * took))
             await self._bell.wait()
             if self._session_lost:
                 return
@@ -109,9 +113,10 @@ class ConfigChanges:
     async def _process(
         self, store: Store, names: Iterable[str], notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]]
     ) -> None:
-        last = -1 if self._last is None else self._last
-        new = sorted((name for name in names if _number(name) > last), key=_number)
+        present = frozenset(names)
+        new = sorted(present.difference(self._seen or ()), key=_number)
         if not new:
+            self._seen = present
             return
         entries = await store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in new])
         entities: dict[tuple[str, str], None] = {}
@@ -123,27 +128,47 @@ class ConfigChanges:
             except layout.LayoutError as error:
                 log.warning("the notification %s is unreadable and ignored: %s", name, error)
         await notice(store, entities)
-        self._last = _number(new[-1])
+        self._seen = present
 
-    async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> None:
-        """Remove the oldest, as far as they have been there long enough, or there are too many."""
-        oldest = sorted(names, key=_number)[:TIDY_BATCH]
-        paths = [f"{layout.CONFIG_CHANGES}/{name}" for name in oldest]
+    async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:
+        """Remove the oldest, as far as they have been there long enough, or there are too many. False if some of those are left."""
+        oldest = sorted(names, key=_number)
         horizon = self._clock_ms() - KEPT_MS
-        surplus = len(names) - most
-        entries = await store.get_many(paths)
-        doomed = [
-            Delete(path)
-            for index, (path, entry) in enumerate(zip(paths, entries, strict=True))
-            if entry is not None and (index < surplus or entry.stat.ctime_ms < horizon)
-        ]
-        if doomed:
-            await store.commit(doomed)
+        for start in range(0, TIDY_BATCHES * TIDY_BATCH, TIDY_BATCH):
+            surplus = len(oldest) - start - most
+            paths = [f"{layout.CONFIG_CHANGES}/{name}" for name in oldest[start : start + TIDY_BATCH]]
+            entries = await store.get_many(paths)
+            doomed = [
+                Delete(path)
+                for index, (path, entry) in enumerate(zip(paths, entries, strict=True))
+                if entry is not None and (index < surplus or entry.stat.ctime_ms < horizon)
+            ]
+            await _remove(store, doomed)
+            if len(doomed) < len(paths) - entries.count(None):
+                return True  # those behind are younger
+            if start + TIDY_BATCH >= len(oldest):
+                return True
+        return False
 
     def _session_changed(self, state: Session) -> None:
         if state is Session.EXPIRED:
             self._session_lost = True
             self._bell.ring()
+
+
+async def _remove(store: Store, doomed: Sequence[Delete]) -> None:
+    try:
+        if doomed:
+            await store.commit(doomed)
+    except (StoreUnavailable, SessionExpired):
+        raise
+    except StoreError as error:
+        # Somebody was faster with one of them, has put something below it, or keeps it for himself: that one stays.
+        log.debug("%s cannot be removed: %s", error.path, error)
+        if len(doomed) > 1:
+            half = len(doomed) // 2
+            await _remove(store, doomed[:half])
+            await _remove(store, doomed[half:])
 
 
 def _number(name: str) -> int:

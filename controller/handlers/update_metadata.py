@@ -15,8 +15,17 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..cluster.control_requests import COMPLETE_TAG, SECURITY_PROTOCOLS
-from ..cluster.image import LEADER_DURING_DELETE, NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
+from ..cluster.control_requests import COMPLETE_TAG
+from ..cluster.image import (
+    LEADER_DURING_DELETE,
+    NO_TOPIC_ID,
+    SECURITY_PROTOCOLS,
+    Broker,
+    Endpoint,
+    Image,
+    Partition,
+    Topic,
+)
 from ..context import RequestContext
 from .control import stale
 

@@ -10,7 +10,6 @@ import msgspec
 import trio
 
 from ..decisions import Decisions
-from ..store.base import Session
 
 if TYPE_CHECKING:
     from ..app import RunningNode
@@ -95,7 +94,7 @@ def _reasons(running: "RunningNode", image: "Image") -> Iterator[str]:
     node = running.node
     if running.stopping.is_set():
         yield "it is stopping"
-    if node.broker_epoch < 0 or node.store.session is Session.EXPIRED:
+    if not node.is_registered:
         yield "it is not registered"
     elif node.broker_id not in image.brokers:
         yield "the controller has not told it of its registration"

@@ -5,23 +5,23 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from .layout import read, write
+from .layout import BrokerId, Int, read, write
 
 
 class TopicPartition(Struct, frozen=True):
     topic: str
-    partition: int
+    partition: Int
 
 
 class IsrChange(Struct):
-    version: int
+    version: Int
     partitions: list[TopicPartition]
 
 
 class LogDirEvent(Struct):
-    version: int
-    broker: int
-    event: int = 1
+    version: Int
+    broker: BrokerId
+    event: Int = 1
     """A log directory has failed; there is no other event."""
 
 

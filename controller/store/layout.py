@@ -2,7 +2,7 @@
 
 Rule: pure. The JSON of a znode is declared once, its keys in the order in which Kafka writes them: what is written is byte for
 byte what Kafka 3.9 writes. What is read may have come from any Kafka since 0.8 or from another tool: unknown keys are passed
-over, and what makes no sense is a `LayoutError`.
+over, and what makes no sense, or would not fit into Kafka's messages, is a `LayoutError`.
 """
 
 import re
@@ -10,13 +10,13 @@ from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..cluster.image import NO_CONFIGS, NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
+from ..cluster.image import NO_CONFIGS, NO_TOPIC_ID, Partition, Topic
 from .java_order import hash_table_order, partition_order
 
 CLUSTER_ID = "/cluster/id"
@@ -65,9 +65,19 @@ NO_FEATURES = b'{"features":{},"version":2,"status":1}'
 
 Shape = TypeVar("Shape")
 
-LISTENER = re.compile(r"[^:/]++")
-HOST = re.compile(r"[0-9A-Za-z\-%._:]*+")
-PORT = re.compile(r"-?[0-9]{1,10}")
+MAX_INT = 2**31 - 1
+MAX_TEXT = 255
+"""Characters of the name of something: no file and no host has a longer one."""
+NUMBER = re.compile(rb"[0-9]{1,10}")
+PATH_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++")
+"""What ZooKeeper takes as a part of a path, `.` and `..` left out."""
+
+Int = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
+BrokerId = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Leader = Annotated[int, Meta(ge=-1, le=MAX_INT)]
+Epoch = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Replicas = tuple[BrokerId, ...]
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 
 
 class LayoutError(ValueError):
@@ -142,7 +152,7 @@ def uuid_bytes(text: str) -> bytes:
 
 class ClusterId(Struct):
     version: str | int
-    id: str
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class Controller(
@@ -150,10 +160,10 @@ class Controller(
 ):
     """Who holds `/controller`."""
 
-    version: int = 1
-    broker_id: int
+    version: Int = 1
+    broker_id: Int
     timestamp: str | int = ""
-    kraft_controller_epoch: int = -1
+    kraft_controller_epoch: Int = -1
     """Above 0 while a KRaft quorum owns the cluster (a migration): hands off."""
 
 
@@ -178,84 +188,21 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 
 def decode_controller_epoch(data: bytes | None) -> int:
-    try:
-        return int(data or b"")
-    except ValueError:
-        raise LayoutError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no number") from None
-
-
-# --- broker registration ---
-
-
-class Registration(Struct, kw_only=True):
-    features: dict[str, Any] = {}
-    listener_security_protocol_map: dict[str, str] = {}
-    endpoints: list[str] | None = None
-    rack: str | UnsetType | None = UNSET
-    jmx_port: int = -1
-    port: int = -1
-    host: str | None = None
-    version: int
-    timestamp: str | int = ""
-    minicontroller: int | UnsetType = UNSET
-    """Ours, and which version of the nodes' proof it speaks. Kafka's brokers pass over keys that they do not know."""
-
-
-def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
-    """Version 5. Host and port are those of the first listener in plain text, for clients of the oldest kind."""
-    plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
-    return write(
-        Registration(
-            listener_security_protocol_map={each.listener: each.security_protocol for each in broker.endpoints},
-            endpoints=[endpoint_text(each) for each in broker.endpoints],
-            rack=UNSET if broker.rack is None else broker.rack,
-            port=plain.port if plain else -1,
-            host=plain.host if plain else None,
-            version=5,
-            timestamp=str(timestamp_ms),
-            minicontroller=1 if broker.proves_itself else UNSET,
-        )
-    )
-
-
-def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
-    """Of versions 1 to 5; `epoch` is the transaction that created the znode."""
-    registration = read("the registration", data, REGISTRATION_READER)
-    if registration.version < 1:
-        raise LayoutError(f"the registration has version {registration.version}, which is unknown")
-    protocols = registration.listener_security_protocol_map
-    if registration.version == 1 or registration.endpoints is None:
-        endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", registration.host or "", registration.port),)
-    else:
-        endpoints = tuple(decode_endpoint(text, protocols) for text in registration.endpoints)
-    proves_itself = registration.minicontroller is not UNSET
-    return Broker(broker_id, endpoints, registration.rack or None, epoch, proves_itself=proves_itself)
-
-
-def endpoint_text(endpoint: Endpoint) -> str:
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    return f"{endpoint.listener}://{host}:{endpoint.port}"
-
-
-def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
-    listener, _, address = text.partition("://")
-    host, colon, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (colon and LISTENER.fullmatch(listener) and HOST.fullmatch(host) and PORT.fullmatch(port)):
-        raise LayoutError(f"the registration has {text!r:.80}, which is no endpoint")
-    # Before version 4 a listener was named after its protocol.
-    return Endpoint(listener, host, int(port), protocols.get(listener, listener))
+    """One after which there is another one."""
+    if not NUMBER.fullmatch(data or b"") or (epoch := int(data or b"")) >= MAX_INT:
+        raise LayoutError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no epoch of a controller")
+    return epoch
 
 
 # --- topic assignment ---
 
 
 class Assignment(Struct, kw_only=True):
-    partitions: dict[int, tuple[int, ...]]
+    partitions: dict[int, Replicas]
     topic_id: str | UnsetType | None = UNSET
-    adding_replicas: dict[int, tuple[int, ...]] = {}
-    removing_replicas: dict[int, tuple[int, ...]] = {}
-    version: int = 1
+    adding_replicas: dict[int, Replicas] = {}
+    removing_replicas: dict[int, Replicas] = {}
+    version: Int = 1
 
 
 def encode_topic(topic: Topic) -> bytes:
@@ -300,13 +247,13 @@ def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topi
 
 
 class State(Struct, kw_only=True):
-    controller_epoch: int = 0
-    leader: int
-    version: int = 1
-    leader_recovery_state: int | UnsetType = UNSET
+    controller_epoch: Int = 0
+    leader: Leader
+    version: Int = 1
+    leader_recovery_state: Annotated[int, Meta(ge=0, le=1)] | UnsetType = UNSET
     """1 while the leader recovers from an unclean election; absent otherwise."""
-    leader_epoch: int
-    isr: tuple[int, ...]
+    leader_epoch: Epoch
+    isr: Replicas
 
 
 def encode_partition_state(partition: Partition) -> bytes:
@@ -341,12 +288,12 @@ def decode_partition_state(partition: Partition, data: bytes | None, version: in
 
 
 class EntityConfig(Struct):
-    version: int = 1
+    version: Int = 1
     config: dict[str, str] = {}
 
 
 class ConfigChange(Struct):
-    version: int
+    version: Int
     entity_path: str = ""
 
 
@@ -380,7 +327,7 @@ def decode_config_change(data: bytes | None) -> tuple[str, str]:
     kind, _, name = change.entity_path.partition("/")
     if change.version < 2:
         kind, name = change.entity_type, change.entity_name
-    if not kind or not name:
+    if not all(PATH_NAME.fullmatch(part) and part not in {".", ".."} for part in (kind, *name.split("/"))):
         raise LayoutError(f"the notification names nothing that has configs: {data!r:.80}")
     return kind, name
 
@@ -389,7 +336,7 @@ def decode_config_change(data: bytes | None) -> tuple[str, str]:
 
 
 class Features(Struct):
-    status: int = 1
+    status: Int = 1
 
 
 def features_are_disabled(data: bytes | None) -> bool:
@@ -401,7 +348,6 @@ write = msgspec.json.Encoder().encode
 
 CLUSTER_ID_READER = msgspec.json.Decoder(ClusterId)
 CONTROLLER_READER = msgspec.json.Decoder(Controller)
-REGISTRATION_READER = msgspec.json.Decoder(Registration)
 ASSIGNMENT_READER = msgspec.json.Decoder(Assignment)
 STATE_READER = msgspec.json.Decoder(State)
 CONFIG_READER = msgspec.json.Decoder(EntityConfig)
@@ -412,5 +358,5 @@ FEATURE_READER = msgspec.json.Decoder(Features)
 def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape]) -> Shape:
     try:
         return reader.decode(data or b"")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LayoutError(f"{what} cannot be read ({error}): {data!r:.80}") from None

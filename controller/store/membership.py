@@ -30,7 +30,7 @@ def decode_membership(data: bytes | None) -> bytes:
     try:
         shared = READER.decode(data or b"")
         secret = a2b_base64(shared.secret.encode(), strict_mode=True) if shared.version == 1 else b""
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         secret = b""
     if len(secret) < LEAST_SECRET_BYTES:
         raise LayoutError(f"{MEMBERSHIP} does not hold a secret as this version writes it")

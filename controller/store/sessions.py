@@ -1,6 +1,6 @@
 """Waiting for a session to be what one needs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -15,6 +15,19 @@ async def wait_connected(store: Store) -> None:
 async def wait_expired(store: Store, session_id: int) -> None:
     """Return once the session with this id is over."""
     await _wait(store, lambda state: state is Session.EXPIRED or store.session_id != session_id)
+
+
+async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
+    """Until `wait` returns, or the session is over, and with it every watch that could have told of anything."""
+    async with trio.open_nursery() as nursery:
+
+        async def end_with_session() -> None:
+            await wait_expired(store, session_id)
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(end_with_session)
+        await wait()
+        nursery.cancel_scope.cancel()
 
 
 async def _wait(store: Store, reached: Callable[[Session], bool]) -> None:

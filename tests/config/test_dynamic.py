@@ -278,3 +278,51 @@ async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockCl
     names = await store.children(layout.CONFIG_CHANGES)
     await feed.tidy(store, names, most=3)
     assert await store.children(layout.CONFIG_CHANGES) == names[2:]
+
+
+async def test_all_that_is_old_is_removed(
+    bench: Bench, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many changes come in a second, they are removed as quickly as they came, not so many now and then."""
+    monkeypatch.setattr(changes, "TIDY_BATCH", 3)
+    await bench.start()
+    await bench.notify(*(f"topics/t{number}" for number in range(20)))
+    bench.now_ms += KEPT_MS + 1
+    bench.tidies = True
+    await bench.notify("topics/young")
+    await bench.settle()
+    assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000020"]
+    monkeypatch.setattr(changes, "TIDY_BATCHES", 2)
+    await bench.notify(*(f"topics/t{number}" for number in range(20)))
+    bench.now_ms += KEPT_MS + 1
+    for number in range(20):  # what one look leaves the next ones remove
+        await trio.sleep(changes.TIDY_PAUSE_SECONDS)
+        await bench.notify(f"topics/last{number}")
+    await bench.settle()
+    assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 20
+
+
+async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: MockClock) -> None:
+    """Somebody has put a znode below a notification: that one stays, the others go, and changes are followed."""
+    await bench.notify(*(f"topics/t{number}" for number in range(9)))
+    await bench.store.commit([Create(f"{layout.CONFIG_CHANGE_PREFIX}0000000004/child")])
+    await bench.start()
+    bench.now_ms += KEPT_MS + 1
+    bench.tidies = True
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.settle()
+    assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000004", "config_change_0000000009"]
+    assert bench.threads() == 5
+
+
+async def test_a_number_that_was_made_up_hides_nothing(bench: Bench, autojump_clock: MockClock) -> None:
+    """A notification with the highest number of all, written by hand: those of ZooKeeper's own count are seen all the same."""
+    await bench.start()
+    await bench.store.commit(
+        [Create(f"{layout.CONFIG_CHANGE_PREFIX}9999999999", layout.encode_config_change("topics/t"))]
+    )
+    await bench.settle()
+    await bench.change("brokers/1", {THREADS: "5"})
+    await bench.settle()
+    assert bench.threads() == 5
+    assert bench.seen == [("topics", "t"), ("brokers", "1")]

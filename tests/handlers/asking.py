@@ -47,7 +47,7 @@ def broker(broker_id: int, *listeners: str, rack: str | None = None) -> Broker:
     return Broker(
         broker_id,
         tuple(
-            Endpoint(name, f"{name.lower()}.host", 9000 + 100 * broker_id + number)
+            Endpoint(name, f"{name.lower()}.host", 9000 + 100 * (broker_id % 500) + number)
             for number, name in enumerate(listeners or ("PLAINTEXT",))
         ),
         rack=rack,

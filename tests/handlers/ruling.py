@@ -21,7 +21,7 @@ from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.node import Node
 from minicontroller.controller.policy_runner import PolicyRunner
-from minicontroller.controller.store import layout
+from minicontroller.controller.store import layout, registrations
 from minicontroller.controller.store.base import Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.policies import TopicManagementPolicy
@@ -129,7 +129,7 @@ async def ruling(
     for each in brokers:
         node = _node(each.broker_id, tree, settings or {})
         path = layout.broker_path(each.broker_id)
-        await node.store.commit([Create(path, layout.encode_broker(each, 0), ephemeral=True)])
+        await node.store.commit([Create(path, registrations.encode_broker(each, 0), ephemeral=True)])
         registered = await node.store.get(path)
         assert registered is not None
         node.registered(registered.stat.czxid)

@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.image import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
-from minicontroller.controller.store import broker_notices, layout
+from minicontroller.controller.cluster import control_requests
+from minicontroller.controller.cluster.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.store import broker_notices, layout, registrations
 from minicontroller.controller.store.layout import LayoutError
+from minicontroller.protocol import registry
+from minicontroller.protocol.header import RequestHeader
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "znodes"
 ROWS = [
@@ -32,7 +35,9 @@ def rewritten(path: str, data: bytes) -> bytes:
     """What we make of a znode that we have read."""
     names = path.split("/")[1:]
     if path.startswith("/brokers/ids/"):
-        return layout.encode_broker(layout.decode_broker(int(names[2]), data, 7), int(json.loads(data)["timestamp"]))
+        return registrations.encode_broker(
+            registrations.decode_broker(int(names[2]), data, 7), int(json.loads(data)["timestamp"])
+        )
     if path.endswith("/state"):
         return layout.encode_partition_state(layout.decode_partition_state(Partition(()), data, 0))
     if path.startswith("/brokers/topics/"):
@@ -140,15 +145,15 @@ OLD_REGISTRATIONS = [
 @pytest.mark.parametrize(("data", "endpoints", "rack"), OLD_REGISTRATIONS, ids=["v1", "v2", "v3", "v4"])
 def test_registrations_of_older_brokers_are_read(data: bytes, endpoints: list[Endpoint], rack: str | None) -> None:
     """Versions 1 to 4: host and port alone, listeners named after their protocols, a rack, a map of protocols."""
-    assert layout.decode_broker(5, data, 77) == Broker(5, tuple(endpoints), rack, 77)
+    assert registrations.decode_broker(5, data, 77) == Broker(5, tuple(endpoints), rack, 77)
 
 
 def test_an_ipv6_address_is_written_in_brackets() -> None:
     """A host with colons is bracketed, and read back."""
     broker = Broker(1, (Endpoint("IN", "fe80::1%eth0", 9092, "SSL"),), epoch=3)
-    data = layout.encode_broker(broker, 1)
+    data = registrations.encode_broker(broker, 1)
     assert b'"endpoints":["IN://[fe80::1%eth0]:9092"]' in data
-    assert layout.decode_broker(1, data, 3) == broker
+    assert registrations.decode_broker(1, data, 3) == broker
 
 
 def test_config_changes_of_version_1_are_read() -> None:
@@ -195,7 +200,7 @@ def test_ids_are_kafka_s_text() -> None:
 
 
 def decode_broker(data: bytes | None) -> Broker:
-    return layout.decode_broker(1, data, 1)
+    return registrations.decode_broker(1, data, 1)
 
 
 def decode_topic(data: bytes | None) -> Topic:
@@ -218,6 +223,7 @@ DECODERS: list[Decoder] = [
     layout.decode_config_change,
     broker_notices.decode_isr_change,
     broker_notices.decode_log_dir_event,
+    layout.features_are_disabled,
 ]
 SENSELESS: list[tuple[Decoder, bytes | None]] = [
     *((decode, b"{") for decode in DECODERS),
@@ -226,6 +232,31 @@ SENSELESS: list[tuple[Decoder, bytes | None]] = [
     (decode_broker, b'{"version":0,"host":"h","port":1}'),
     (decode_broker, b'{"version":5,"endpoints":["nothing"]}'),
     (decode_broker, b'{"version":5,"endpoints":["A://h:x"]}'),
+    (decode_broker, b'{"version":5,"endpoints":["A://h:1"]}'),
+    (decode_broker, b'{"version":5,"endpoints":["SSL://h:65536"]}'),
+    (decode_broker, b'{"version":5,"endpoints":["SSL://h:11111111111"]}'),
+    (decode_broker, b'{"version":5,"endpoints":["SSL://h:-1"]}'),
+    (decode_broker, b'{"version":1,"host":"h"}'),
+    (decode_broker, b'{"version":5,"endpoints":["SSL://%s:1"]}' % (b"h" * 256)),
+    (decode_broker, b'{"version":5,"endpoints":["SSL://h:1"],"rack":"%s"}' % (b"r" * 256)),
+    (decode_broker, b'{"version":5,"endpoints":[%s]}' % b",".join([b'"SSL://h:1"'] * 101)),
+    *((decode, b'{"nobody knows":' + b"[" * 50_000 + b"]" * 50_000 + b"}") for decode in DECODERS),
+    *((decode, b'{"version":NaN}') for decode in DECODERS),
+    (decode_topic, b'{"version":1,"partitions":{"0":[-1]}}'),
+    (decode_topic, b'{"version":1,"partitions":{"0":[2147483648]}}'),
+    (decode_state, b'{"leader":-2,"leader_epoch":1,"isr":[1]}'),
+    (decode_state, b'{"leader":1,"leader_epoch":2147483648,"isr":[1]}'),
+    (decode_state, b'{"leader":1,"leader_epoch":1,"isr":[1],"leader_recovery_state":2}'),
+    (layout.decode_controller_epoch, b"2147483647"),
+    (layout.decode_controller_epoch, b"1_0"),
+    (layout.decode_controller_epoch, b" 7"),
+    (layout.decode_controller_epoch, b"9" * 5_000),
+    (layout.decode_cluster_id, b'{"version":"1","id":""}'),
+    (layout.decode_cluster_id, b'{"version":"1","id":"%s"}' % (b"c" * 256)),
+    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a//b"}'),
+    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/.."}'),
+    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a\\u0000b"}'),
+    (broker_notices.decode_log_dir_event, b'{"version":1,"broker":-1}'),
     (decode_topic, b'{"version":1,"partitions":{"1":[1]}}'),
     (decode_topic, b'{"version":1,"partitions":{"x":[1]}}'),
     (decode_topic, b'{"version":3,"partitions":{"0":[1]},"topic_id":"short"}'),
@@ -245,13 +276,30 @@ def test_what_makes_no_sense_is_a_layout_error(decode: Decoder, data: bytes | No
         decode(data)
 
 
+FIELDS = sorted(
+    {
+        field.encode_name
+        for shape in [*vars(layout).values(), *vars(registrations).values(), *vars(broker_notices).values()]
+        if isinstance(shape, type) and issubclass(shape, msgspec.Struct)
+        for field in msgspec.structs.fields(shape)
+    }
+)
+PLAUSIBLE = st.sampled_from(
+    ["0", "1", "PLAINTEXT", "PLAINTEXT://h:9092", "A://[::1]:1", "topics/t", "5eeOS_cdQKO1xUArm-11kA"]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["a", "version", "partitions"]), inner),
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.integers(-2, 5) | st.floats() | st.text() | PLAUSIBLE,
+    lambda inner: st.lists(inner) | st.dictionaries(PLAUSIBLE, inner) | st.dictionaries(st.sampled_from(FIELDS), inner),
+)
+ZNODES = st.one_of(
+    st.none(),
+    st.binary(),
+    JSON.map(msgspec.json.encode),
+    st.dictionaries(st.sampled_from(FIELDS), JSON).map(msgspec.json.encode),
 )
 
 
-@given(data=st.one_of(st.none(), st.binary(), JSON.map(msgspec.json.encode)))
+@given(data=ZNODES)
 def test_any_bytes_give_a_value_or_a_layout_error(data: bytes | None) -> None:
     """No znode, however strange, raises anything but LayoutError."""
     for decode in DECODERS:
@@ -259,3 +307,39 @@ def test_any_bytes_give_a_value_or_a_layout_error(data: bytes | None) -> None:
             decode(data)
         except LayoutError:
             continue
+
+
+@given(
+    registration=st.fixed_dictionaries(
+        {"version": st.integers(-1, 6)},
+        optional={
+            "endpoints": st.lists(PLAUSIBLE | st.from_regex(r"[A-Z]{1,3}://[^:]*:[0-9]{1,12}", fullmatch=True)),
+            "listener_security_protocol_map": st.dictionaries(
+                st.sampled_from(["A", "PLAINTEXT"]), st.sampled_from(["SSL", "QUIC", "PLAINTEXT"])
+            ),
+            "rack": st.text() | st.none(),
+            "host": st.text() | st.none(),
+            "port": st.integers(-(2**40), 2**40),
+        },
+    )
+)
+def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
+    """A registration that is taken fits into what the controller tells of it, in every version that a node may speak."""
+    try:
+        broker = decode_broker(msgspec.json.encode(registration))
+    except LayoutError:
+        return
+    message = control_requests.update_metadata(Image().with_brokers([broker]), broker, [])
+    for version in (5, 8):
+        header = RequestHeader(api_key=6, api_version=version, correlation_id=1, client_id="")
+        registry.decode_request(registry.encode_request(header, message)[4:])
+
+
+@pytest.mark.parametrize(
+    "name", ["nine", "", "-1", "+1", "01", " 1", "1 ", "1.0", "2147483648", "9" * 5_000, "\u0661", "1_0"]
+)
+def test_brokers_are_called_by_numbers(name: str) -> None:
+    """As Kafka writes them; another name below `/brokers/ids` is nobody's."""
+    assert [registrations.decode_broker_id(text) for text in ("0", "1001", "2147483647")] == [0, 1001, 2_147_483_647]
+    with pytest.raises(LayoutError):
+        registrations.decode_broker_id(name)

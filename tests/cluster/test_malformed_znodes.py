@@ -1,0 +1,211 @@
+"""What makes no sense in the tree is left out, and said to be; nothing that stands beside it suffers, and no node ends."""
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pytest
+import trio
+
+from minicontroller.controller.cluster.image import NO_LEADER
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store
+from tests.cluster.small_cluster import SmallCluster
+from tests.store.worlds import MemoryWorld, World, zookeeper_world
+from tests.support.zookeeper import ZooKeeperServer
+
+DEEP = b'{"version":5,"endpoints":[],"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+BROKEN: Mapping[str, bytes | None] = {
+    "/brokers/ids/nine": b"{}",
+    "/brokers/ids/01": b'{"version":5,"endpoints":["PLAINTEXT://h:1"]}',
+    "/brokers/ids/99999999999": b'{"version":5,"endpoints":["PLAINTEXT://h:1"]}',
+    "/brokers/ids/90": None,
+    "/brokers/ids/91": b"not JSON",
+    "/brokers/ids/92": b'{"version":5,"endpoints":["A://h:1"],"listener_security_protocol_map":{"A":"QUIC"}}',
+    "/brokers/ids/93": b'{"version":5,"endpoints":["PLAINTEXT://h:1"],"rack":"%s"}' % (b"r" * 40_000),
+    "/brokers/ids/94": b'{"version":5,"endpoints":["PLAINTEXT://h:11111111111"]}',
+    "/brokers/ids/95": b'{"version":5,"endpoints":["PLAINTEXT://h:70000"]}',
+    "/brokers/ids/96": DEEP,
+    "/brokers/ids/97": b'{"version":NaN}',
+    "/brokers/ids/98": b'{"version":5,"endpoints":{"PLAINTEXT":1}}',
+    "/brokers/ids/99": b'{"version":1,"host":"h","port":%s}' % (b"9" * 5_000),
+    "/brokers/topics/a b": b'{"version":1,"partitions":{"0":[1]}}',
+    f"/brokers/topics/{'n' * 300}": b'{"version":1,"partitions":{"0":[1]}}',
+    "/brokers/topics/wild": b'{"version":1,"partitions":{"0":[99999999999]}}',
+    "/brokers/topics/nan": b'{"version":1,"partitions":{"0":NaN}}',
+    "/brokers/topics/null": None,
+    "/config/topics/good": b'{"config":' + b"[" * 5_000,
+    "/config/brokers/nine": b"[]",
+    "/config/changes/config_change_9999999999": b'{"version":2,"entity_path":"topics/a//b"}',
+    "/config/changes/odd": b'{"version":2,"entity_path":"topics/../.."}',
+    "/admin/delete_topics/a b": None,
+    "/isr_change_notification/odd": b'{"version":1,"partitions":[{"topic":"a/b","partition":99999999999}]}',
+    "/log_dir_event_notification/odd": b'{"version":1,"broker":-99999999999}',
+    "/admin/reassign_partitions": b'{"partitions":NaN}',
+    "/admin/preferred_replica_election": b"\xff",
+}
+THREADS = "log.cleaner.threads"
+WITH_A_CHILD = ("/isr_change_notification/odd", "/config/changes/odd", "/admin/delete_topics/a b")
+"""They are given a child, so that nobody can remove them."""
+
+
+async def write(other: Store) -> None:
+    for path, data in BROKEN.items():
+        await other.ensure(path.rpartition("/")[0])
+        child = [Create(f"{path}/child")] if path in WITH_A_CHILD else []
+        await other.commit([Create(path, data), *child])
+
+
+async def take_away(other: Store) -> None:
+    """What the controller has not removed."""
+    for path in BROKEN:
+        for each in (f"{path}/child", path):
+            with suppress(NodeMissing):
+                await other.commit([Delete(each)])
+
+
+async def serves(cluster: SmallCluster, topic: str) -> None:
+    """Nothing is missing that makes sense."""
+    assert await cluster.create(topic, partitions=3, replication_factor=2) == [0]
+    assert await cluster.change_config(topic, "retention.ms", "77") == 0
+    assert await cluster.delete(topic) == [0]
+    assert set(cluster.controller.image.topics) <= {"first", "second", "third"}
+    await cluster.controller.node.store.commit(
+        [
+            Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), layout.encode_config({THREADS: "2"})),
+            Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change("brokers/<default>"), sequential=True),
+        ]
+    )
+    nodes = [member.node for member in cluster.members.values()]
+    await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 2 for node in nodes))
+    await cluster.controller.node.store.commit(
+        [
+            Delete(path),
+            Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change("brokers/<default>"), sequential=True),
+        ]
+    )
+    await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 1 for node in nodes))
+
+
+async def storm(world: World, nursery: trio.Nursery) -> None:
+    """The same before there is any node, while they run, and for a controller that is elected later."""
+    other = await world.open()
+    await write(other)
+    cluster = SmallCluster(nursery, world)
+    await cluster.start(1, 2)
+    await cluster.until_quiet()
+    await serves(cluster, "first")
+    await take_away(other)
+    await write(other)
+    await serves(cluster, "second")
+    await cluster.kill(cluster.controller.node.broker_id)
+    await cluster.start(3, 4)
+    await cluster.until_quiet()
+    await serves(cluster, "third")
+
+
+async def test_what_makes_no_sense_is_left_out(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Registrations, topics, configs, marks and notices that no Kafka would have written: before the start, while nodes run, at an election."""
+    await storm(memory, nursery)
+
+
+async def test_what_makes_no_sense_is_left_out_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
+    """The same on a real server, which has a word of its own to say about paths."""
+    async with zookeeper_world(zookeeper, "/malformed") as world, trio.open_nursery() as nursery:
+        await storm(world, nursery)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("data", [b"x", b"", b"-1", b"1_0", b" 7", b"2147483647", b"9" * 5_000, b"\xd9\xa1", None])
+async def test_an_epoch_that_is_none(
+    data: bytes | None,
+    cluster: SmallCluster,
+    memory: MemoryWorld,
+    autojump_clock: object,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All nodes live through it."""
+    other = await memory.open()
+    await other.commit([SetData(layout.CONTROLLER_EPOCH, data)])
+    cluster.controller.resign()
+    with caplog.at_level(logging.WARNING):
+        await trio.sleep(600)
+    assert cluster.rulers() == []
+    said = [record.getMessage() for record in caplog.records if "no epoch of a controller" in record.getMessage()]
+    assert 3 <= len(said) <= 100
+    await other.commit([SetData(layout.CONTROLLER_EPOCH, b"41")])
+    await trio.sleep(60)
+    await cluster.until_quiet()
+    assert cluster.controller.epoch == 42
+    assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize("data", [b"x", b"[]", b'{"status":"off"}', b'{"status":99999999999}', b"{" * 5_000, None])
+async def test_features_that_are_none(
+    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
+    """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they are."""
+    other = await memory.open()
+    await other.commit([SetData(layout.FEATURE, data)])
+    epoch = cluster.controller.epoch
+    cluster.controller.resign()
+    await cluster.until_succeeded(epoch)
+    entry = await other.get(layout.FEATURE)
+    assert entry is not None
+    assert entry.data == data
+    assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize("data", [b"x", b'{"leader":1,"leader_epoch":1,"isr":[1.5]}', b'{"leader":99999999999}', None])
+async def test_a_state_that_is_none(
+    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
+    """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic beside it and its end are as always."""
+    await cluster.create("broken", "whole", replication_factor=3)
+    other = await memory.open()
+    path = layout.partition_state_path("broken", 0)
+    await other.commit([SetData(path, data)])
+    epoch = cluster.controller.epoch
+    cluster.controller.resign()
+    await cluster.until_succeeded(epoch)
+    await trio.sleep(5)
+    assert cluster.controller.image.topics["broken"].partitions[0].leader == NO_LEADER
+    assert cluster.controller.image.topics["whole"].is_complete
+    entry = await other.get(path)
+    assert entry is not None
+    assert (entry.data, entry.stat.version) == (data, 1)
+    assert await cluster.delete("broken") == [0]
+    await cluster.until(lambda: "/brokers/topics/broken" not in memory.tree.nodes)
+
+
+async def test_a_state_that_is_none_is_written_where_an_unclean_election_is_allowed(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+) -> None:
+    """Whoever has said that a leader is worth more than the data gets one."""
+    await cluster.create("broken", replication_factor=3)
+    await cluster.change_config("broken", "unclean.leader.election.enable", "true")
+    other = await memory.open()
+    await other.commit([SetData(layout.partition_state_path("broken", 0), b"?")])
+    epoch = cluster.controller.epoch
+    cluster.controller.resign()
+    await cluster.until_succeeded(epoch)
+    await cluster.until(lambda: cluster.controller.image.topics["broken"].is_complete)
+
+
+async def test_an_accident_ends_the_reign_and_not_the_node(
+    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody has thought of: the place is left to another node, and whoever has had the accident waits longer each time."""
+    controller, other = cluster.controller, await memory.open()
+    await other.commit([Delete(layout.DELETE_TOPICS)])
+    with caplog.at_level(logging.ERROR):
+        await trio.sleep(600)
+    accidents = [record for record in caplog.records if "an accident ended the reign" in record.getMessage()]
+    assert 3 <= len(accidents) <= 60
+    assert controller.node.controller is not controller
+    await other.commit([Create(layout.DELETE_TOPICS)])
+    await trio.sleep(60)
+    await cluster.until_quiet()
+    assert await cluster.create("t") == [0]
