@@ -4,9 +4,39 @@ Rule: who asks for little costs little, and what would pass a bound is refused w
 what clients may send: a request grows there by who asked for it, and by the newest version's form.
 """
 
+from collections.abc import Hashable
+
+from ..protocol.error_codes import ErrorCode
+from .errors import Refusal
+
 MAX_ANSWER_BYTES = 100 * 1024 * 1024
 """What clients take at most: librdkafka's `receive.message.max.bytes`."""
 ENVELOPE_BYTES = 1024
 """More than stands round an answer in an Envelope."""
 MAX_BETWEEN_NODES_BYTES = 128 * 1024 * 1024
 """Of a request or an answer between nodes, however small `socket.request.max.bytes` is: the same for all nodes of a cluster."""
+MAX_REPEATED_BYTES = 1024 * 1024
+"""Of an answer: what it says of a thing for the second time, or of an error at each of many elements."""
+
+
+class AnswerSize:
+    """Of an answer that is put together of encoded rows."""
+
+    def __init__(self) -> None:
+        self._left = MAX_ANSWER_BYTES
+        self._left_for_repeated = MAX_REPEATED_BYTES
+        self._told: set[Hashable] = set()
+
+    def takes(self, thing: Hashable, row: bytes) -> bool:
+        """Whether there is room for a row about the thing; none for endless repetitions. Raises INVALID_REQUEST if it is full."""
+        if thing in self._told:
+            self._left_for_repeated -= len(row)
+            return self._left_for_repeated >= 0
+        self._told.add(thing)
+        self._left -= len(row)
+        if self._left < 0:
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                f"The answer would have more than {MAX_ANSWER_BYTES} bytes: ask for less at a time.",
+            )
+        return True

@@ -32,14 +32,25 @@ from ..protocol.messages import (
     stop_replica,
     update_metadata,
 )
+from .bounds import MAX_REPEATED_BYTES
 
+ELEMENTS = ("topics", "topic_names", "resources", "coordinator_keys")
+"""Where requests have what is answered one by one, each with the message."""
 ErrorForm = Callable[[Any, int, ErrorCode, str | None], Any]
 """(request, version, code, message) -> response"""
 
 
 def error_answer(api_key: int, request: Any, version: int, *, code: ErrorCode, message: str | None = None) -> Any:
-    """The response that refuses the whole of `request`. -1 never carries a message: it might tell what it should not."""
-    return ERROR_FORMS[api_key](request, version, code, None if code == ErrorCode.UNKNOWN_SERVER_ERROR else message)
+    """The response that refuses the whole of `request`. -1 never carries a message: it might tell what it should not.
+
+    Where there are very many elements none has the message.
+    """
+    if code == ErrorCode.UNKNOWN_SERVER_ERROR:
+        message = None
+    elif message:
+        elements = sum(len(getattr(request, field, None) or ()) for field in ELEMENTS)
+        message = message if elements * len(message) <= MAX_REPEATED_BYTES else None
+    return ERROR_FORMS[api_key](request, version, code, message)
 
 
 def refuses_everything(api_key: int, response: Any, code: ErrorCode) -> bool:

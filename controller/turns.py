@@ -5,8 +5,12 @@ costs a look at a clock, and once in TURN_SECONDS a round of the loop.
 """
 
 import time
+from collections.abc import Iterable
+from typing import TypeVar
 
 import trio
+
+T = TypeVar("T")
 
 TURN_SECONDS = 0.02
 """With a few such tasks at once another connection is still answered within a tenth of a second."""
@@ -23,3 +27,12 @@ class Turn:
         if time.perf_counter() >= self._ends:
             await trio.lowlevel.checkpoint()
             self._ends = time.perf_counter() + TURN_SECONDS
+
+
+async def in_turns(parts: Iterable[T]) -> list[T]:
+    """All of what is made part by part."""
+    turn, made = Turn(), []
+    for part in parts:
+        made.append(part)
+        await turn.pause()
+    return made

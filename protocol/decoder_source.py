@@ -3,14 +3,15 @@
 The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one `Struct.unpack_from`, together with the
 length or the tag count that follows them. Reading past the end shows itself: an index or an unpack fails at once, and a slice that came out
 short leaves `o` behind the end, where the next read, or the check before the return, finds it. Array counts are checked against the bytes
-that are left before anything is made for them.
+that are left before anything is made for them, and those of a request against how many elements one may have: each costs many times the
+bytes that announce it.
 """
 
 from collections.abc import Callable
 
 from .schema import BOOL, UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of, min_size
 from .source import Source, identifier, literal
-from .wire import SHORT_ARRAY
+from .wire import MAX_ELEMENTS, NUMBERS_AN_ELEMENT, SHORT_ARRAY
 
 Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
 
@@ -25,6 +26,7 @@ class _Decoder:
         self.version = version
         self.compact = layout.is_flexible(version)
         self.decode = ".decode()" if errors == "strict" else f'.decode("utf-8", "{errors}")'
+        self.counts = layout.is_bounded
         self.out = Source()
         self.pending: list[
             tuple[str, int, str]
@@ -36,6 +38,7 @@ class _Decoder:
         name = f"{layout.cls.__name__} v{self.version}"
         with out.block("def decode(d, o)"):
             out.line("start, end = o, len(d)")
+            self.may_have()
             with out.block("try"):
                 self.struct(layout, "m = {}".format, 1)
                 with out.block("if o <= end"):
@@ -68,6 +71,7 @@ class _Decoder:
         self.peek("t")
         with self.out.block("if t"):
             self.out.line("tags, o = read_tags(d, o)")
+            self.take("len(tags)")
             for field in known:
                 self.known_tag(field, f"{field.name}_{depth}", cls)
             self.out.line(deliver(f"{cls}({', '.join([*arguments, 'unknown_tags=tags or None'])})"))
@@ -89,6 +93,7 @@ class _Decoder:
         out.line("")
         with out.block(f"def {name}(d)"):
             out.line("o, end = 0, len(d)")
+            self.may_have()
             self.field(field, "value", 1)
             self.flush()
             with out.block("if o != end"):
@@ -173,6 +178,7 @@ class _Decoder:
         size = min_size(element, self.version, compact=self.compact)
         with out.block(f"if n * {size} > end - o"):
             out.line("raise too_many(n, end - o)")
+        self.take(f"n // {NUMBERS_AN_ELEMENT}" if isinstance(element, Fixed) else "n")
         if element == UUID:
             out.line(f"{target} = [d[i : i + 16] for i in range(o, o + n * 16, 16)]")
             out.line("o += n * 16")
@@ -194,6 +200,17 @@ class _Decoder:
                 case Blob():
                     self.sized("x", "i", 4, "", compact=self.compact, nullable=False)
                     out.line(f"{target}.append(x)")
+
+    def may_have(self) -> None:
+        if self.counts:
+            self.out.line(f"left = {MAX_ELEMENTS}")
+
+    def take(self, count: str) -> None:
+        """So many elements of those that the request may have."""
+        if self.counts:
+            self.out.line(f"left -= {count}")
+            with self.out.block("if left < 0"):
+                self.out.line("raise too_many_elements()")
 
     def nested(self, layout: Layout, target: str, depth: int, *, nullable: bool) -> None:
         if not nullable:

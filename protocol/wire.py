@@ -12,6 +12,12 @@ from typing import Any
 from .errors import MalformedMessage, UnencodableMessage
 
 SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
+MAX_ELEMENTS = 200_000
+"""Of all arrays of a client's request together: as many cost a third of a second, and more than anybody asks for at once."""
+NUMBERS_AN_ELEMENT = 16
+"""Numbers are read in one go: so many count as one element."""
+MAX_TAGS = 1_000
+"""Of one struct."""
 MAX_TEXT_BYTES = 32767  # Kafka keeps the limit of the classic form in the compact one
 MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a length is negative, which means null
 
@@ -84,6 +90,10 @@ def too_many(count: int, left: int) -> MalformedMessage:
     return MalformedMessage(f"an array announces {count} elements, {max(left, 0)} bytes are left")
 
 
+def too_many_elements() -> MalformedMessage:
+    return MalformedMessage(f"more than {MAX_ELEMENTS} elements in one request")
+
+
 def null_array() -> MalformedMessage:
     return MalformedMessage("null where a value is required")
 
@@ -94,6 +104,8 @@ def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
     offset = last + 1
     if count * 2 > len(data) - offset:
         raise too_many(count, len(data) - offset)
+    if count > MAX_TAGS:
+        raise MalformedMessage(f"{count} tagged fields, {MAX_TAGS} are allowed")
     tags: dict[int, bytes] = {}
     previous = -1
     for _ in range(count):

@@ -1,14 +1,15 @@
 """DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its loggers.
 
 What a topic overrides is in the store, not in a node's image, so it is read for each request; all topics of a request in one round.
-Rows stand in the order of the request, a resource that is named twice is answered twice.
+Rows stand in the order of the request, a resource that is named twice is answered twice: by the same encoded row, within bounds.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...policies.configs.values import java_int
+from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -18,12 +19,15 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from ..bounds import AnswerSize
 from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
+from ..turns import in_turns
+from .long_answers import AT_ONCE
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -45,10 +49,12 @@ _TYPES = frozenset(ResourceType)
 
 Overrides = Mapping[str, Mapping[str, str]]
 """By topic."""
+Row = DescribeConfigsResult | bytes
+"""An error, or an encoded result."""
 
 
 def handle(
-    node: "Node", _context: RequestContext, request: DescribeConfigsRequest
+    node: "Node", context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
     unknown = next((each for each in request.resources if each.resource_type not in _TYPES), None)
     if unknown is not None:
@@ -61,11 +67,14 @@ def handle(
         for each in request.resources
         if each.resource_type == ResourceType.TOPIC and each.resource_name in node.cache.image.topics
     ]
-    return _with_overrides(node, request, topics) if topics else _response(node, request, {})
+    if topics:
+        return _with_overrides(node, context, request, topics)
+    rows = _rows(node, context, request, {})
+    return _response(list(rows)) if len(request.resources) <= AT_ONCE else _response_in_turns(rows)
 
 
 async def _with_overrides(
-    node: "Node", request: DescribeConfigsRequest, topics: Iterable[str]
+    node: "Node", context: RequestContext, request: DescribeConfigsRequest, topics: Iterable[str]
 ) -> DescribeConfigsResponse:
     names = list(dict.fromkeys(topics))
     entries = await node.store.get_many([layout.topic_config_path(name) for name in names])
@@ -74,12 +83,42 @@ async def _with_overrides(
         for name, entry in zip(names, entries, strict=True)
         if entry is not None and entry.data
     }
-    return _response(node, request, overrides)
+    return await _response_in_turns(_rows(node, context, request, overrides))
 
 
-def _response(node: "Node", request: DescribeConfigsRequest, overrides: Overrides) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[_result(node, request, resource, overrides) for resource in request.resources]
+async def _response_in_turns(rows: Iterator[Row]) -> DescribeConfigsResponse:
+    return _response(await in_turns(rows))
+
+
+def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=cast("list[DescribeConfigsResult]", rows))
+
+
+def _rows(
+    node: "Node", context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides
+) -> Iterator[Row]:
+    encode = registry.encoder(DescribeConfigsResult, context.api_version)
+    made: dict[Hashable, Row] = {}
+    size = AnswerSize()
+    for resource in request.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        asked = (kind, name, frozenset(resource.configuration_keys or ()))
+        row = made.get(asked)
+        if row is None:
+            result = _result(node, request, resource, overrides)
+            row = made[asked] = result if result.error_code else encode(result)
+        if isinstance(row, bytes):
+            thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))
+            row = row if size.takes(thing, row) else _too_often(kind, name)
+        yield row
+
+
+def _too_often(kind: int, name: str) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message="The request names it too often.",
+        resource_type=kind,
+        resource_name=name,
     )
 
 

@@ -2,6 +2,7 @@
 no error; of any other this node is not the one to ask.
 """
 
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
@@ -9,6 +10,7 @@ from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsR
 from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ..cluster.operations import group_operations
 from ..context import RequestContext
+from .long_answers import are_few, rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -16,14 +18,24 @@ if TYPE_CHECKING:
 DEAD = "Dead"
 
 
-def handle(node: "Node", _context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def handle(
+    node: "Node", context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
+    groups = _groups(node, request)
+    if are_few(request.groups):
+        return DescribeGroupsResponse(groups=list(groups))
+    return _in_turns(context, groups)
+
+
+async def _in_turns(context: RequestContext, groups: Iterator[DescribedGroup]) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(groups=await rows_in_turns(groups, context.api_version))
+
+
+def _groups(node: "Node", request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
     offsets = node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])
     operations = group_operations(asked=request.include_authorized_operations)
-    return DescribeGroupsResponse(
-        groups=[
-            DescribedGroup(group_id=group, group_state=DEAD, authorized_operations=operations)
-            if coordinator_of(group, offsets) == node.broker_id
-            else DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
-            for group in request.groups
-        ]
-    )
+    for group in request.groups:
+        if coordinator_of(group, offsets) == node.broker_id:
+            yield DescribedGroup(group_id=group, group_state=DEAD, authorized_operations=operations)
+        else:
+            yield DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)

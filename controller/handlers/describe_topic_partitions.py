@@ -3,7 +3,7 @@
 A page ends at the limit of partitions; its cursor names the topic and the partition with which the next one begins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
@@ -20,9 +20,15 @@ from ..cluster.partition_view import endpoints_at, known_partitions, view
 from ..cluster.topic_names import is_valid_topic_name
 from ..context import RequestContext
 from ..errors import Refusal
+from .long_answers import rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
+
+MANY = 2_000
+"""Topics: for more of them the page is made in turns."""
+
+Row = DescribeTopicPartitionsResponseTopic
 
 START = Cursor()
 """Before every topic: no name is empty."""
@@ -30,29 +36,50 @@ START = Cursor()
 
 def handle(
     node: "Node", context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
+    response = DescribeTopicPartitionsResponse(topics=[])
+    names = _names(node.cache.image, request)
+    page = _page(node, context, request, names, response)
+    if len(request.topics) > MANY:
+        return _in_turns(context, page, response)
+    response.topics = list(page)
+    return response
+
+
+async def _in_turns(
+    context: RequestContext, page: Iterator[Row], response: DescribeTopicPartitionsResponse
 ) -> DescribeTopicPartitionsResponse:
+    response.topics = await rows_in_turns(page, context.api_version)
+    return response
+
+
+def _page(
+    node: "Node",
+    context: RequestContext,
+    request: DescribeTopicPartitionsRequest,
+    names: Sequence[str],
+    response: DescribeTopicPartitionsResponse,
+) -> Iterator[Row]:
+    """The rows of the page; its cursor goes into the response."""
     image, cursor = node.cache.image, request.cursor or START
-    names = _names(image, request)
     left = min(max(request.response_partition_limit, 1), node.config.integer("max.request.partition.size.limit"))
     reachable = endpoints_at(image.brokers, context.listener)
-    response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
-            break
+            return
         topic = image.topics.get(name)
         if topic is None:
             if request.topics:
-                response.topics.append(_missing(name))
+                yield _missing(name)
             continue
         start = cursor.partition_index if name == cursor.topic_name else 0
         described, following = _describe(image, topic, reachable, start, left)
-        response.topics.append(described)
+        yield described
         if following is not None:
             response.next_cursor = Cursor(topic_name=name, partition_index=following)
-            break
+            return
         left -= len(described.partitions)
-    return response
 
 
 def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:

@@ -5,7 +5,7 @@ permission of the client and no `auto.create.topics.enable`: groups and transact
 """
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -13,11 +13,12 @@ import trio
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..cluster.image import Image, Topic
+from ..cluster.image import Image
 from ..cluster.partition_view import endpoints_at
 from ..context import RequestContext
 from ..errors import Refusal
 from ..logs import about
+from .long_answers import are_few, rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -43,7 +44,12 @@ def handle(
     topic = COORDINATED_BY[CoordinatorType(request.key_type)]
     if keys and topic not in node.cache.image.topics:
         return _after_creation(node, context, topic, keys)
-    return _answer(node, context, topic, keys)
+    found = _coordinators(node, context, topic, keys)
+    return _answer(context, list(found)) if are_few(keys) else _answer_in_turns(context, found)
+
+
+async def _answer_in_turns(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
+    return _answer(context, await rows_in_turns(found, context.api_version))
 
 
 async def _after_creation(
@@ -61,12 +67,10 @@ async def _after_creation(
                 "no coordinator for %r: the creation of %s was answered with %s", keys[0], topic, code.name,
                 extra=about(context),
             )  # fmt: skip
-    return _answer(node, context, topic, keys)
+    return await _answer_in_turns(context, _coordinators(node, context, topic, keys))
 
 
-def _answer(node: "Node", context: RequestContext, topic_name: str, keys: Sequence[str]) -> FindCoordinatorResponse:
-    image = node.cache.image
-    found = [_coordinator(image, context, image.topics.get(topic_name), key) for key in keys]
+def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinatorResponse:
     if context.api_version >= MANY_KEYS_SINCE:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found
@@ -79,12 +83,16 @@ def _answer(node: "Node", context: RequestContext, topic_name: str, keys: Sequen
     )
 
 
-def _coordinator(image: Image, context: RequestContext, topic: Topic | None, key: str) -> Coordinator:
-    leader = coordinator_of(key, topic)
-    endpoint = endpoints_at(image.brokers, context.listener).get(leader)
-    if endpoint is None:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
+def _coordinators(node: "Node", context: RequestContext, topic: str, keys: Sequence[str]) -> Iterator[Coordinator]:
+    image = node.cache.image
+    reachable = endpoints_at(image.brokers, context.listener)
+    for key in keys:
+        leader = coordinator_of(key, image.topics.get(topic))
+        endpoint = reachable.get(leader)
+        if endpoint is None:
+            yield _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            yield Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port)
 
 
 def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:

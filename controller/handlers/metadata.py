@@ -4,7 +4,7 @@ A read answers at once, from encoded fragments. Only a request that makes a topi
 policy; never for the topic itself, for which the client is told to come again (LEADER_NOT_AVAILABLE).
 """
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from ...protocol.error_codes import ErrorCode
@@ -21,12 +21,17 @@ from ..cluster.operations import cluster_operations, topic_operations
 from ..cluster.topic_names import is_valid_topic_name
 from ..context import RequestContext
 from ..errors import Refusal
+from ..turns import in_turns
+from .long_answers import rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
 """v10 and v11 have the fields, and clients must not use them yet."""
+
+MANY = 2_000
+"""Topics: for more of them the answer is made in turns."""
 
 Element = MetadataResponseTopic | bytes
 
@@ -35,16 +40,20 @@ def handle(
     node: "Node", context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     version, image, wanted = context.api_version, node.cache.image, request.topics
-    dialect = Dialect(version, context.listener, request.include_topic_authorized_operations)
-    fragments = node.metadata_fragments.of(image, dialect)
+    fragments = _fragments(node, context, request)
     if wanted is None or (version == 0 and not wanted):
         return _response(node, fragments, request, fragments.all_topics())
     if version >= NULL_NAMES_AND_IDS_SINCE:
         _check_names_and_ids(version, wanted)
         if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
-            return _response(node, fragments, request, _by_id(image, fragments, wanted))
+            unknown, found = _by_id(image, fragments, wanted)
+            if len(wanted) > MANY:
+                return _unknown_in_turns(node, context, request, unknown, found)
+            return _response(node, fragments, request, [*unknown, *found])
 
-    found: list[Element] = []
+    if len(wanted) > MANY:
+        return _in_turns(node, context, request, wanted)
+    found = []
     missing: list[str] = []
     for name in dict.fromkeys(cast("str", topic.name) for topic in wanted):
         known = image.topics.get(name)
@@ -61,6 +70,24 @@ def handle(
     return _response(node, fragments, request, [*found, *_missing(request, missing, codes)])
 
 
+async def _in_turns(
+    node: "Node", context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
+) -> MetadataResponse:
+    """The answer to a request for very many topics, most of which cannot be there."""
+    names = dict.fromkeys(await in_turns(cast("str", topic.name) for topic in wanted))
+    image = node.cache.image
+    legal = await in_turns(name if name not in image.topics and is_valid_topic_name(name) else None for name in names)
+    creatable = [name for name in legal if name is not None]
+    if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
+        return await _after_creation(node, context, request, wanted, creatable)
+    codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    missing = [name for name in names if name not in image.topics]
+    rows = await rows_in_turns(_missing(request, missing, codes), context.api_version)
+    fragments = _fragments(node, context, request)
+    found = [fragments.topic(image.topics[name]) for name in names if name in image.topics]
+    return _response(node, fragments, request, [*found, *rows])
+
+
 async def _after_creation(
     node: "Node",
     context: RequestContext,
@@ -71,13 +98,18 @@ async def _after_creation(
     """The answer when the controller has been asked for the topics that are missing."""
     codes = await node.auto_creation.create(node, context, creatable)
     # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the client comes again.
-    dialect = Dialect(context.api_version, context.listener, request.include_topic_authorized_operations)
-    fragments = node.metadata_fragments.of(node.cache.image, dialect)
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
     topics = node.cache.image.topics
-    found: list[Element] = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
     missing = [name for name in names if name in codes or name not in topics]
-    return _response(node, fragments, request, [*found, *_missing(request, missing, codes)])
+    rows = await rows_in_turns(_missing(request, missing, codes), context.api_version)
+    fragments = _fragments(node, context, request)
+    found = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
+    return _response(node, fragments, request, [*found, *rows])
+
+
+def _fragments(node: "Node", context: RequestContext, request: MetadataRequest) -> DialectFragments:
+    dialect = Dialect(context.api_version, context.listener, request.include_topic_authorized_operations)
+    return node.metadata_fragments.of(node.cache.image, dialect)
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
@@ -89,25 +121,39 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _by_id(image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]) -> list[Element]:
+def _by_id(
+    image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]
+) -> tuple[Iterator[MetadataResponseTopic], list[Element]]:
     """One id makes it a request by ids: names, and topics without an id, are not looked at. Unknown ids come first, as in Kafka."""
-    unknown: list[Element] = []
+    unknown: list[bytes] = []
     found: list[Element] = []
     for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
         topic = image.topic_by_id(topic_id)
         if topic is None:
-            unknown.append(MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id))
+            unknown.append(topic_id)
         else:
             found.append(fragments.topic(topic))
-    return unknown + found
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+    return (MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id) for topic_id in unknown), found
+
+
+async def _unknown_in_turns(
+    node: "Node",
+    context: RequestContext,
+    request: MetadataRequest,
+    unknown: Iterator[MetadataResponseTopic],
+    found: Sequence[Element],
+) -> MetadataResponse:
+    rows = await rows_in_turns(unknown, context.api_version)
+    return _response(node, _fragments(node, context, request), request, [*rows, *found])
 
 
 def _missing(
     request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
-) -> list[MetadataResponseTopic]:
+) -> Iterator[MetadataResponseTopic]:
     """Topics that are not there, for the reason given in `codes`, or else because they have no legal name."""
     operations = topic_operations(asked=request.include_topic_authorized_operations)
-    return [
+    return (
         MetadataResponseTopic(
             error_code=codes.get(name, ErrorCode.INVALID_TOPIC_EXCEPTION),
             name=name,
@@ -115,7 +161,7 @@ def _missing(
             topic_authorized_operations=operations,
         )
         for name in names
-    ]
+    )
 
 
 def _response(

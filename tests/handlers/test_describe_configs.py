@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
+from minicontroller.controller import bounds
+from minicontroller.controller.bounds import MAX_REPEATED_BYTES
 from minicontroller.controller.node import Node
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create
+from minicontroller.protocol import registry
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from minicontroller.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
 from tests.handlers.asking import Client, broker, image, led, node_with, topic
 
 VERSIONS = range(5)
@@ -250,3 +257,26 @@ async def test_types_without_configs(version: int, kind: int) -> None:
 async def test_nothing_asked() -> None:
     """No resources, no rows, no reading."""
     assert Client(node_with(CLUSTER)).ask_at_once(wanting(), LAST).results == []
+
+
+async def test_one_thing_named_again_and_again() -> None:
+    """A resource that is named twice is answered twice; one that is named a thousand times, in whatever spelling, only within bounds."""
+    node = await node_where({})
+    twice = (await Client(node).ask(wanting((BROKER, "1"), (BROKER, "1")), LAST)).results
+    assert rows(twice[0]) == rows(twice[1]) != {}
+    one = len(registry.encoder(DescribeConfigsResult, LAST)(twice[0]))
+    for names in (["1"] * 1_000, ["0" * zeros + "1" for zeros in range(1_000)]):
+        results = (await Client(node).ask(wanting(*((BROKER, name) for name in names)), LAST)).results
+        codes = [result.error_code for result in results]
+        answered = codes.count(ErrorCode.NONE)
+        assert MAX_REPEATED_BYTES // (one + 1_000) < answered <= MAX_REPEATED_BYTES // one + 1
+        assert codes == [ErrorCode.NONE] * answered + [ErrorCode.INVALID_REQUEST] * (len(names) - answered)
+        assert [result.resource_name for result in results] == names
+
+
+async def test_more_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would make the answer too large is refused before it is made."""
+    monkeypatch.setattr(bounds, "MAX_ANSWER_BYTES", 10_000)
+    node = await node_where({})
+    results = (await Client(node).ask(wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1")), LAST)).results
+    assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}

@@ -8,11 +8,16 @@ import trio
 from minicontroller.controller import turns
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
+from minicontroller.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.altering import TOPIC
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 
@@ -71,3 +76,28 @@ async def test_large_topics() -> None:
         assert await turns_of_others(cluster, creating(wanted("large", LARGE, 3)), 7) >= LARGE
         await cluster.make(wanted("small", 1, 3))
         assert await turns_of_others(cluster, grown, 3) >= LARGE
+
+
+NAMES = [f"!{number}" for number in range(3_000)]
+QUESTIONS: dict[str, tuple[Any, int]] = {
+    "names": (MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in NAMES]), 12),
+    "ids": (
+        MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=f"{name:>16}".encode()) for name in NAMES]),
+        12,
+    ),
+    "keys": (FindCoordinatorRequest(coordinator_keys=NAMES), 4),
+    "groups": (DescribeGroupsRequest(groups=NAMES), 5),
+    "pages": (DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in NAMES]), 0),
+    "configs": (
+        DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=4, resource_name="1")] * len(NAMES)),
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_many_questions(question: str) -> None:
+    """Whoever asks for thousands of things that are not there, or for one thing thousands of times, holds up nobody."""
+    request, version = QUESTIONS[question]
+    async with ruling() as cluster:
+        assert await turns_of_others(cluster, request, version) >= len(NAMES) - 200

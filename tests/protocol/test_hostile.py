@@ -12,11 +12,21 @@ from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.errors import MalformedMessage, ProtocolError, UnsupportedApi, UnsupportedVersion
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
+from minicontroller.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from minicontroller.protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 from minicontroller.protocol.registry import decode_request, decode_response, encode_request
 from minicontroller.protocol.schema import WireStruct
+from minicontroller.protocol.wire import MAX_ELEMENTS, MAX_TAGS, uvarint
 from tests.protocol.instances import cases, samples
 from tests.protocol.mutations import mutated
 
@@ -303,3 +313,42 @@ def test_the_shortest_apiversions_request() -> None:
     """Versions 0 to 2 have no body, and nothing is missing."""
     _, message, left = decode_request(struct.pack(">hhih", 18, 0, 1, -1))
     assert (message, left) == (ApiVersionsRequest(), 0)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        metadata_frame(1, struct.pack(">i", MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS + 2)),
+        encode_request(
+            RequestHeader(19, 4, 1, "c"),
+            CreateTopicsRequest(
+                topics=[
+                    CreatableTopic(assignments=[CreatableReplicaAssignment(partition_index=0)] * 300)
+                    for _ in range(700)
+                ]
+            ),
+        )[4:],
+        encode_request(
+            RequestHeader(19, 4, 1, "c"),
+            CreateTopicsRequest(
+                topics=[CreatableTopic(assignments=[CreatableReplicaAssignment(broker_ids=[1] * MAX_ELEMENTS)] * 17)]
+            ),
+        )[4:],
+        metadata_frame(
+            12, b"\x01\x00\x00" + uvarint(MAX_TAGS + 1) + b"".join(uvarint(n) + b"\0" for n in range(MAX_TAGS + 1))
+        ),
+    ],
+    ids=["names", "elements of elements", "numbers", "tags"],
+)
+def test_a_request_has_so_many_elements_and_no_more(frame: bytes) -> None:
+    """All arrays of a request together are bounded: a hundred megabytes of empty names would be tens of seconds and gigabytes."""
+    with pytest.raises(MalformedMessage, match=r"elements|tagged fields"):
+        decode_request(frame)
+
+
+def test_what_controllers_tell_grows_with_the_cluster() -> None:
+    """The bound is for what strangers ask: a cluster has as many partitions as it has."""
+    states = [UpdateMetadataPartitionState() for _ in range(MAX_ELEMENTS + 1)]
+    request = UpdateMetadataRequest(topic_states=[UpdateMetadataTopicState(partition_states=states)])
+    _, message, _ = decode_request(encode_request(RequestHeader(6, 7, 1, "c"), request)[4:])
+    assert message == request

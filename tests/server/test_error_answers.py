@@ -235,3 +235,11 @@ async def test_an_answer_that_is_too_large_is_refused() -> None:
         few = MetadataRequest(topics=many.topics[:2] if many.topics else None)
         answer = await client.ask(1, few, MetadataResponse)
         assert {topic.error_code for topic in answer.topics} == {ErrorCode.NONE}
+
+
+def test_a_message_for_very_many_elements_is_left_out() -> None:
+    """What a refusal costs does not grow with its text and its elements multiplied."""
+    for count, said in ((10, "n" * 8_000), (1_000, None)):
+        request = DeleteTopicsRequest(topic_names=["t"] * count)
+        answer = error_answer(20, request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000)
+        assert {row.error_message for row in answer.responses} == {said}
