@@ -68,7 +68,6 @@ Shape = TypeVar("Shape")
 MAX_INT = 2**31 - 1
 MAX_TEXT = 255
 """Characters of the name of something: no file and no host has a longer one."""
-NUMBER = re.compile(rb"[0-9]{1,10}")
 PATH_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++")
 """What ZooKeeper takes as a part of a path, `.` and `..` left out."""
 
@@ -189,9 +188,10 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 def decode_controller_epoch(data: bytes | None) -> int:
     """One after which there is another one."""
-    if not NUMBER.fullmatch(data or b"") or (epoch := int(data or b"")) >= MAX_INT:
+    digits = data or b""
+    if not digits.isdigit() or len(digits) > len(str(MAX_INT)) or int(digits) >= MAX_INT:
         raise LayoutError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no epoch of a controller")
-    return epoch
+    return int(digits)
 
 
 # --- topic assignment ---

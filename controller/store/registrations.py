@@ -15,10 +15,10 @@ from .layout import MAX_INT, MAX_TEXT, Int, LayoutError, Text, read, write
 
 MAX_PORT = 65_535
 MAX_LISTENERS = 100
-BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
+BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}+")
 LISTENER = re.compile(r"[^:/]++")
 HOST = re.compile(r"[0-9A-Za-z\-%._:]*+")
-PORT = re.compile(r"[0-9]{1,5}")
+PORT = re.compile(r"[0-9]{1,5}+")
 
 
 class Registration(Struct, kw_only=True):
