@@ -10,10 +10,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
+import trio
 
-from minicontroller.controller.cluster import active_controller, jobs, loading, propagation
+from minicontroller.controller.cluster import active_controller, jobs, loading, propagation, writer
+from minicontroller.controller.connection import Connection
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import alter_configs, changes, create_partitions, create_topics
+from minicontroller.controller.handlers import alter_configs, changes, config_changes, create_partitions, create_topics
+from minicontroller.controller.peer import PeerUnavailable
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import (
     ANY_VERSION,
@@ -112,21 +115,36 @@ def leaving_out(kind: type, start: str, end: str = "") -> None:
 # ---------------------------------------------------------------------- what is written
 
 
-@planted(troubles=("freeze", "cut_from_zookeeper"))
-def fence_left_out() -> None:
-    """A commit does not check that its controller still rules."""
+def unchecked(*paths: str) -> None:
+    """Any version of these will do."""
 
     def alter(operation: Operation) -> Operation:
-        is_fence = isinstance(operation, (Check, SetData)) and operation.path == layout.CONTROLLER_EPOCH
-        return Check(operation.path, ANY_VERSION) if is_fence else operation
+        if isinstance(operation, Check | SetData) and operation.path in paths:
+            return msgspec.structs.replace(operation, version=ANY_VERSION)
+        return operation
 
     altering_commits(alter)
+
+
+@planted(troubles=("freeze", "cut_from_zookeeper"))
+def fence_left_out() -> None:
+    """A commit does not check that its controller still rules, nor which one came before it."""
+    unchecked(layout.CONTROLLER_EPOCH, layout.COMMITS)
+
+
+@planted(troubles=("strange_configs", "leftovers"))
+def commits_not_chained() -> None:
+    """A commit takes effect although the one before it was refused, and is planned again all the same."""
+    unchecked(layout.COMMITS)
 
 
 @planted(troubles=("strange_configs",))
 def version_dropped() -> None:
     """Configs are written over whatever is there."""
+    over_whatever_is_there()
 
+
+def over_whatever_is_there() -> None:
     def alter(operation: Operation) -> Operation:
         if isinstance(operation, SetData) and operation.path.startswith("/config/"):
             return SetData(operation.path, operation.data)
@@ -221,8 +239,8 @@ def refused_and_written() -> None:
     """One in twenty requests is written and then refused."""
     committed, now = changes.committed, every(20)
 
-    async def refused(*arguments: Any) -> Any:
-        outcome = await committed(*arguments)
+    async def refused(*arguments: Any, **named: Any) -> Any:
+        outcome = await committed(*arguments, **named)
         if now() and any(change.element is not None and change.refusal is None for change in outcome):
             raise Refusal(ErrorCode.NOT_CONTROLLER)
         return outcome
@@ -258,7 +276,7 @@ def legacy_keeps_the_rest() -> None:
 # ---------------------------------------------------------------------- who is told
 
 
-@planted(troubles=("strange_configs",), completion="cluster")
+@planted(troubles=("false_marks",), completion="cluster")
 def nobody_is_waited_for() -> None:
     """With `metadata.completion=cluster` an answer does not wait for the other nodes."""
 
@@ -302,6 +320,78 @@ def stale_image() -> None:
         return first[0].with_brokers(fresh.brokers.values())
 
     put_in(active_controller, "load", once)
+
+
+# ---------------------------------------------------------------------- in which order
+
+
+@planted(troubles=("false_marks",))
+def requests_side_by_side() -> None:
+    """The requests of one connection are carried out side by side, and answered in their order."""
+
+    async def side_by_side(connection: Any, pending: Any) -> None:
+        waiting = [pending]
+        while (frame := connection._next_frame()) is not None:
+            answer = connection.caller.line.answer(connection.caller, frame)
+            waiting.append(ready(answer) if isinstance(answer, bytes) else answer)
+            connection.running += 1
+        answers: dict[int, bytes] = {}
+
+        async def answer_one(index: int, each: Any) -> None:
+            answers[index] = await each
+
+        async with trio.open_nursery() as nursery:
+            for index, each in enumerate(waiting):
+                nursery.start_soon(answer_one, index, each)
+        for index in range(len(waiting)):
+            connection.running -= 1
+            connection._outbox.put(answers[index])
+        await connection._flush()
+        connection._busy = False
+        connection._room.unpark_all()
+
+    put_in(Connection, "_answer_in_order", side_by_side)
+
+
+async def ready(answer: bytes) -> bytes:
+    return answer
+
+
+@planted(troubles=("strange_configs",))
+def planned_upon_what_is_committed() -> None:
+    """Changes of configs are planned upon what is committed, not upon what is under way, and written over what is there."""
+    plan = config_changes.Planner._plan_one
+
+    async def behind(planner: Any, draft: Any, alteration: Any) -> Any:
+        pending = draft.image
+        draft.image = planner._node.controller.image
+        change = await plan(planner, draft, alteration)
+        draft.image = pending if change.element is None else change.element.apply(pending)
+        return change
+
+    put_in(config_changes.Planner, "_plan_one", behind)
+    over_whatever_is_there()
+
+
+@planted(troubles=("freeze", "cut_from_zookeeper", "kill_leader"))
+def forwarded_again() -> None:
+    """A node that does not know what became of a request that it forwarded sends it again."""
+    put_in(
+        PeerUnavailable, "__init__", lambda error, text, **_in_doubt: error.__dict__.update(in_doubt=False, text=text)
+    )
+
+
+@planted(troubles=("freeze", "cut_from_zookeeper"))
+def refused_out_of_hand() -> None:
+    """A refusal does not wait until what it rests on is safe, nor until it is known that this controller rules."""
+    plan = writer.Writer._plan
+
+    async def hasty(owner: Any, job: Any) -> None:
+        await plan(owner, job)
+        if job.elements and all(element.is_decision_only for element in job.elements):
+            job.done.set()
+
+    put_in(writer.Writer, "_plan", hasty)
 
 
 def main() -> None:
