@@ -37,9 +37,14 @@ class AuditedRequest(msgspec.Struct):
     number: int
     context: "RequestContext"
     validate_only: bool
+    first: int = 0
+    """Which of its elements is the first here: a long request is planned in parts, and each has its own of these."""
     elements: int = 0
+    """How many the request has."""
+    recorded: int = 0
+    """How many are here."""
     open_records: int = 0
-    """How many have no place yet."""
+    """How many of these have no place yet."""
     ordinal: int = 0
     """The last of their places, as the log counts."""
     placed: trio.Event | None = None
@@ -60,7 +65,7 @@ class AuditedRequest(msgspec.Struct):
             raise  # it will be planned again, or was never this controller's to decide
         except Exception as error:
             refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            changes = refused(refusal)
+            changes = refused(refusal)[self.first :]
             for change in changes:
                 change.element = draft.decide(change.refusal)
             self._record(changes, draft)
@@ -72,12 +77,17 @@ class AuditedRequest(msgspec.Struct):
     def _record(self, changes: "Sequence[Change]", draft: "Draft") -> None:
         if len(changes) > 1:
             changes = list({id(change): change for change in changes}.values())  # K4-D1
-        self.elements = self.open_records = len(changes)
+        self.recorded = self.open_records = len(changes)
+        self.elements = self.first + self.recorded + draft.elements_left
         for index, change in enumerate(changes):
             judgement = change.judgement
             image = draft.image if judgement is None else judgement.image
             assert change.element is not None
-            change.element.record = Record(self, index, change, judgement, image, draft.disturbances)
+            change.element.record = Record(self, self.first + index, change, judgement, image, draft.disturbances)
+
+    def next_part(self) -> "AuditedRequest":
+        """Of what follows in the same request."""
+        return AuditedRequest(self.number, self.context, self.validate_only, first=self.first + self.recorded)
 
     async def wait_placed(self) -> None:
         """Until all of its records have their place: that of a decision which writes nothing may be behind another request's."""

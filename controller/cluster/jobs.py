@@ -15,6 +15,9 @@ from ..store.base import Operation, weight
 from ..turns import Turn
 from .image import EntityConfigs, Image, Topic
 
+PART_SECONDS = 0.1
+"""Of the planning of a request of many elements, if others wait."""
+
 
 class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)
     """Another controller was elected: this one writes nothing more."""
@@ -119,7 +122,13 @@ class Draft:
     """What a job sees while it plans: the image with everything before it, its own earlier elements included."""
 
     def __init__(
-        self, image: Image, max_bytes: int, turn: Turn, barred: Mapping[str | None, Refusal] | None = None
+        self,
+        image: Image,
+        max_bytes: int,
+        turn: Turn,
+        *,
+        barred: Mapping[str | None, Refusal] | None = None,
+        others_wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.image = image
         self.turn = turn
@@ -131,8 +140,18 @@ class Draft:
         """The journal's, when it was planned."""
         self.is_supposed = False
         """The image shows more than the elements: what a dry run would have made."""
+        self.suppositions: list[Callable[[Image], Image]] = []
+        self.elements_left = 0
+        """How many of the request's elements are for a later job."""
         self._max_bytes = max_bytes
         self._barred = barred or {}
+        self._ends = trio.current_time() + PART_SECONDS
+        self._others_wait = others_wait
+
+    @property
+    def time_is_over(self) -> bool:
+        """Somebody else waits, and this plan has had its time: between two elements it ends, and another job goes on."""
+        return trio.current_time() >= self._ends and self._others_wait()
 
     def stage(
         self,
@@ -163,9 +182,10 @@ class Draft:
         self.elements.append(element)
         return element
 
-    def suppose(self, image: Image) -> None:
-        """The rest of this plan sees this image; nobody else does."""
-        self.image = image
+    def suppose(self, evolve_image: Callable[[Image], Image]) -> None:
+        """The rest of the request sees the image so changed; nobody else does."""
+        self.suppositions.append(evolve_image)
+        self.image = evolve_image(self.image)
         self.is_supposed = True
 
     def _add(self, element: Element) -> Element:

@@ -27,8 +27,6 @@ from .image import NO_TOPIC_ID, Broker, Image, Partition, Topic
 log = logging.getLogger("minicontroller.propagation")
 
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
-CONTRADICTED_SECONDS = 1.0
-"""Before a broker is asked again that takes somebody else for the controller, and before it makes us look in the store again."""
 MIN_INTERVAL_SECONDS = 0.005
 """Between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
 
@@ -61,7 +59,6 @@ class Channel:
         self._link = link
         self._owner = owner
         self._fresh = True
-        self._contradicted = False
         self._sequence = -1
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
@@ -193,28 +190,18 @@ class Channel:
         answer = None
         while answer is None:
             try:
-                answer = await self._believed(message)
+                answer = await self._link.request(message)
             except Unreachable as error:
                 log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
                 await trio.sleep(RETRY_SECONDS)
         assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
-        if answer.error_code != ErrorCode.NONE:
+        if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._owner.stale_epoch(self.broker)
+        elif answer.error_code != ErrorCode.NONE:
             log.info(
                 "broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code
             )
         return answer
-
-    async def _believed(self, message: control_requests.ControlRequest) -> object | None:
-        """The answer; None where the broker says that a newer controller rules, which the store alone decides: it is asked again."""
-        answer = await self._link.request(message)
-        if getattr(answer, "error_code", ErrorCode.NONE) != ErrorCode.STALE_CONTROLLER_EPOCH:
-            return answer
-        if not self._contradicted:
-            self._contradicted = True
-            log.warning("broker %d knows a newer controller than this one, or says so", self.broker.broker_id)
-        self._owner.contradicted()
-        await trio.sleep(CONTRADICTED_SECONDS)
-        return None
 
 
 async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
@@ -242,7 +229,7 @@ class Propagation:
         link: LinkFactory,
         on_replicas_deleted: Callable[[int, list[Topic]], None],
         on_replicas_lost: Callable[[Broker, Mapping[bytes, Collection[int]]], None],
-        contradicted: Callable[[], None],
+        on_stale_epoch: Callable[[], None],
     ) -> None:
         self.image = image
         self.inter_broker_listener = inter_broker_listener
@@ -251,8 +238,7 @@ class Propagation:
         self._on_replicas_deleted = on_replicas_deleted
         self._on_replicas_lost = on_replicas_lost
         """Called with the partitions, by topic id, whose replica the broker has lost with a directory."""
-        self.contradicted = contradicted
-        """Called when a broker says that another controller rules."""
+        self._on_stale_epoch = on_stale_epoch
         self._channels: dict[int, Channel] = {}
         self._sequence = 0
         self._nursery: trio.Nursery | None = None
@@ -419,6 +405,10 @@ class Propagation:
 
     def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
         self._on_replicas_deleted(broker.broker_id, topics)
+
+    def stale_epoch(self, broker: Broker) -> None:
+        log.warning("broker %d knows a newer controller than this one", broker.broker_id)
+        self._on_stale_epoch()
 
     def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
         """The whole topic as an element of UpdateMetadata, encoded once for all nodes."""

@@ -114,16 +114,15 @@ class Writer:
         """Plan, commit, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
 
         `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. Of a caller who
-        is cancelled nothing is begun any more, unless his job is to be carried out `in_any_case`; what was planned is carried out.
+        is cancelled nothing is begun any more, unless his job has found room and is to be carried out `in_any_case`; what was planned goes on.
         """
         job = Job(plan)
+        self.queue.put(job, urgent=urgent)
+        self._wake.unpark_all()
         try:
-            await self.queue.put(job, urgent=urgent)
-            self._wake.unpark_all()
             await job.done.wait()
         except trio.Cancelled:
-            if not in_any_case:
-                self.queue.give_up(job)
+            self.queue.leave(job, in_any_case=in_any_case)
             raise
         if job.error is not None:
             raise job.error
@@ -237,7 +236,7 @@ class Writer:
 
     async def _plan(self, job: Job) -> None:
         base = self._pending
-        draft = Draft(base, self._max_bytes, self._turn, job.barred)
+        draft = Draft(base, self._max_bytes, self._turn, barred=job.barred, others_wait=self._somebody_waits)
         if self._journal is not None:
             draft.disturbances = self._journal.disturbances
         job.elements, job.error = [], None
@@ -283,6 +282,9 @@ class Writer:
         self._in_flight.clear()
         self._ready.clear()
         self._planned = []
+
+    def _somebody_waits(self) -> bool:
+        return bool(self.queue or self._planned or self._ready or any(commit.finished for commit in self._in_flight))
 
     async def _send(self, nursery: trio.Nursery) -> None:
         if not self._ready:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS
 from .listeners import ListenerFault, parse_protocol_map
-from .refused_keys import faults_of_keys
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig
@@ -31,7 +30,6 @@ HAS_TO_FIT = {
 
 def faults_of(config: "NodeConfig") -> list[Fault]:
     return [
-        *faults_of_keys(config.static),
         *_policies(config),
         *_identity(config),
         *faulty_durations(config),

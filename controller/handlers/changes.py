@@ -1,7 +1,8 @@
 """The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and when it counts as complete.
 
 Rule: an element is answered with success only when its commit is safe and the change is complete where `metadata.completion` asks
-for it; with a timeout of 0 or less everything that was valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
+for it. What was not planned when the time is over, or its client is gone, is never begun; but with a timeout of 0 or less everything that is
+valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
 import time
@@ -26,10 +27,15 @@ from ..policy_runner import PolicyRefusal
 from ..store import layout
 from ..store.base import Create, Operation
 from ..turns import Turn
+from .parts import Parts
 from .wishes import wishes
 
 if TYPE_CHECKING:
     from ..node import Node
+
+
+NOT_BEGUN = "It was not begun in time, and will not be."
+IN_DOUBT = "What came of it was not known in time: it may be done still."
 
 
 class Change(msgspec.Struct):
@@ -45,8 +51,6 @@ class Change(msgspec.Struct):
     """Or `broker`, or `logger`: what `topic` names."""
     operations: Mapping[str, str | None] | None = None
     """Of configs: the keys that the request named, with their operands, None to delete one."""
-    operation_kinds: Mapping[str, str] | None = None
-    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
     is_done: bool = False
     """The node that received the request has done it: there is nothing to write."""
     sequence: int = 0
@@ -138,40 +142,44 @@ async def carry_out(
     node: "Node",
     context: RequestContext,
     request: Any,
-    plan: Callable[[Draft], Awaitable[Sequence[Change]]],
+    parts: Parts,
+    unbegun: Callable[[Refusal], Sequence[Change]],
     *,
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[Change]:
-    """Plan and commit the elements of a request, and wait until they are complete or the time is over.
+    """Plan and commit the elements of a request, and wait until they are complete or the time is over. `unbegun`: all of them, refused.
 
-    Raises REQUEST_TIMED_OUT if the time is over before the outcome is known, NOT_CONTROLLER if another controller was elected.
+    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER if another controller was elected.
     """
     controller = ruling(node)
-    audited = None
-    plan = partial(decided, plan)
+    audited: list[AuditedRequest] = []
     if controller.ledger is not None:
-        audited = controller.ledger.request(context, validate_only=validate_only)
-        plan = audited.planned(plan, lambda refusal: refused_whole(context, request, refusal))
+        audited.append(controller.ledger.request(context, validate_only=validate_only))
     patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
     deadline = context.arrived + patience_ms / 1000
-    changes: Sequence[Change] | None = None
+    is_carried_out = False
     completed: set[int] = set()
     try:
         with trio.move_on_at(deadline):
-            changes = await committed(controller, plan, in_any_case=timeout_ms <= 0)
+            refused = partial(refused_whole, context, request)
+            await _carry_out_all(controller, parts, audited, refused, in_any_case=timeout_ms <= 0)
+            is_carried_out = True
             if timeout_ms > 0 and not validate_only:
-                await _wait_until_complete(node, controller, changes, completed)
+                await _wait_until_complete(node, controller, parts.changes, completed)
     except Exception:
-        if audited is not None and audited.is_refused:
+        if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
         raise
-    if changes is None:
-        raise Refusal(
-            ErrorCode.REQUEST_TIMED_OUT, reason="What came of it was not known in time: it may be done still."
-        )
-    if audited is not None:
-        await _wait_recorded(controller, audited, deadline)
+    changes = parts.changes
+    if not is_carried_out:
+        reason = IN_DOUBT if parts.is_planned else NOT_BEGUN
+        refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT, reason=reason)
+        if not changes:
+            raise refusal
+        completed.update(_complete_by_now(node, controller, changes))
+        changes += unbegun(refusal)[len(changes) :]
+    await _wait_recorded(controller, audited, deadline)
     late = [change for index, change in enumerate(changes) if change.is_carried_out and index not in completed]
     for change in late:
         change.is_late = timeout_ms > 0
@@ -181,13 +189,36 @@ async def carry_out(
     return changes
 
 
-async def _wait_recorded(controller: ActiveController, audited: AuditedRequest, deadline: float) -> None:
+Plan = Callable[[Draft], Awaitable[Sequence[Change]]]
+
+
+async def _carry_out_all(
+    controller: ActiveController,
+    parts: Parts,
+    audited: list[AuditedRequest],
+    refused: Callable[[Refusal], Sequence[Change]],
+    *,
+    in_any_case: bool,
+) -> None:
+    """Part by part; `audited` has one of each."""
+    while True:
+        plan: Plan = partial(decided, parts.plan)
+        if audited:
+            plan = audited[-1].planned(plan, refused)
+        if parts.carried_out(await committed(controller, plan, in_any_case=in_any_case)):
+            return
+        if audited:
+            audited.append(audited[-1].next_part())
+
+
+async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
     """Where answers wait for the disk. Raises REQUEST_TIMED_OUT if it does not come in time."""
     ledger = controller.ledger
     if ledger is None or not ledger.answers_wait:
         return
     with trio.move_on_at(deadline) as patience:
-        await ledger.wait_durable(audited)
+        for part in audited:
+            await ledger.wait_durable(part)
     if patience.cancelled_caught:
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
 
@@ -210,13 +241,7 @@ async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: D
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
     """Its elements, each refused."""
     return [
-        Change(
-            topic=wish.name,
-            kind=wish.kind,
-            operations=wish.operations,
-            operation_kinds=wish.operation_kinds,
-            refusal=refusal,
-        )
+        Change(topic=wish.name, kind=wish.kind, operations=wish.operations, refusal=refusal)
         for wish in wishes(context.api_key, request)
     ]
 
@@ -233,6 +258,13 @@ async def committed(
         if change.element is not None and change.element.refusal is not None:
             change.refusal = change.element.refusal
     return changes
+
+
+def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[Change]) -> list[int]:
+    if node.completion_is_cluster_wide and controller.propagation.behind:
+        return []
+    image = node.cache.image
+    return [index for index, change in enumerate(changes) if change.is_carried_out and change.reached(image)]
 
 
 async def _wait_until_complete(

@@ -28,6 +28,7 @@ from ..errors import Refusal
 from ..store import layout
 from ..store.base import SetData
 from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
+from .parts import Parts, each
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -38,7 +39,13 @@ Assignment = tuple[tuple[int, ...], ...]
 async def handle(node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     planner = Planner(node, context, request)
     changes = await carry_out(
-        node, context, request, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+        node,
+        context,
+        request,
+        Parts(planner.plan, planner.count),
+        planner.unbegun,
+        timeout_ms=request.timeout_ms,
+        validate_only=request.validate_only,
     )
     return CreatePartitionsResponse(
         results=[
@@ -55,18 +62,27 @@ class Planner:
         self._node = node
         self._context = context
         self._request = request
-        self._occurrences = Counter(topic.name for topic in request.topics)
+        occurrences = Counter(topic.name for topic in request.topics)
+        self._once = [topic for topic in request.topics if occurrences[topic.name] == 1]
+        self._repeated = [name for name, times in occurrences.items() if times > 1]
 
-    async def plan(self, draft: Draft) -> Sequence[Change]:
+    @property
+    def count(self) -> int:
+        return len(self._once) + len(self._repeated)
+
+    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
         """Those that are carried out first, those that fail the first look after them, as Kafka orders the rows."""
-        once = [topic for topic in self._request.topics if self._occurrences[topic.name] == 1]
-        repeated = [name for name, occurrences in self._occurrences.items() if occurrences > 1]
-        changes = [await self._plan_topic(draft, topic) for topic in once]
+        changes = await each(draft, self._once[first:], self._plan_topic)
+        if first + len(changes) < len(self._once):
+            return changes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-        return changes + [Change(topic=name, refusal=refusal) for name in repeated]
+        return changes + [Change(topic=name, refusal=refusal) for name in self._repeated]
+
+    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
+        names = [*(topic.name for topic in self._once), *self._repeated]
+        return [Change(topic=name, refusal=refusal) for name in names]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Change:
-        await draft.turn.pause()
         try:
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
@@ -92,7 +108,7 @@ class Planner:
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
-            draft.suppose(draft.image.with_topics((after,)))
+            draft.suppose(lambda image: image.with_topics((after,)))
             return None
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(

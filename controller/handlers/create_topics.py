@@ -36,6 +36,7 @@ from ..store import layout
 from ..store.base import Create, Operation, SetData
 from ..turns import Turn
 from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
+from .parts import Parts, each
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -50,7 +51,13 @@ Assignment = tuple[tuple[int, ...], ...]
 async def handle(node: "Node", context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     planner = Planner(node, context, request)
     changes = await carry_out(
-        node, context, request, planner.plan, timeout_ms=request.timeout_ms, validate_only=request.validate_only
+        node,
+        context,
+        request,
+        Parts(planner.plan, len(request.topics)),
+        planner.unbegun,
+        timeout_ms=request.timeout_ms,
+        validate_only=request.validate_only,
     )
     return CreateTopicsResponse(topics=[planner.result(change) for change in changes])
 
@@ -65,11 +72,13 @@ class Planner:
         self._occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
 
-    async def plan(self, draft: Draft) -> Sequence[Change]:
-        return [await self._plan_topic(draft, wanted) for wanted in self._request.topics]
+    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
+        return await each(draft, self._request.topics[first:], self._plan_topic)
+
+    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
+        return [Change(topic=wanted.name, refusal=refusal) for wanted in self._request.topics]
 
     async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Change:
-        await draft.turn.pause()
         try:
             self._check_entry(wanted)
             topic, generated = await self._resolve(draft, wanted)
@@ -94,7 +103,7 @@ class Planner:
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""
         if self._request.validate_only:
-            draft.suppose(draft.image.with_topics((topic,)))
+            draft.suppose(lambda image: image.with_topics((topic,)))
             return None
         return draft.stage(
             topic.name,

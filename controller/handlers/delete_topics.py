@@ -18,6 +18,7 @@ from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create
 from .changes import Change, asked_by, carry_out, judge, now_ms
+from .parts import Parts, each
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -34,17 +35,20 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
     wanted = [Wanted(name) for name in request.topic_names] or [
         Wanted(topic.name, topic.topic_id) for topic in request.topics
     ]
-    planner = Planner(node, context, wanted)
-    changes = await carry_out(node, context, request, planner.plan, timeout_ms=request.timeout_ms)
+    once = list(dict.fromkeys(wanted))
+    planner = Planner(node, context, once)
+    parts = Parts(planner.plan, len(once))
+    changes = await carry_out(node, context, request, parts, planner.unbegun, timeout_ms=request.timeout_ms)
+    outcomes = dict(zip(once, changes, strict=True))
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(
                 name=planner.names.get(topic, topic.name),
                 topic_id=topic.topic_id,
-                error_code=change.code,
-                error_message=change.message,
+                error_code=outcomes[topic].code,
+                error_message=outcomes[topic].message,
             )
-            for topic, change in zip(wanted, changes, strict=True)
+            for topic in wanted
         ]
     )
 
@@ -61,23 +65,23 @@ class Planner:
         self.names: dict[Wanted, str] = {}
         """The names of the topics that were named by their ids."""
 
-    async def plan(self, draft: Draft) -> Sequence[Change]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
         self._check_request()
-        changes: dict[Wanted, Change] = {}
         deletions: dict[str, Change] = {}
-        for wanted in self._wanted:
-            await draft.turn.pause()
-            if wanted in changes:
-                continue
+
+        async def plan_one(draft: Draft, wanted: Wanted) -> Change:
             try:
                 topic = self._resolve(draft.image, wanted)
             except Refusal as refusal:
-                changes[wanted] = Change(topic=wanted.name or "", refusal=refusal)
-                continue
+                return Change(topic=wanted.name or "", refusal=refusal)
             if topic.name not in deletions:
                 deletions[topic.name] = await self._plan_topic(draft, topic)
-            changes[wanted] = deletions[topic.name]
-        return [changes[wanted] for wanted in self._wanted]
+            return deletions[topic.name]
+
+        return await each(draft, self._wanted[first:], plan_one)
+
+    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
+        return [Change(topic=wanted.name or "", refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raises Refusal of all of it."""

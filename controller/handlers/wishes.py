@@ -13,8 +13,6 @@ from ..config.alterations import AlterOperation
 from ..decisions import KINDS, kind_and_name
 
 UNKNOWN_TYPE = 0
-UNKNOWN_OPERATION = "unknown"
-OPERATIONS = frozenset(AlterOperation)
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -25,8 +23,6 @@ class Wish(msgspec.Struct, frozen=True):
     kind: str = "topic"
     operations: Mapping[str, str | None] | None = None
     """Of configs: the keys that are named, with their operands, None to delete one."""
-    operation_kinds: Mapping[str, str] | None = None
-    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
 
 
 def resource_type_of(kind: str) -> int:
@@ -40,17 +36,6 @@ def operands(resource: Any) -> dict[str, str | None]:
         config.name: None if getattr(config, "config_operation", None) == AlterOperation.DELETE else config.value
         for config in resource.configs
     }
-
-
-def operation_kinds(resource: Any) -> dict[str, str]:
-    """Of the same. AlterConfigs sets what it names."""
-    return {
-        config.name: _kind_of(getattr(config, "config_operation", AlterOperation.SET)) for config in resource.configs
-    }
-
-
-def _kind_of(operation: int) -> str:
-    return AlterOperation(operation).name.lower() if operation in OPERATIONS else UNKNOWN_OPERATION
 
 
 def _named(request: Any) -> Iterator[Wish]:
@@ -67,7 +52,7 @@ def _deleted(request: Any) -> Iterator[Wish]:
 def _configured(request: Any) -> Iterator[Wish]:
     for resource in request.resources:
         kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-        yield Wish(name, kind, operands(resource), operation_kinds(resource))
+        yield Wish(name, kind, operands(resource))
 
 
 WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {

@@ -4,6 +4,7 @@ Over lives made by chance, with controllers that go, connections that break, and
 thread of its own, for which a mock clock does not wait.
 """
 
+import math
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,6 +19,7 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.controller.cluster import jobs
 from minicontroller.controller.cluster.image import Partition, Topic
 from minicontroller.controller.cluster.random_ids import new_id
 from minicontroller.controller.errors import Refusal
@@ -325,10 +327,11 @@ A_COMMIT = 3_000
 """Partitions of a topic that fills a commit."""
 
 
-async def test_what_was_assumed(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_what_was_assumed(tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a batch of which a part stands the rest is not judged again: a decision tells which change it saw that failed, and so it can be
     asked again.
     """
+    monkeypatch.setattr(jobs, "PART_SECONDS", math.inf)
     policy = Slow()
     world = World(tmp_path, nursery, Random(1), policy)
     await world.start(1, 2)

@@ -56,8 +56,7 @@ class Served(TopicManagementPolicy):
 
 def in_force(cluster: Ruling, text: str) -> None:
     assert cluster.node.policy is not None
-    if text:
-        cluster.node.policy.use(rules(text))
+    cluster.node.policy.use(rules(text))
 
 
 def told(decision: Decision) -> tuple[str, str, str]:

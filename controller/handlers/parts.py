@@ -1,0 +1,66 @@
+"""A request of many elements is planned in parts, so that others have their turns in between.
+
+Rule: each part is a job of its own, behind those that wait by then, and sees all that was accepted before it, of its own request and of others:
+who judges slowly holds up nobody for longer than a part, and no limit can be passed by asking beside a long request. Where nobody
+waits there is one part.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from ..cluster.image import Image
+from ..cluster.jobs import Draft
+
+if TYPE_CHECKING:
+    from .changes import Change
+
+W = TypeVar("W")
+
+PlanFrom = Callable[[Draft, int], Awaitable[Sequence["Change"]]]
+"""Plans the elements from that one on, as far as its draft's time goes."""
+
+
+async def each(
+    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["Change"]]
+) -> "list[Change]":
+    """Plan one after the other, at least one of them, until the draft's time is over."""
+    changes: list[Change] = []
+    for wish in wishes:
+        if changes and draft.time_is_over:
+            break
+        await draft.turn.pause()
+        changes.append(await plan_one(draft, wish))
+    return changes
+
+
+class Parts:
+    """One request: what was carried out of it, and the plan of what comes next."""
+
+    def __init__(self, plan: PlanFrom, count: int) -> None:
+        self.changes: list[Change] = []
+        """Of the parts that were carried out."""
+        self.is_planned = False
+        """The part that is under way was, so it may be carried out whoever waits for it."""
+        self._plan = plan
+        self._count = count
+        self._suppositions: list[Callable[[Image], Image]] = []
+        """Of dry runs: what their later parts see of their earlier ones."""
+        self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
+
+    async def plan(self, draft: Draft) -> "Sequence[Change]":
+        """The next part. Where it is planned anew, it begins where it began."""
+        for evolve_image in self._suppositions:
+            draft.image = evolve_image(draft.image)
+        draft.is_supposed = bool(self._suppositions)
+        changes = await self._plan(draft, len(self.changes))
+        self._newly_supposed = draft.suppositions
+        draft.elements_left = max(0, self._count - len(self.changes) - len(changes))
+        self.is_planned = True
+        return changes
+
+    def carried_out(self, changes: "Sequence[Change]") -> bool:
+        """A part was; whether it was the last."""
+        self.changes += changes
+        self._suppositions += self._newly_supposed
+        self.is_planned = False
+        return len(self.changes) >= self._count
