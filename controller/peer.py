@@ -128,6 +128,16 @@ class _Link:
         self.waiters.clear()
 
 
+class _Attempt:
+    """To connect: of all who ask meanwhile, and they share its outcome. One who is cancelled leaves it to the others."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.over = trio.Event()
+        self.link: _Link | None = None
+        self.failure: Exception = Disconnected("closed from this end")
+
+
 class PeerConnection:
     """To one address. Connects when it is first asked, and again after a failure."""
 
@@ -153,7 +163,7 @@ class PeerConnection:
         self._tls = tls
         self._max_bytes = max_bytes
         self._link: _Link | None = None
-        self._connecting = trio.Lock()
+        self._attempt: _Attempt | None = None
         self._not_before = -math.inf
         self._correlation_id = 0
         self._complaint = ""
@@ -198,6 +208,8 @@ class PeerConnection:
 
     def close(self) -> None:
         """Whoever waits is told that nobody knows."""
+        if self._attempt is not None:
+            self._attempt.scope.cancel()
         if self._link is not None:
             self._end(self._link, "closed from this end")
 
@@ -260,24 +272,35 @@ class PeerConnection:
             link.end()
 
     async def _connect(self) -> _Link:
-        async with self._connecting:
-            if self._link is not None:  # another request was faster
-                return self._link
-            await trio.sleep_until(self._not_before)
-            self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
-            try:
+        if self._attempt is None:
+            self._attempt = _Attempt()
+            self._nursery.start_soon(self._try, self._attempt)
+        attempt = self._attempt
+        await attempt.over.wait()
+        if attempt.link is not None:
+            return attempt.link
+        error = attempt.failure
+        text = f"cannot reach {self}: {_why(error)}"
+        raise PeerUnavailable(text, in_doubt=False, stranger=isinstance(error, StrangerError)) from error
+
+    async def _try(self, attempt: _Attempt) -> None:
+        try:
+            with attempt.scope:
+                await trio.sleep_until(self._not_before)
+                self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
                 with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
-                    link = await self._open()
-            except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
-                text = f"cannot reach {self}: {_why(error)}"
-                if text != self._complaint:
-                    self._complaint = text
-                    log.warning("%s", text)
-                raise PeerUnavailable(text, in_doubt=False, stranger=isinstance(error, StrangerError)) from error
-            self._complaint = ""
-            self._link = link
-            self._nursery.start_soon(self._read, link)
-            return link
+                    self._link = attempt.link = await self._open()
+                self._complaint = ""
+                self._nursery.start_soon(self._read, self._link)
+        except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
+            attempt.failure = error
+            text = f"cannot reach {self}: {_why(error)}"
+            if text != self._complaint:
+                self._complaint = text
+                log.warning("%s", text)
+        finally:
+            self._attempt = None
+            attempt.over.set()
 
     async def _open(self) -> _Link:
         link = _Link(await self._transport(), self._basis(), self._max_bytes)

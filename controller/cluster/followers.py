@@ -1,7 +1,8 @@
 """The followers of the partitions that this node leads are in sync as soon as they live: none of our nodes has a log to catch up with.
 
 Rule: said as a broker of Kafka says it, by AlterPartition to the controller, so the controller needs no special case for nodes like
-this one. Told by changes of the metadata, never by a clock; a refusal is final until the metadata changes again.
+this one. Told by changes of the metadata, never by a clock; a refusal is final until the metadata changes again. A controller that does
+not answer is asked no longer than until it has a successor, or for the time that any request between nodes has: to ask again does no harm.
 """
 
 import logging
@@ -70,7 +71,7 @@ class Followers:
         request = self._request(names)
         if not request.topics:
             return
-        answer = await self._ask(request)
+        answer = await self._answer(request)
         if answer is None or answer.error_code in (ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_BROKER_EPOCH):
             self._candidates = {**names, **self._candidates}
             await trio.sleep(RETRY_SECONDS)
@@ -84,6 +85,22 @@ class Followers:
         log.debug(
             "asked for %d topics with live followers out of sync, %d partitions refused", len(names), len(refused)
         )
+
+    async def _answer(self, request: AlterPartitionRequest) -> AlterPartitionResponse | None:
+        """None if nobody answers, or another one rules by now."""
+        answer: AlterPartitionResponse | None = None
+        epoch, cache = self._node.cache.image.controller_epoch, self._node.cache
+        with trio.move_on_after(self._node.request_timeout_ms / 1000):
+            async with trio.open_nursery() as nursery:
+
+                async def end_with_reign() -> None:
+                    await cache.wait_cluster(lambda image: image.controller_epoch != epoch)
+                    nursery.cancel_scope.cancel()
+
+                nursery.start_soon(end_with_reign)
+                answer = await self._ask(request)
+                nursery.cancel_scope.cancel()
+        return answer
 
     def _request(self, names: Iterable[str]) -> AlterPartitionRequest:
         image = self._node.cache.image

@@ -1,8 +1,9 @@
 """The nodes of the controller's own process, itself included: what UpdateMetadata does for the others, done without the wire.
 
 Rule: they are told in the turn in which the controller learns of a change, and nodes that held the same image share the next one: a
-cluster in one process pays for one view, not for one a node. Only nodes that are registered are told, as everywhere. They have no
-logs, so there is nothing that LeaderAndIsr or StopReplica would tell them.
+cluster in one process pays for one view, not for one a node. Only nodes that are registered are told, as everywhere, and none that has
+heard of a newer controller: what this one has still to say is old. They have no logs, so there is nothing that LeaderAndIsr or StopReplica
+would tell them.
 """
 
 from collections.abc import Collection, Iterable
@@ -34,16 +35,17 @@ class NearbyNodes:
 
     def tell_everything(self, image: Image) -> None:
         """All topics and brokers: the controller has read the state anew."""
-        topics = _visible(image, image.topics.values())
-        told = {topic.name for topic in topics}
-        self._own.apply(
-            controller_id=image.controller_id,
-            controller_epoch=image.controller_epoch,
-            brokers=image.brokers.values(),
-            changed=topics,
-            removed=[name for name in self._own.image.topics if name not in told],
-        )
         self._others.clear()
+        if not _has_newer(self._own, image):
+            topics = _visible(image, image.topics.values())
+            told = {topic.name for topic in topics}
+            self._own.apply(
+                controller_id=image.controller_id,
+                controller_epoch=image.controller_epoch,
+                brokers=image.brokers.values(),
+                changed=topics,
+                removed=[name for name in self._own.image.topics if name not in told],
+            )
         self._welcome(image)
 
     def tell_brokers(self, image: Image) -> None:
@@ -60,8 +62,8 @@ class NearbyNodes:
     ) -> None:
         before = self._own.image
         for cache in (self._own, *self._others.values()):
-            if cache.image.controller_epoch > image.controller_epoch:
-                continue  # it was told by a newer controller: what this one has still to say is old
+            if _has_newer(cache, image):
+                continue
             if cache is not self._own and cache.image is before:
                 cache.become(self._own.image, changed, removed)
             else:
@@ -81,11 +83,15 @@ class NearbyNodes:
         }
         known, now = self._others, self._own.image
         for broker_id, cache in here.items():
-            if known.get(broker_id) is not cache:
+            if known.get(broker_id) is not cache and not _has_newer(cache, now):
                 gone = [name for name in cache.image.topics if name not in now.topics]
                 cache.become(now, list(now.topics.values()), gone)
         self._others = here
         self.ids = frozenset({self._own_id, *here})
+
+
+def _has_newer(cache: MetadataCache, image: Image) -> bool:
+    return cache.image.controller_epoch > image.controller_epoch
 
 
 def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:

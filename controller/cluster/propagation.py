@@ -2,7 +2,8 @@
 
 Rule: what a node still has to be told is kept as names of topics and partitions, never as requests; requests are made from the
 newest image when the node is ready for them. So a slow node costs a bounded amount of memory, a burst of changes becomes few
-requests, and a node that comes back is told the present and not the past.
+requests, and a node that comes back is told the present and not the past. What it was never told of need not be taken back.
+An error is not an acknowledgement: the node is told again.
 
 Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata, StopReplica. A node that has just
 registered gets UpdateMetadata first: a follower whose leader it has not heard of would not start, silently.
@@ -62,12 +63,16 @@ class Channel:
         self._sequence = -1
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
+        self._unheard: set[str] = set()
+        """Of these topics nothing was sent yet, since they exist."""
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
         self._stops: dict[str, tuple[Topic, set[int]]] = {}
         self._deletions: dict[str, Topic] = {}
         self._wake = trio.Event()
         self._urgent = trio.Event()
+        self._complaint: int = ErrorCode.NONE
+        """The error that the log was last told of."""
 
     # ------------------------------------------------------------------ what is to be told
 
@@ -75,8 +80,10 @@ class Channel:
         self._brokers_changed = True
         self.hurry(sequence)
 
-    def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None) -> None:
-        """These partitions of a topic changed (None: all of them)."""
+    def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
+        """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
+        if is_new:
+            self._unheard.add(topic)
         known = self._metadata.get(topic, set())
         self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
         self._stir(sequence)
@@ -90,6 +97,10 @@ class Channel:
         """The topic is being deleted: no metadata of it any more."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
+        if topic.name in self._unheard:
+            self._unheard.discard(topic.name)
+            self._stir(sequence)
+            return
         before = self._forgotten.get(topic.name)
         if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is taken away by itself
             self._forgotten[topic.name] = topic
@@ -136,6 +147,7 @@ class Channel:
         leaders, self._leaders = self._leaders, {}
         metadata, self._metadata = self._metadata, {}
         forgotten, self._forgotten = self._forgotten, {}
+        self._unheard = set()
         stops, self._stops = self._stops, {}
         deletions, self._deletions = self._deletions, {}
         brokers_changed, self._brokers_changed = self._brokers_changed, False
@@ -187,21 +199,25 @@ class Channel:
 
     async def _send(self, message: control_requests.ControlRequest) -> object:
         """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
-        answer = None
-        while answer is None:
+        while True:
             try:
                 answer = await self._link.request(message)
             except Unreachable as error:
                 log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
-                await trio.sleep(RETRY_SECONDS)
-        assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
-        if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            else:
+                assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
+                if answer.error_code == ErrorCode.NONE:
+                    self._complaint = ErrorCode.NONE
+                    return answer
+                self._refused(message, answer.error_code)
+            await trio.sleep(RETRY_SECONDS)
+
+    def _refused(self, message: control_requests.ControlRequest, code: int) -> None:
+        if code == ErrorCode.STALE_CONTROLLER_EPOCH:
             self._owner.stale_epoch(self.broker)
-        elif answer.error_code != ErrorCode.NONE:
-            log.info(
-                "broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, answer.error_code
-            )
-        return answer
+        elif code != self._complaint:  # not once more for every attempt
+            self._complaint = code
+            log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
 
 
 async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
@@ -331,7 +347,7 @@ class Propagation:
         if not changed:
             return
         for broker_id, channel in self._channels.items():
-            channel.metadata(self._sequence, after.name, changed)
+            channel.metadata(self._sequence, after.name, changed, is_new=before is None or not before.was_ever_led)
             for index in changed:
                 partition = after.partitions[index]
                 is_new = index >= len(known) or not known[index].has_state

@@ -78,3 +78,15 @@ def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
     never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
     NearbyNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
+
+
+def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
+    """A controller that wakes up and reads everything anew has a successor by then: whoever has heard of it is told nothing."""
+    nearby = NearbyNodes(nodes[0])
+    nearby.tell_everything(cluster("old"))
+    for node in nodes[:2]:
+        node.cache.apply(controller_id=2, controller_epoch=6, brokers=None, changed=[topic("new")], removed=["old"])
+    nearby.tell_everything(cluster("old"))
+    nearby.tell_brokers(cluster("old"))
+    assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
+    assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]

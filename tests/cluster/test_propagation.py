@@ -319,3 +319,59 @@ async def test_a_broker_born_again_is_told_everything_again(world: World, autoju
     await world.quiet()
     assert [request.broker_epoch for request in world.brokers[2].requests] == [99, 99]
     assert world.brokers[2].take() == ["UMR ['t']", "LISR [('t', 0, False)]"]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
+async def test_an_error_is_no_acknowledgement(
+    code: ErrorCode, world: World, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K4-6: whoever answers with an error has not taken what he was told, so he is told again, and waited for; the log tells once."""
+    await world.register(1, 2)
+    world.brokers[2].code = code
+    world.change(topic("t", 2))
+    told = await waiting(world, nursery)
+    world.brokers[2].take()
+    await trio.sleep(60)
+    assert told() == []
+    assert len(world.brokers[2].take()) > 100
+    world.brokers[2].code = ErrorCode.NONE
+    await world.quiet()
+    assert told() == [True]
+    assert world.brokers[2].take() == ["LISR [('t', 0, True)]", "UMR ['t']"]
+
+
+async def test_an_error_is_no_end_of_replicas(world: World, autojump_clock: object) -> None:
+    """A broker that refuses StopReplica as a whole has deleted nothing."""
+    world.change(topic("a", 2))
+    await world.register(1, 2)
+    world.brokers[2].code = ErrorCode.UNKNOWN_SERVER_ERROR
+    world.propagation.delete_replicas(world.mark("a"), 2)
+    await world.quiet()
+    assert world.deleted == []
+    world.brokers[2].code = ErrorCode.NONE
+    await world.quiet()
+    assert world.deleted == [(2, ["a"])]
+
+
+async def test_what_was_never_told_is_not_taken_back(world: World, autojump_clock: object) -> None:
+    """Topics come and go while a broker is not reached: it hears of none of them, and nobody remembers their names for it.
+
+    What it knew it is told to forget, also if the name was used again.
+    """
+    world.change(topic("known", 3))
+    await world.register(1, 2)
+    world.brokers[2].take()
+    world.brokers[2].answers = trio.Event()
+    world.change(topic("first", 3))  # it is on its way to the broker
+    await world.quiet()
+    world.mark("first")
+    world.mark("known")
+    for number in range(100):
+        name = f"t{number}"
+        for each in (name, "known"):
+            world.image = world.image.with_topics((), [each])
+            world.change(topic(each, 3))
+            world.mark(each)
+    world.brokers[2].answers.set()
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['first']", "UMR ['-first', '-known']"]

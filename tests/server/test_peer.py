@@ -11,6 +11,7 @@ from trio.testing import MockClock
 from minicontroller.controller.bounds import MAX_BETWEEN_NODES_BYTES
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.peer import (
+    CONNECT_TIMEOUT_SECONDS,
     RECONNECT_BACKOFF_SECONDS,
     OnBehalfOf,
     PeerConnection,
@@ -300,3 +301,49 @@ async def test_what_is_too_large_fails_by_itself() -> None:
             assert await ask_metadata(peer, "small") == "small"
         assert len(served.server.connections) == 1
         gates.events["patient"].set()
+
+
+async def test_whoever_asks_meanwhile_shares_the_attempt(autojump_clock: MockClock) -> None:
+    """A host that accepts connections and says nothing: all who ask are told so after one attempt, not one after the other.
+
+    One who leaves does not end the attempt of the others.
+    """
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    waited: list[float] = []
+
+    async def ask() -> None:
+        began = trio.current_time()
+        with pytest.raises(PeerUnavailable, match="no answer in time"):
+            await ask_metadata(peer, "t")
+        waited.append(trio.current_time() - began)
+
+    async with trio.open_nursery() as nursery:
+        port = listener.socket.getsockname()[1]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=(NODE,))
+        async with trio.open_nursery() as askers:
+            with trio.move_on_after(1):
+                await ask_metadata(peer, "t")
+            for _ in range(4):
+                askers.start_soon(ask)
+        assert waited == [pytest.approx(CONNECT_TIMEOUT_SECONDS - 1)] * 4
+        nursery.cancel_scope.cancel()
+    await listener.aclose()
+
+
+async def test_closing_ends_an_attempt(autojump_clock: MockClock) -> None:
+    """Nobody waits for a connection that nobody wants any more."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        port = listener.socket.getsockname()[1]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=(NODE,))
+
+        async def close() -> None:
+            await trio.sleep(1)
+            peer.close()
+
+        nursery.start_soon(close)
+        with pytest.raises(PeerUnavailable, match="closed") as caught:
+            await ask_metadata(peer, "t")
+        assert not caught.value.in_doubt
+        nursery.cancel_scope.cancel()
+    await listener.aclose()
