@@ -35,9 +35,10 @@ from .cluster.shared_secret import SharedSecret
 from .config.dynamic import DynamicConfigs
 from .config.keys import KEYS
 from .config.node_config import NodeConfig
-from .connection_quotas import ConnectionLimits
+from .connection_quotas import UNLIMITED, ConnectionLimits
 from .control_links import ControlLinks
 from .decisions import Decisions
+from .descriptors import MOST_CONNECTIONS
 from .errors import ConfigurationError
 from .forwarding import Forwarder
 from .handlers import HANDLERS
@@ -104,11 +105,12 @@ async def run_node(
     neighbours: dict[int, Node] | None = None,
     decisions: Decisions | None = None,
     clock_ms: Callable[[], int] = now_ms,
+    room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
 
-    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too, `room` is for so many connections. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     NODE.set(config.integer("broker.id"))
     policy = load_policy(config)
@@ -128,7 +130,7 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(config, node)
         store.on_session(node.metrics.session_changed)
         line = AnswerLine(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
-        server = Server(line, connection_limits(config))
+        server = Server(line, connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
@@ -250,11 +252,13 @@ def takeover_seconds(config: NodeConfig) -> float:
     return config.integer("zookeeper.session.timeout.ms") / 1000 + TAKEOVER_MARGIN_SECONDS
 
 
-def connection_limits(config: NodeConfig) -> ConnectionLimits:
+def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
+    """`room`: for how many connections there are descriptors."""
+    wanted = config.integer("max.connections")
     idle_ms = config.integer("connections.max.idle.ms")
     return ConnectionLimits(
         max_request_bytes=config.integer("socket.request.max.bytes"),
-        max_connections=config.integer("max.connections"),
+        max_connections=min(room, MOST_CONNECTIONS if wanted == UNLIMITED else wanted),
         max_connections_per_ip=config.integer("max.connections.per.ip"),
         per_ip_overrides=config.max_connections_per_ip_overrides,
         max_idle_seconds=float("inf") if idle_ms < 0 else idle_ms / 1000,

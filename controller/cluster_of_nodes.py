@@ -16,6 +16,7 @@ import trio
 
 from .app import RunningNode, run_node
 from .config.node_config import NodeConfig
+from .descriptors import raise_limit, room_for_connections
 from .errors import ConfigurationError, first_of
 from .http.listener import HttpListener
 from .http.process import Process
@@ -134,11 +135,14 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
         async with trio.open_nursery() as nursery:
             process = Process(len(configs))
             neighbours: dict[int, Node] = {}
+            room = room_for_connections(raise_limit(), len(configs))
             http = await _open_http(process, configs[0], nursery)
             nursery.start_soon(_stop_on_signal, signals, process, nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
-                    process.add(await running.start(partial(_run_node, config, open_store, neighbours, process)))
+                    process.add(
+                        await running.start(partial(_run_node, config, open_store, neighbours, process, room=room))
+                    )
                 nursery.start_soon(_announce, process.nodes, http)
             nursery.cancel_scope.cancel()
 
@@ -177,10 +181,14 @@ async def _run_node(
     open_store: OpenStore,
     neighbours: dict[int, Node],
     process: Process,
+    *,
+    room: int,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     async with open_store(config) as store:
-        await run_node(config, store, neighbours=neighbours, decisions=process.decisions, task_status=task_status)
+        await run_node(
+            config, store, neighbours=neighbours, decisions=process.decisions, room=room, task_status=task_status
+        )
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], process: Process, nursery: trio.Nursery) -> None:

@@ -100,6 +100,10 @@ class Connection:
         self._life.cancel()
 
     @property
+    def is_leaving(self) -> bool:
+        return self._life.cancel_called
+
+    @property
     def is_waiting_for_us(self) -> bool:
         """It owes us nothing: a request runs, and the peer has taken all that was ready for him."""
         return self.running > 0 and self._outbox.queued_bytes == 0

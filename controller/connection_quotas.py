@@ -1,7 +1,8 @@
 """How many connections a node takes, by Kafka's keys: `max.connections` in all, per listener, and per address.
 
-Rule: an address that has too many is refused at once; a full node keeps newcomers waiting in the kernel's queue, except at the
-inter-broker listener, where the connection of a client that has been quiet the longest makes room for a node.
+Rule: an address that has too many is refused at once. Where a node or a listener is full, connections on which nothing happens make room,
+of addresses that have more than others; while there are none, newcomers wait in the kernel's queue. At the inter-broker listener
+nobody waits, since he may be a node: any stranger's connection makes room there.
 """
 
 from collections import Counter
@@ -10,6 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 UNLIMITED = 2**31 - 1  # Kafka's default for all of them
+QUIET_SECONDS = 1.0
+"""After so long without a byte, and without a request that runs, a connection may have to make room."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,13 +40,20 @@ class ConnectionQuotas:
         self._by_listener: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
 
+    def of_address(self, address: str) -> int:
+        return self._by_address[address]
+
+    def has_its_share(self, address: str) -> bool:
+        """It has as many as there are for each address, or more."""
+        return self._by_address[address] * len(self._by_address) >= self.total
+
     @property
     def total(self) -> int:
         return self._by_listener.total()
 
-    def is_full(self, listener: str, max_of_listener: int | None) -> bool:
-        """A newcomer at this listener has to wait."""
-        return self.total >= self._limits.max_connections or self.listener_is_full(listener, max_of_listener)
+    def is_full(self) -> bool:
+        """Newcomers have to wait, at whichever listener for clients."""
+        return self.total >= self._limits.max_connections
 
     def listener_is_full(self, listener: str, max_of_listener: int | None) -> bool:
         return max_of_listener is not None and self._by_listener[listener] >= max_of_listener

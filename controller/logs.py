@@ -6,12 +6,16 @@ its principal, client, address, software (KIP-511) and correlation id. What stra
 
 import json
 import logging
+import math
 import struct
 import sys
 import threading
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import trio
 
 from ..policies.escaping import escaped
 from ..protocol import registry
@@ -120,6 +124,29 @@ def _shown(value: object) -> str:
 
 
 FORMATTERS: dict[str, type[logging.Formatter]] = {HUMAN: HumanFormatter, JSON: JsonFormatter}
+
+
+SELDOM_SECONDS = 60.0
+
+
+class Seldom:
+    """Says one line of many alike: not again within a minute, and then how many were left out."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._log = logger
+        self._not_before = -math.inf
+        self._left_out = 0
+
+    def say(self, level: int, text: str, *arguments: object, extra: Mapping[str, Any] | None = None) -> None:
+        now = trio.current_time()
+        if now < self._not_before:
+            self._left_out += 1
+            return
+        if self._left_out:
+            text = f"{text} ({self._left_out} times more before)"
+        self._log.log(level, text, *arguments, extra=extra)
+        self._not_before = now + SELDOM_SECONDS
+        self._left_out = 0
 
 
 def use_format(name: str) -> None:

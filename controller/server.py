@@ -8,17 +8,18 @@ requests be answered for a while, cancel. A client's request may wait for what o
 """
 
 import errno
+import heapq
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import trio
 
 from .answer import AnswerLine
 from .connection import Connection
-from .connection_quotas import ConnectionLimits, ConnectionQuotas
-from .logs import about_caller
+from .connection_quotas import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
+from .logs import Seldom, about_caller
 from .security.caller import Caller, Listener
 from .transport import SocketTransport
 
@@ -28,6 +29,10 @@ OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 OVERLOADED_PAUSE_SECONDS = 0.1  # trio.serve_listeners waits as long
 SWEEPS_PER_IDLE_TIME = 10
 """An idle connection is closed between one and 1.1 times `connections.max.idle.ms` after its last request."""
+
+
+SHARE_THAT_MAKES_ROOM = 100
+"""One connection out of so many, and at least one, is closed at a time where the node is full."""
 
 
 class PortTakenError(OSError):
@@ -48,6 +53,7 @@ class Server:
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
+        self._overloaded, self._refused, self._closed = Seldom(log), Seldom(log), Seldom(log)
 
     async def open(self, listeners: Iterable[Listener]) -> None:
         """Bind all of them. Raises OSError."""
@@ -104,21 +110,38 @@ class Server:
     async def _accept(self, listener: Listener, opened: trio.SocketListener, nursery: trio.Nursery) -> None:
         async with opened:
             while True:
-                await self._wait(lambda: not self._must_wait(listener))
+                while self._must_wait(listener):
+                    await self._wait_for_room(listener, opened)
                 try:
                     stream = await opened.accept()
                 except OSError as error:
                     if error.errno not in OVERLOADED:
                         raise
-                    log.error("cannot accept a connection: %s; trying again", os.strerror(error.errno))  # noqa: TRY400
+                    self._overloaded.say(
+                        logging.ERROR, "cannot accept a connection: %s; trying again", os.strerror(error.errno)
+                    )
+                    self._make_room(self._strangers())
                     await trio.sleep(OVERLOADED_PAUSE_SECONDS)
                 else:
                     self._welcome(listener, stream, nursery)
 
     def _must_wait(self, listener: Listener) -> bool:
-        if listener.inter_broker:
-            return self._quotas.listener_is_full(listener.name, listener.max_connections)
-        return self._quotas.is_full(listener.name, listener.max_connections)
+        if self._quotas.listener_is_full(listener.name, listener.max_connections):
+            return True
+        return not listener.inter_broker and self._quotas.is_full()
+
+    async def _wait_for_room(self, listener: Listener, opened: trio.SocketListener) -> None:
+        """Somebody knocks, and there is no place for him: until something may have changed that."""
+        await trio.lowlevel.wait_readable(opened.socket)
+        at = None if self._quotas.is_full() else listener
+        quiet = trio.current_time() - QUIET_SECONDS
+        self._make_room(
+            each
+            for each in self._strangers(at)
+            if each.last_active <= quiet and not each.running and self._quotas.has_its_share(each.caller.host)
+        )
+        with trio.move_on_after(QUIET_SECONDS):
+            await self._changed.park()
 
     def _welcome(self, listener: Listener, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
         accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
@@ -131,7 +154,7 @@ class Server:
             stream.socket.close()
             return
         if not self._quotas.add(listener.name, host):
-            log.warning("refused a connection of %s: the address has too many", host)
+            self._refused.say(logging.WARNING, "refused a connection of %s: the address has too many", host)
             stream.socket.close()
             return
         connection = Connection(
@@ -140,9 +163,9 @@ class Server:
             max_request_bytes=self.limits.max_request_bytes,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )
-        self.connections.add(connection)
         if self._quotas.exceeds():
-            self._make_room_for_a_node()
+            self._make_room(self._strangers())
+        self.connections.add(connection)
         nursery.start_soon(self._guarded, connection)
 
     async def _guarded(self, connection: Connection) -> None:
@@ -159,12 +182,29 @@ class Server:
 
     # ------------------------------------------------------------------ ending connections
 
-    def _make_room_for_a_node(self) -> None:
-        quiet = [connection for connection in self.connections if not connection.caller.listener.inter_broker]
-        if quiet:
-            oldest = min(quiet, key=lambda connection: connection.last_active)
-            log.warning("closing %s to make room for a node", oldest.caller, extra=about_caller(oldest.caller))
-            oldest.cancel()
+    def _strangers(self, listener: Listener | None = None) -> Iterator[Connection]:
+        """Whoever is no node, at the listener if one is named, and not on his way out."""
+        return (
+            each
+            for each in self.connections
+            if not each.caller.from_peer
+            and not each.is_leaving
+            and (listener is None or each.caller.listener is listener)
+        )
+
+    def _make_room(self, strangers: Iterable[Connection]) -> None:
+        """A few at a time: to look at all of them for each newcomer would cost more than to take him."""
+        count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
+        for connection in heapq.nsmallest(count, strangers, key=self._importance):
+            self._closed.say(
+                logging.WARNING, "closing %s to make room", connection.caller, extra=about_caller(connection.caller)
+            )
+            connection.cancel()
+
+    def _importance(self, connection: Connection) -> tuple[bool, bool, int, float]:
+        caller = connection.caller
+        of_address = self._quotas.of_address(caller.host)
+        return caller.listener.inter_broker, connection.running > 0, -of_address, connection.last_active
 
     async def _sweep(self) -> None:
         """One task looks after all connections: a timer for each would cost more than what it guards against."""

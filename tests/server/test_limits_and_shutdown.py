@@ -11,6 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.controller.connection_quotas import ConnectionLimits
+from minicontroller.controller.descriptors import room_for_connections
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.server import Server
 from minicontroller.protocol.api_keys import ApiKey
@@ -107,6 +108,60 @@ async def test_a_listener_may_have_a_limit_of_its_own() -> None:
             assert await served.alive()
 
 
+async def test_quiet_connections_make_room(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    """In a full node those on which nothing happens are closed for newcomers, not one whose request runs; one line of the log says so."""
+    async with serving(limits=ConnectionLimits(max_connections=3)) as served, await served.connect() as busy:
+        await busy.send(busy.encode(7, CREATE))
+        await until(lambda: served.node.waiting == 1)
+        idle = [await served.connect() for _ in range(2)]
+        newcomers = [await served.connect() for _ in range(2)]
+        before = trio.current_time()
+        for client in newcomers:
+            await client.ask(1, ALL, MetadataResponse)
+        assert trio.current_time() - before < 10
+        assert [await client.ended() for client in idle] == [True, True]
+        for client in (*idle, *newcomers):
+            await client.stream.aclose()
+        served.node.gate.set()
+        await busy.answer(CreateTopicsResponse, 7)
+    assert caplog.text.count("to make room") == 1
+
+
+async def test_who_has_the_most_makes_room_first(autojump_clock: MockClock) -> None:
+    """However quiet another address is: whoever takes many connections pays with his own."""
+    async with serving(limits=ConnectionLimits(max_connections=4)) as served:
+        port = served.server.ports["CLIENTS"]
+        modest = Client(await trio.open_tcp_stream("127.0.0.1", port, local_address="127.0.0.2"))
+        await modest.ask(1, ALL, MetadataResponse)
+        await trio.sleep(60)
+        greedy = [await served.connect() for _ in range(12)]
+        async with await served.connect() as client:
+            await client.ask(1, ALL, MetadataResponse)
+        await modest.ask(1, ALL, MetadataResponse)
+        for client in (modest, *greedy):
+            await client.stream.aclose()
+
+
+async def test_where_nodes_and_clients_meet_nobody_takes_all() -> None:
+    """At a listener for both, where nobody waits, strangers make room for whoever comes."""
+    limits = ConnectionLimits(max_connections=3)
+    async with serving(listeners=[INTERNAL], limits=limits) as served:
+        idle = [await served.connect(INTERNAL) for _ in range(10)]
+        assert await served.alive(INTERNAL)
+        await until(lambda: len(served.server.connections) <= limits.max_connections)
+        for client in idle:
+            await client.stream.aclose()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "nodes", "room"),
+    [(1024, 1, 768), (1024, 3, 213), (100, 1, 50), (100, 60, 1), (1_048_576, 1, 1_048_320)],
+)
+def test_there_is_room_for_as_many_as_leave_a_reserve(allowed: int, nodes: int, room: int) -> None:
+    """Connections of all nodes of a process together leave what the process itself needs, and half of the little that there may be."""
+    assert room_for_connections(allowed, nodes) == room
+
+
 class OutOfFiles:
     """A listener whose first accepts fail as the kernel fails them."""
 
@@ -128,7 +183,7 @@ class OutOfFiles:
 
 
 async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
-    """EMFILE and its like end neither the listener nor the connections: accepting goes on after a tenth of a second."""
+    """EMFILE and its like end neither the listener nor the connections: accepting goes on after a tenth of a second, and one line says so."""
     async with serving(listeners=[]) as idle:
         server = Server(idle.line)
         await server.open([CLIENTS])
@@ -142,7 +197,7 @@ async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, cap
                 await client.ask(1, ALL, MetadataResponse)
             assert trio.current_time() - started == pytest.approx(0.3)
             nursery.cancel_scope.cancel()
-    assert caplog.text.count("cannot accept a connection") == 3
+    assert caplog.text.count("cannot accept a connection") == 1
 
 
 # ------------------------------------------------------------------ for how long
