@@ -24,7 +24,8 @@ unit: $(VENV)/.dev
 # An hour: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java
 	@$(BIN)/python -m tests.faults.detector $(if $(SEED),--seed "$(SEED)") $(if $(SECONDS)$(TIME),--seconds $(or $(SECONDS),$(TIME))) \
-	  $(if $(REPLAY),--replay "$(REPLAY)") $(ARGS)
+	  $(if $(REPLAY),--replay "$(REPLAY)") \
+	  $(if $(PLANTED),--planted "$(PLANTED)") $(ARGS)
 
 bench: $(VENV)/.dev java
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -28,9 +28,10 @@ from .answer import AnswerLine
 from .audit.log import AuditLog, audit_settings
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
-from .cluster.image import Broker, Endpoint
+from .cluster.image import NO_CONTROLLER, Broker, Endpoint
 from .cluster.random_ids import new_id
 from .cluster.registration import Registration
+from .cluster.rule_check import RuleCheck
 from .cluster.shared_secret import SharedSecret
 from .config.dynamic import DynamicConfigs
 from .config.keys import KEYS
@@ -66,7 +67,6 @@ HANDOVER_SECONDS = 3.0
 """For the controller to move the leaderships of a node that stops; it stops all the same."""
 RETRY_SECONDS = 0.05
 """Before a controller is asked again that was not reached, or did not rule yet."""
-NO_CONTROLLER = -1
 TAKEOVER_MARGIN_SECONDS = 2.0
 """ZooKeeper ends sessions at its own ticks, and a little later while it elects a leader."""
 
@@ -163,6 +163,7 @@ async def run_node(
         await tasks.start(server.run)
         await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
         tasks.start_soon(followers.run)
+        tasks.start_soon(RuleCheck(node).run)
         if rules is not None:
             tasks.start_soon(rules.run)
         tasks.start_soon(candidacy.run)

@@ -62,6 +62,17 @@ class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The controller chose (some of) the replicas, the request gave counts."""
 
 
+class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The configs of a broker or of the default of all brokers, or the levels of a node's loggers that the request names."""
+
+    before: dict[str, str]
+    """In the moment before. A value that may be secret is `[hidden]`."""
+    requested: dict[str, str]
+    """As they would be if the request was allowed: all of them, as before."""
+    after: dict[str, str]
+    """In the moment after: as before, if there was no effect or the effect is unknown."""
+
+
 class NamedState(msgspec.Struct, frozen=True, kw_only=True):
     """A topic and its state."""
 
@@ -181,6 +192,11 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """What the client is told besides."""
     latency_us: int
     """Microseconds from the request's arrival at the node that decided until it was decided, and safe in the store."""
+    config_operation_kinds: dict[str, str] | None = None
+    """For changes of configs what is done with each key: `set`, `delete`, `append`, `subtract`, or `unknown`, which is refused. Also those keys that
+    AlterConfigs deletes by leaving them out. Null in logs that were written before there was this field."""
+    entity: EntityChange | None = None
+    """Of a broker, of the default of all brokers, and of loggers: their configs. Null for topics, and for what was refused before it was known."""
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):

@@ -197,7 +197,22 @@ def policy_request(event: Decision) -> PolicyRequest:
     )
     if event.operation == "create_topic":
         return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)  # type: ignore[arg-type]
-    return AlterTopicRequest(**common, requested_state=wanted, config_operations=event.config_operations)  # type: ignore[arg-type]
+    return AlterTopicRequest(
+        **common,  # type: ignore[arg-type]
+        requested_state=wanted,
+        config_operations=operands_of(event),
+        config_operation_kinds=event.config_operation_kinds,
+    )
+
+
+def operands_of(event: Decision) -> Mapping[str, str | None] | None:
+    """Those of the keys that the request named, and of those that it deleted by leaving them out."""
+    named = event.config_operations
+    return (
+        named
+        if named is None or event.config_operation_kinds is None
+        else dict.fromkeys(event.config_operation_kinds) | named
+    )
 
 
 def named(topics: Mapping[str, State]) -> tuple[NamedState, ...]:

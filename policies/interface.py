@@ -98,6 +98,11 @@ class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     """Nobody asked for the topic by CreateTopics: somebody used it, and the cluster creates it as its configuration says."""
 
 
+def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
+    """Where nothing is said but the operands."""
+    return {key: "delete" if operand is None else "set" for key, operand in operands.items()}
+
+
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     """A change of configs, partitions or replicas. `requested_state` is the whole topic after the change; before it is
     `cluster.topic_state(request.topic)`.
@@ -105,12 +110,17 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
     requested_state: RequestedTopicState
     config_operations: Mapping[str, str | None] | None = None
-    """For changes of configs: the keys that the request names, with the operand (None to delete one), in its canonical form as `configs` are.
-    None for other changes."""
+    """For changes of configs: the keys that the request names or, by leaving them out of AlterConfigs, deletes, with the operand (None to
+    delete one), in its canonical form as `configs` are. None for other changes."""
+    config_operation_kinds: Mapping[str, str] | None = None
+    """Of the same keys what is done with them: `set`, `delete`, `append` or `subtract`."""
 
     def __post_init__(self) -> None:
-        if self.config_operations is not None:
-            force_setattr(self, "config_operations", MappingProxyType(canonical_operands(self.config_operations)))
+        operands = self.config_operations
+        if operands is not None:
+            kinds = operation_kinds(operands) if self.config_operation_kinds is None else self.config_operation_kinds
+            force_setattr(self, "config_operations", MappingProxyType(canonical_operands(operands)))
+            force_setattr(self, "config_operation_kinds", MappingProxyType(dict(kinds)))
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):

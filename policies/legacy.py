@@ -7,8 +7,8 @@ refuses `true` refuses ` TRUE` too.
   given or the replicas: what the request left to the controller shows as counts, and the replicas are None; for replicas named by
   the request the counts are None. The configs are the request's.
 - `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed configs of topics and of brokers.
-  It sees only the keys that the request names, with their operands: None for DELETE, the operand of APPEND and SUBTRACT and not what
-  comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
+  It sees only the keys that the request names, not those that AlterConfigs deletes by leaving them out, with their operands: None for DELETE,
+  the operand of APPEND and SUBTRACT and not what comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
 
 `configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses, as everywhere.
 """
@@ -22,7 +22,9 @@ from typing import Protocol
 import msgspec
 
 from .configs.canonical import canonical_operands
-from .interface import AlterTopicRequest, ClusterState, CreateTopicRequest, TopicManagementPolicy
+from .interface import NO_CONFIGS, AlterTopicRequest, ClusterState, CreateTopicRequest, TopicManagementPolicy
+
+ALTER_CONFIGS = "AlterConfigs"
 
 
 class ResourceType(IntEnum):
@@ -64,6 +66,13 @@ class AlterBrokerConfigsRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The id, or empty for the default of all brokers."""
     principal: str | None
     config_operations: Mapping[str, str | None]
+    config_operation_kinds: Mapping[str, str] | None = None
+    """As of topics."""
+    before: Mapping[str, str] = NO_CONFIGS
+    """The configs of the broker itself, or those of the default of all brokers, as they are written; not what a node's file says."""
+    after: Mapping[str, str] = NO_CONFIGS
+    """The same after the change."""
+    time_ms: int | None = None
     client_id: str | None = None
     client_host: str = ""
     api: str = ""
@@ -108,14 +117,13 @@ class LegacyPolicies(TopicManagementPolicy):
         operations = request.config_operations
         if self.alter is None or operations is None or not _configs_change(request, cluster):
             return None
-        return self.alter.validate(_alteration(ResourceType.TOPIC, request.topic, operations))
+        return self.alter.validate(_alteration(ResourceType.TOPIC, request.topic, _named(operations, request.api)))
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if self.alter is None:
             return None
-        return self.alter.validate(
-            _alteration(ResourceType.BROKER, request.broker, canonical_operands(request.config_operations))
-        )
+        operations = _named(canonical_operands(request.config_operations), request.api)
+        return self.alter.validate(_alteration(ResourceType.BROKER, request.broker, operations))
 
     def close(self) -> None:
         with ExitStack() as both:  # the second is closed even where the first one fails
@@ -139,6 +147,13 @@ def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
 
 def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | None]) -> AlterConfigMetadata:
     return AlterConfigMetadata(resource=ConfigResource(kind, name), configs=MappingProxyType(dict(operations)))
+
+
+def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str | None]:
+    """AlterConfigs itself can delete nothing but by leaving it out."""
+    if api != ALTER_CONFIGS:
+        return operations
+    return {key: operand for key, operand in operations.items() if operand is not None}
 
 
 def _configs_change(request: AlterTopicRequest, cluster: ClusterState) -> bool:

@@ -50,8 +50,11 @@ class _Decoder:
             with out.block("except MalformedMessage as error"):
                 out.line(f'raise MalformedMessage(f"{name}: {{error}}") from None')
             out.line(f'raise MalformedMessage("{name}: the bytes end too early")')
-        for function, field in self.tagged.items():
-            self.tagged_value(function, field)
+        written = 0
+        while written < len(self.tagged):  # a tagged field may hold others
+            for function, field in list(self.tagged.items())[written:]:
+                self.tagged_value(function, field)
+                written += 1
         return out.text()
 
     def struct(self, layout: Layout, deliver: Deliver, depth: int) -> None:

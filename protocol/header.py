@@ -14,6 +14,7 @@ class DecidedConfig(WireStruct):
 
     name: str = ""
     value: str | None = None
+    kind: Annotated[str, since(2), tagged(0)] = ""  # what is done with it, as the audit log says it
 
 
 class DecidedElement(WireStruct):

@@ -17,6 +17,7 @@ from ...policies.audit_event import (
     Decision,
     Dropped,
     Effect,
+    EntityChange,
     NamedState,
     Observed,
     PolicyDecision,
@@ -29,6 +30,7 @@ from ...policies.audit_event import (
     State,
 )
 from ...policies.interface import RequestedTopicState
+from ...policies.legacy import AlterBrokerConfigsRequest
 from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
@@ -119,7 +121,7 @@ def decision(
     if judgement is not None:
         judged, verdict = judgement.request, judgement.verdict
     wanted, operation = getattr(judged, "requested_state", None), _operation(context)
-    operations = change.operations if judged is None else getattr(judged, "config_operations", None)
+    operations = change.operations if operation in CONFIG_OPERATIONS else None
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
@@ -146,7 +148,7 @@ def decision(
         change.kind,
         change.topic,
         None if wanted is None else requested(wanted),
-        hidden(operations) if operations is not None and operation in CONFIG_OPERATIONS else None,
+        None if operations is None else hidden(operations),
         asked.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
@@ -160,6 +162,8 @@ def decision(
         error,
         None if message is None else without(message, secrets),
         latency_us,
+        None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
+        _entity(judged, is_applied=effect is Effect.APPLIED) if isinstance(judged, AlterBrokerConfigsRequest) else None,
     )
 
 
@@ -235,6 +239,11 @@ def requested(wanted: RequestedTopicState) -> Requested:
         internal=wanted.internal,
         generated_replica_assignments=wanted.generated_replica_assignments,
     )
+
+
+def _entity(asked: AlterBrokerConfigsRequest, *, is_applied: bool) -> EntityChange:
+    before, wanted = hidden(asked.before), hidden(asked.after)
+    return EntityChange(before=before, requested=wanted, after=wanted if is_applied else before)
 
 
 def _policy(verdict: Verdict, secrets: Collection[str]) -> PolicyDecision:

@@ -42,7 +42,10 @@ STEP_DOWN_SECONDS = 1.0
 class ActiveController:
     """The controller of one epoch. `image` is what the store holds; `write` is the only way to change it."""
 
-    def __init__(self, node: "Node", epoch: int, fence: Check, link: LinkFactory) -> None:
+    def __init__(
+        self, node: "Node", epoch: int, fence: Check, link: LinkFactory, doubt: Callable[[], None] = lambda: None
+    ) -> None:
+        """`doubt` is called when somebody says that another one rules: whether it is so the store tells, and nobody else."""
         self.node = node
         self.epoch = epoch
         self.fence = fence
@@ -57,7 +60,7 @@ class ActiveController:
             link=link,
             on_replicas_deleted=self.deletions.replicas_deleted,
             on_replicas_lost=self._replicas_lost,
-            on_stale_epoch=self.resign,
+            contradicted=doubt,
         )
         self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
         """Where decisions are recorded; None if the audit log is off."""

@@ -146,7 +146,7 @@ class Candidacy:
 
     async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
         self._node.metrics.elections_won += 1
-        controller = self._reigning = ActiveController(self._node, epoch, fence, self._link)
+        controller = self._reigning = ActiveController(self._node, epoch, fence, self._link, self._moved.ring)
         self._vacated, began, accident = trio.Event(), trio.current_time(), False
         if self._withdrawn.is_set():
             controller.resign()

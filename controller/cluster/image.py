@@ -14,6 +14,7 @@ from ...policies.topic_counts import TopicCounts
 from .topic_names import NameIndex
 
 NO_LEADER = -1
+NO_CONTROLLER = -1
 LEADER_DURING_DELETE = -2
 """In UpdateMetadata: forget this partition (Kafka: LeaderAndIsr.LEADER_DURING_DELETE)."""
 
@@ -194,7 +195,7 @@ class Image(msgspec.Struct, frozen=True):
     name_index: NameIndex = NameIndex()
     """Which names collide with a new one."""
     brokers: Map[int, Broker] = Map()
-    controller_id: int = -1
+    controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     counts: TopicCounts | None = None
     """What a policy counts, in this image and all that are made of it; only where somebody asked for them (`with_counts`)."""

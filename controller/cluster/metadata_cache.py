@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
+from .bell import Bell
 from .completion import Waiters
 from .image import Broker, Image, Topic
 
@@ -18,6 +19,8 @@ class MetadataCache:
     def __init__(self) -> None:
         self.image = Image()
         self.waiters = Waiters()
+        self.doubts = Bell()
+        """Rung when what is told does not fit what was told before."""
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
 
     def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:

@@ -28,6 +28,8 @@ from .image import NO_TOPIC_ID, Broker, Image, Partition, Topic
 log = logging.getLogger("minicontroller.propagation")
 
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
+CONTRADICTED_SECONDS = 1.0
+"""Before a broker is asked again that takes somebody else for the controller, and before it makes us look in the store again."""
 MIN_INTERVAL_SECONDS = 0.005
 """Between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
 
@@ -200,6 +202,7 @@ class Channel:
     async def _send(self, message: control_requests.ControlRequest) -> object:
         """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
         while True:
+            pause_seconds = RETRY_SECONDS
             try:
                 answer = await self._link.request(message)
             except Unreachable as error:
@@ -209,15 +212,18 @@ class Channel:
                 if answer.error_code == ErrorCode.NONE:
                     self._complaint = ErrorCode.NONE
                     return answer
-                self._refused(message, answer.error_code)
-            await trio.sleep(RETRY_SECONDS)
+                pause_seconds = self._refused(message, answer.error_code)
+            await trio.sleep(pause_seconds)
 
-    def _refused(self, message: control_requests.ControlRequest, code: int) -> None:
-        if code == ErrorCode.STALE_CONTROLLER_EPOCH:
-            self._owner.stale_epoch(self.broker)
-        elif code != self._complaint:  # not once more for every attempt
+    def _refused(self, message: control_requests.ControlRequest, code: int) -> float:
+        """How long to wait before it is told again. Who rules the store alone decides: a broker that says that somebody newer does has time."""
+        if code != self._complaint:  # not once more for every attempt
             self._complaint = code
             log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
+        if code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._owner.contradicted()
+            return CONTRADICTED_SECONDS
+        return RETRY_SECONDS
 
 
 async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
@@ -245,7 +251,7 @@ class Propagation:
         link: LinkFactory,
         on_replicas_deleted: Callable[[int, list[Topic]], None],
         on_replicas_lost: Callable[[Broker, Mapping[bytes, Collection[int]]], None],
-        on_stale_epoch: Callable[[], None],
+        contradicted: Callable[[], None],
     ) -> None:
         self.image = image
         self.inter_broker_listener = inter_broker_listener
@@ -254,7 +260,8 @@ class Propagation:
         self._on_replicas_deleted = on_replicas_deleted
         self._on_replicas_lost = on_replicas_lost
         """Called with the partitions, by topic id, whose replica the broker has lost with a directory."""
-        self._on_stale_epoch = on_stale_epoch
+        self.contradicted = contradicted
+        """Called when a broker says that another controller rules."""
         self._channels: dict[int, Channel] = {}
         self._sequence = 0
         self._nursery: trio.Nursery | None = None
@@ -421,10 +428,6 @@ class Propagation:
 
     def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
         self._on_replicas_deleted(broker.broker_id, topics)
-
-    def stale_epoch(self, broker: Broker) -> None:
-        log.warning("broker %d knows a newer controller than this one", broker.broker_id)
-        self._on_stale_epoch()
 
     def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
         """The whole topic as an element of UpdateMetadata, encoded once for all nodes."""

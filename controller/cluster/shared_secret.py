@@ -15,7 +15,7 @@ from ..errors import ConfigurationError
 from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
 from ..store.layout import LayoutError
 from ..store.membership import MEMBERSHIP, decode_membership, encode_membership
-from ..store.sessions import wait_connected, wait_expired
+from ..store.sessions import wait_connected, while_it_lasts
 from .bell import Bell
 
 log = logging.getLogger("minicontroller.node")
@@ -61,7 +61,8 @@ class SharedSecret:
             if not started:
                 task_status.started()
                 started = True
-            await self._wait(store, session_id, patience)
+            with trio.move_on_after(patience):
+                await while_it_lasts(store, session_id, self._moved.wait)
 
     async def _read_or_make(self, store: Store) -> Entry:
         while True:
@@ -92,16 +93,3 @@ class SharedSecret:
         if self._current is not None:
             self._current = None
             self._on_change()
-
-    async def _wait(self, store: Store, session_id: int, patience: float) -> None:
-        """Until it may have changed: a watch dies with its session."""
-        with trio.move_on_after(patience):
-            async with trio.open_nursery() as nursery:
-
-                async def end_with_session() -> None:
-                    await wait_expired(store, session_id)
-                    nursery.cancel_scope.cancel()
-
-                nursery.start_soon(end_with_session)
-                await self._moved.wait()
-                nursery.cancel_scope.cancel()

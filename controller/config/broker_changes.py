@@ -22,6 +22,7 @@ from .keys import (
 )
 from .listeners import ListenerFault, parse_counts
 from .node_rules import faulty_durations
+from .refused_keys import faults_of_keys
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig
@@ -59,6 +60,8 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
         "These configs can be changed only in the file of the node, which then has to be started again",
         [name for name in configs if name in LISTENERS_OF_A_RUNNING_NODE],
     )
+    for _, sentence in faults_of_keys(configs):
+        raise Refusal(ErrorCode.INVALID_REQUEST, sentence)
     _check_passwords(configs, node, per_broker=per_broker)
     altered = node.with_dynamic(
         configs if per_broker else node.dynamic_broker, node.dynamic_default if per_broker else configs
@@ -79,6 +82,8 @@ def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
     try:
         _check_types({name: text})
     except Refusal:
+        return False
+    if any(faults_of_keys({name: text})):
         return False
     key = key_named(name)
     return (per_broker or not _is_of_one_broker(name)) and (key is None or key.type is not KeyType.PASSWORD)

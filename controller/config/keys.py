@@ -172,7 +172,7 @@ def _key_named(name: str) -> Key | None:
         return KEYS[name]
     if _DIALECT.fullmatch(name):
         return _variant(
-            name, KeyType.STRING, "kafka", "Which edition of the proposals a listener speaks: kafka or kip."
+            name, KeyType.STRING, "kafka", "Which edition of the proposals a listener speaks: kafka; kip comes later."
         )
     if name.startswith(PLUGIN_PREFIXES):
         return _variant(name, KeyType.UNKNOWN, None, "A setting of a plugin.")

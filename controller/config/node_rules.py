@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS
 from .listeners import ListenerFault, parse_protocol_map
+from .refused_keys import faults_of_keys
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig
@@ -30,6 +31,7 @@ HAS_TO_FIT = {
 
 def faults_of(config: "NodeConfig") -> list[Fault]:
     return [
+        *faults_of_keys(config.static),
         *_policies(config),
         *_identity(config),
         *faulty_durations(config),

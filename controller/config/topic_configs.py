@@ -18,15 +18,13 @@ from ...policies.configs.values import InvalidValueError, KeyType, Value, render
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .keys import Key, UpdateMode, read_notation
-from .validators import release_of
 
 if TYPE_CHECKING:
     from .node_config import NodeConfig
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
-PROTOCOL_VERSION = "inter.broker.protocol.version"
-"""Where this is 3.0 or later there is one format left, whatever a node's file says."""
+"""Since 3.0 (`inter.broker.protocol.version`) there is one format left, whatever a node's file says; none older is served."""
 AS_RETENTION = -2
 """local.retention.*: as much as retention.* says."""
 
@@ -45,7 +43,7 @@ class TopicKey(msgspec.Struct, frozen=True):
 
     def default_of(self, node: "NodeConfig") -> Value:
         """What holds for topics that say nothing: the first synonym that has a value, else Kafka's default."""
-        if self.key.name == FORMAT_VERSION and (release_of(node.string(PROTOCOL_VERSION)) or ()) >= (3, 0):
+        if self.key.name == FORMAT_VERSION:
             return self.key.default_value
         for synonym in self.synonyms:
             value = node.value(synonym.name)

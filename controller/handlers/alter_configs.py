@@ -14,6 +14,7 @@ from ..config.alterations import check_replacement, replace_broker, replace_topi
 from ..context import RequestContext
 from .changes import Change
 from .config_changes import Alteration, Planner, judged_here, settled
+from .wishes import operation_kinds
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -59,6 +60,7 @@ def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
         topic_configs=lambda topic: replace_topic(topic.name, entries, config),
         broker_configs=lambda _before: replace_broker(entries, config, per_broker=per_broker),
         operations=dict(entries),
+        operation_kinds=operation_kinds(resource),
     )
 
 

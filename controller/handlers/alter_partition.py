@@ -116,9 +116,11 @@ def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: boo
         return now
     if wanted.partition_epoch < now.partition_epoch:
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION)
+    if wanted.leader_recovery_state not in (RECOVERED, RECOVERING):
+        raise Refusal(ErrorCode.INVALID_REQUEST)
     if wanted.leader_recovery_state == RECOVERING and (len(isr) > 1 or now.leader_recovery_state == RECOVERED):
         raise Refusal(ErrorCode.INVALID_REQUEST)
-    if not isr or any(replica not in now.replicas for replica in isr):
+    if not isr or len(set(isr)) != len(isr) or any(replica not in now.replicas for replica in isr):
         raise Refusal(ErrorCode.INVALID_REQUEST)
     if any(not image.is_live(replica) for replica in isr):
         raise Refusal(ErrorCode.OPERATION_NOT_ATTEMPTED if old_version else ErrorCode.INELIGIBLE_REPLICA)

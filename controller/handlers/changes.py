@@ -51,6 +51,8 @@ class Change(msgspec.Struct):
     """Or `broker`, or `logger`: what `topic` names."""
     operations: Mapping[str, str | None] | None = None
     """Of configs: the keys that the request named, with their operands, None to delete one."""
+    operation_kinds: Mapping[str, str] | None = None
+    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
     is_done: bool = False
     """The node that received the request has done it: there is nothing to write."""
     sequence: int = 0
@@ -241,7 +243,13 @@ async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: D
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
     """Its elements, each refused."""
     return [
-        Change(topic=wish.name, kind=wish.kind, operations=wish.operations, refusal=refusal)
+        Change(
+            topic=wish.name,
+            kind=wish.kind,
+            operations=wish.operations,
+            operation_kinds=wish.operation_kinds,
+            refusal=refusal,
+        )
         for wish in wishes(context.api_key, request)
     ]
 

@@ -22,13 +22,14 @@ from ..context import RequestContext
 from ..decisions import kind_and_name
 from ..errors import Refusal
 from ..forwarding import at_the_controller
+from ..hiding import known
 from ..store import layout
 from ..store.base import Create, Operation, SetData
-from .changes import Change, asked_by, carry_out, judge
+from .changes import Change, asked_by, carry_out, judge, now_ms
 from .describe_configs import ResourceType
 from .parts import Parts, each
 from .telling import heard, told
-from .wishes import operands
+from .wishes import operands, operation_kinds
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -49,6 +50,20 @@ class Alteration(msgspec.Struct, frozen=True):
     """Of `/config/brokers/<id>` or `<default>`. Raises Refusal."""
     operations: Mapping[str, str | None]
     """Keys with their operands, None to delete one: what the older policies see."""
+    operation_kinds: Mapping[str, str]
+    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
+
+    def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
+        """And of those that it deletes by leaving them out."""
+        return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
+
+    def operands(self, kinds: Mapping[str, str]) -> dict[str, str | None]:
+        return dict.fromkeys(kinds) | dict(self.operations)
+
+    def changed(self, **said: Any) -> Change:
+        """What becomes of it."""
+        kind, name = kind_and_name(self.resource_type, self.resource_name)
+        return Change(topic=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said)
 
 
 def judged_here(
@@ -77,7 +92,13 @@ def judged_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = Change(topic=name, refusal=refusal, kind=kind, operations=operands(resource))
+            refused[index] = Change(
+                topic=name,
+                refusal=refusal,
+                kind=kind,
+                operations=operands(resource),
+                operation_kinds=operation_kinds(resource),
+            )
     return refused
 
 
@@ -145,11 +166,7 @@ class Planner:
 
     def unbegun(self, refusal: Refusal) -> Sequence[Change]:
         decided = heard(self._context, validate_only=self._validate_only)
-        return decided + [self._refused(alteration, refusal) for alteration in self._alterations]
-
-    def _refused(self, alteration: Alteration, refusal: Refusal) -> Change:
-        kind, name = kind_and_name(alteration.resource_type, alteration.resource_name)
-        return Change(topic=name, refusal=refusal, kind=kind, operations=alteration.operations)
+        return decided + [alteration.changed(refusal=refusal) for alteration in self._alterations]
 
     async def _plan_one(self, draft: Draft, alteration: Alteration) -> Change:
         try:
@@ -157,7 +174,7 @@ class Planner:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
-            return self._refused(alteration, refusal)
+            return alteration.changed(refusal=refusal)
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -168,15 +185,17 @@ class Planner:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         configs = Map(alteration.topic_configs(topic))
         after = topic.with_configs(configs, topic.config_version + 1)
+        kinds = alteration.kinds(topic.configs, configs)
         question = AlterTopicRequest(
             **asked_by(self._context, name, validate_only=self._validate_only),
             requested_state=requested(after),
-            config_operations=alteration.operations,
+            config_operations=alteration.operands(kinds),
+            config_operation_kinds=kinds,
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
-            return Change(topic=name)
+            return alteration.changed()
         element = draft.stage(
             name,
             [
@@ -186,17 +205,22 @@ class Planner:
             evolve=lambda now: now and now.with_configs(configs, after.config_version),
             holds=lambda image: name in image.topics and image.topics[name].has_configs(configs, after.config_version),
         )
-        return Change(topic=name, element=element)
+        return alteration.changed(element=element)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
         path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
+        kinds = alteration.kinds(before.configs, after.configs)
         question = AlterBrokerConfigsRequest(
             broker=name,
             principal=self._context.principal,
-            config_operations=alteration.operations,
+            config_operations=alteration.operands(kinds),
+            config_operation_kinds=kinds,
+            before=known(before.configs),
+            after=known(after.configs),
+            time_ms=now_ms(),
             client_id=self._context.client_id,
             client_host=self._context.client_host,
             api=self._context.policy_api,
@@ -205,10 +229,10 @@ class Planner:
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
             draft.suppose(lambda image: image.with_configs(path, after))
-            return Change(topic=name, kind="broker")
+            return alteration.changed()
         operations = [config_write(f"/config/{path}", after.configs, before.version), notification(path)]
         element = draft.stage_configs(path, operations, after)
-        return Change(topic=name, element=element, kind="broker")
+        return alteration.changed(element=element)
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

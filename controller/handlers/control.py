@@ -14,6 +14,7 @@ def stale(node: "Node", controller_epoch: int, broker_epoch: int) -> ErrorCode:
     A broker epoch of -1 is not checked; a larger one than ours is of a registration whose answer we have yet to read.
     """
     if controller_epoch < node.cache.image.controller_epoch:
+        node.cache.doubts.ring()
         return ErrorCode.STALE_CONTROLLER_EPOCH
     if 0 <= broker_epoch < node.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH

@@ -20,7 +20,7 @@ from ..errors import Refusal
 from .changes import Change
 from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
 from .describe_configs import ResourceType
-from .wishes import operands
+from .wishes import operands, operation_kinds
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -41,7 +41,9 @@ async def handle(
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-            decided[index] = Change(topic=name, kind=kind, operations=operands(resource))
+            decided[index] = Change(
+                topic=name, kind=kind, operations=operands(resource), operation_kinds=operation_kinds(resource)
+            )
     changes = await settled(node, context, request, decided, decide)
     for resource, change in zip(request.resources, changes, strict=True):
         if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
@@ -83,6 +85,7 @@ def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
         topic_configs=lambda topic: alter_topic(topic.name, topic.configs, steps, config),
         broker_configs=lambda before: alter_broker(before, steps, config, per_broker=per_broker),
         operations=operands(resource),
+        operation_kinds=operation_kinds(resource),
     )
 
 

@@ -10,7 +10,7 @@ from ..context import RequestContext
 from ..decisions import kind_of
 from ..errors import Refusal
 from .changes import Change
-from .wishes import resource_type_of
+from .wishes import UNKNOWN_OPERATION, resource_type_of
 
 
 def told(change: Change) -> DecidedElement:
@@ -20,7 +20,10 @@ def told(change: Change) -> DecidedElement:
         resource_name=change.topic,
         error_code=change.code,
         error_message=change.message,
-        configs=[DecidedConfig(name=name, value=value) for name, value in (change.operations or {}).items()],
+        configs=[
+            DecidedConfig(name=name, value=value, kind=(change.operation_kinds or {}).get(name, ""))
+            for name, value in (change.operations or {}).items()
+        ],
     )
 
 
@@ -32,6 +35,7 @@ def heard(context: RequestContext, *, validate_only: bool) -> list[Change]:
             kind=kind_of(element.resource_type),
             refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
             operations={config.name: config.value for config in element.configs},
+            operation_kinds={config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
             is_done=not element.error_code and not validate_only,
         )
         for element in context.decided

@@ -4,7 +4,7 @@ Brokers are replaced as a whole, partitions merged one by one; a leader of -2 ta
 controllers is complete: what it does not name is gone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
@@ -27,6 +27,8 @@ from ..cluster.image import (
     Topic,
 )
 from ..context import RequestContext
+from ..errors import Refusal
+from ..store import layout
 from .control import stale
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     changed: dict[str, Topic] = {}
     removed: dict[str, None] = {}
     for state in topics:
-        _merge(node.cache.image, state, changed, removed)
+        _merge(node, state, changed, removed)
     if request.unknown_tags and COMPLETE_TAG in request.unknown_tags:
         removed.update(dict.fromkeys(name for name in node.cache.image.topics if name not in changed))
     node.cache.apply(
@@ -56,8 +58,16 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     return UpdateMetadataResponse()
 
 
-def _merge(image: Image, state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
-    name = state.topic_name
+def _check(node: "Node", partitions: Collection[int]) -> None:
+    """A topic is as long as its last partition says, so it must be one that has room in the store. Raises INVALID_REQUEST."""
+    if partitions:
+        count = max(partitions) + 1
+        if min(partitions) < 0 or layout.least_topic_bytes(count, 1) > node.store.max_commit_bytes:
+            raise Refusal(ErrorCode.INVALID_REQUEST)
+
+
+def _merge(node: "Node", state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
+    name, image = state.topic_name, node.cache.image
     if state.partition_states and all(p.leader == LEADER_DURING_DELETE for p in state.partition_states):
         changed.pop(name, None)
         removed[name] = None
@@ -66,6 +76,7 @@ def _merge(image: Image, state: UpdateMetadataTopicState, changed: dict[str, Top
     if known is None or (state.topic_id != known.topic_id and NO_TOPIC_ID not in (state.topic_id, known.topic_id)):
         known = Topic(name=name)  # a topic deleted and made anew while we were not told
     partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
+    _check(node, partitions)
     topic = known.with_partitions(partitions)
     changed[name] = Topic(name=name, topic_id=state.topic_id, partitions=topic.partitions)
 

@@ -13,6 +13,8 @@ from ..config.alterations import AlterOperation
 from ..decisions import KINDS, kind_and_name
 
 UNKNOWN_TYPE = 0
+UNKNOWN_OPERATION = "unknown"
+OPERATIONS = frozenset(AlterOperation)
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -23,6 +25,8 @@ class Wish(msgspec.Struct, frozen=True):
     kind: str = "topic"
     operations: Mapping[str, str | None] | None = None
     """Of configs: the keys that are named, with their operands, None to delete one."""
+    operation_kinds: Mapping[str, str] | None = None
+    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
 
 
 def resource_type_of(kind: str) -> int:
@@ -36,6 +40,17 @@ def operands(resource: Any) -> dict[str, str | None]:
         config.name: None if getattr(config, "config_operation", None) == AlterOperation.DELETE else config.value
         for config in resource.configs
     }
+
+
+def operation_kinds(resource: Any) -> dict[str, str]:
+    """Of the same. AlterConfigs sets what it names."""
+    return {
+        config.name: _kind_of(getattr(config, "config_operation", AlterOperation.SET)) for config in resource.configs
+    }
+
+
+def _kind_of(operation: int) -> str:
+    return AlterOperation(operation).name.lower() if operation in OPERATIONS else UNKNOWN_OPERATION
 
 
 def _named(request: Any) -> Iterator[Wish]:
@@ -52,7 +67,7 @@ def _deleted(request: Any) -> Iterator[Wish]:
 def _configured(request: Any) -> Iterator[Wish]:
     for resource in request.resources:
         kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-        yield Wish(name, kind, operands(resource))
+        yield Wish(name, kind, operands(resource), operation_kinds(resource))
 
 
 WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {

@@ -68,7 +68,7 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, membershi
         mechanisms=_mechanisms(config, listener) if listener.needs_sasl else {},
         peer_user=None if user is None else user.username,
         max_connections=_max_connections(config, listener.name),
-        reauthenticate_ms=config.integer("connections.max.reauth.ms"),
+        reauthenticate_ms=config.integer(config.of_listener(listener.name, "connections.max.reauth.ms", PLAIN)),
     )
 
 

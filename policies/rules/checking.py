@@ -39,6 +39,7 @@ MAX_LITERAL_LIST = 32
 MAX_NESTED = 3
 """Comprehensions within each other."""
 
+CONFIG_MAPS = frozenset({"configs", "raw_configs", "config_operations", "config_operation_kinds"})
 ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
 SUMS: Mapping[tuple[str, str, str], Type] = {
     ("+", "string", "string"): STRING,
@@ -172,7 +173,7 @@ class _Checker:
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: Node) -> bool:
-        return node.parts[0].kind == "select" and node.parts[0].text in {"configs", "raw_configs", "config_operations"}
+        return node.parts[0].kind == "select" and node.parts[0].text in CONFIG_MAPS
 
     def _field(self, variable: str, node: Node) -> Type:
         kind = VARIABLES[variable].get(node.text)

@@ -63,6 +63,7 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
         "time": TIMESTAMP,
         "created": TIMESTAMP,
         "config_operations": map_of(STRING, or_null(STRING), nullable=True),
+        "config_operation_kinds": map_of(STRING, STRING, nullable=True),
         "delete_records_offsets": map_of(INT, INT, nullable=True),
     },
     "before": STATE,

@@ -13,6 +13,7 @@ import msgspec
 from minicontroller.policies import audit_event
 from minicontroller.policies.audit_event import (
     AuditEvent,
+    EntityChange,
     Event,
     NamedState,
     PolicyDecision,
@@ -23,7 +24,7 @@ from minicontroller.policies.audit_event import (
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
 HEADING = "## Schema, version 1\n"
-PARTS = (State, Requested, NamedState, PolicyDecision, RuleFinding)
+PARTS = (State, Requested, EntityChange, NamedState, PolicyDecision, RuleFinding)
 NAMES = {"int": "number", "str": "string", "bool": "boolean", "NoneType": "null"}
 
 

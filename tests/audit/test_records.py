@@ -118,6 +118,8 @@ def test_every_field_has_its_place() -> None:
         "error": "TOPIC_ALREADY_EXISTS",
         "message": "there",
         "latency_us": 77,
+        "config_operation_kinds": None,
+        "entity": None,
     }
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 

@@ -112,7 +112,13 @@ def test_quoted_secrets() -> None:
         caller=None,  # type: ignore[arg-type]
     )
     judgement = Judgement(asked, Image(), verdict)
-    refused = Change(kind="broker", topic="1", refusal=Refusal(ErrorCode.POLICY_VIOLATION, said), judgement=judgement)
+    refused = Change(
+        kind="broker",
+        topic="1",
+        refusal=Refusal(ErrorCode.POLICY_VIOLATION, said),
+        judgement=judgement,
+        operations=asked.config_operations,
+    )
     event = decision(
         Moment(Origin("c", 1, 1), 1, 1),
         Record(AuditedRequest(1, context, validate_only=False), 0, refused, judgement, Image(), 0),

@@ -20,10 +20,12 @@ from minicontroller.controller.cluster.followers import Followers
 from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Topic
 from minicontroller.controller.cluster.propagation import ControlLink, Unreachable
 from minicontroller.controller.cluster.registration import Registration
+from minicontroller.controller.cluster.rule_check import RuleCheck
 from minicontroller.controller.config.dynamic import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.control_links import KEYS
+from minicontroller.controller.error_answers import error_answer
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import (
     HANDLERS,
@@ -74,6 +76,8 @@ class WireLink:
             raise Unreachable("nobody is there")
         _, read, leftover = registry.decode_request(frame)
         assert not leftover
+        if self._broker.broker_id in self._cluster.deaf:
+            return error_answer(key, read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
         response: Any = HANDLERS[key](member.node, context_for(member.node, key, version), read)
         if isinstance(message, LeaderAndIsrRequest):
             self._lose(message, response)
@@ -126,6 +130,8 @@ class SmallCluster:
         self.members: dict[int, Member] = {}
         self.unreachable: set[int] = set()
         """Nodes that live and register, and that nobody can connect to."""
+        self.deaf: set[int] = set()
+        """Nodes that answer every controller that they know a newer one."""
         self.lost: set[tuple[int, str]] = set()
         """Nodes and topics: as brokers of Kafka they have lost the directory of their replicas of these."""
         self._nursery = nursery
@@ -174,6 +180,7 @@ class SmallCluster:
             tasks.start_soon(node.dynamic_configs.run, store)
             await tasks.start(Registration(store, broker, lambda: 1, node.registered).run)
             tasks.start_soon(followers.run)
+            tasks.start_soon(RuleCheck(node).run)
             tasks.start_soon(member.candidacy.run)
             task_status.started()
         del node.neighbours[broker_id]

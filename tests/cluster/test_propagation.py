@@ -104,7 +104,7 @@ class World:
         self.image = Image(controller_id=1, controller_epoch=7)
         self.brokers = {2: FarBroker(), 3: FarBroker()}
         self.deleted: list[tuple[int, list[str]]] = []
-        self.resigned = 0
+        self.contradictions = 0
         self.propagation = Propagation(
             is_here=lambda broker: broker.broker_id == 1,
             inter_broker_listener="NODES",
@@ -112,11 +112,11 @@ class World:
             link=lambda broker: self.brokers[broker.broker_id],
             on_replicas_lost=lambda _broker, _lost: None,
             on_replicas_deleted=lambda broker_id, topics: self.deleted.append((broker_id, [t.name for t in topics])),
-            on_stale_epoch=self._resign,
+            contradicted=self._contradicted,
         )
 
-    def _resign(self) -> None:
-        self.resigned += 1
+    def _contradicted(self) -> None:
+        self.contradictions += 1
 
     async def register(self, *broker_ids: int) -> None:
         self.image = self.image.with_brokers([Broker(broker_id, epoch=broker_id * 10) for broker_id in broker_ids])
@@ -299,14 +299,21 @@ async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> No
     assert told() == [False]
 
 
-async def test_an_older_epoch_ends_the_reign(world: World, autojump_clock: object) -> None:
-    """STALE_CONTROLLER_EPOCH from a broker: somebody newer rules."""
+async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_clock: object) -> None:
+    """STALE_CONTROLLER_EPOCH is no acknowledgement: the store is looked at, not more than once a second, and the broker told once more."""
     await world.register(1, 2)
-    assert world.resigned == 0
+    world.brokers[2].take()
     world.brokers[2].code = ErrorCode.STALE_CONTROLLER_EPOCH
-    world.change(topic("t", 2))
+    world.change(topic("t", 3))
     await world.quiet()
-    assert world.resigned > 0
+    assert world.contradictions == 1
+    await trio.sleep(3)
+    assert world.contradictions == 4
+    assert world.propagation.behind == 1
+    world.brokers[2].code = ErrorCode.NONE
+    await trio.sleep(1)
+    assert world.brokers[2].take() == ["UMR ['t']"] * 5
+    assert world.propagation.behind == 0
 
 
 async def test_a_broker_born_again_is_told_everything_again(world: World, autojump_clock: object) -> None:

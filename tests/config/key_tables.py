@@ -10,13 +10,14 @@ from pathlib import Path
 
 from minicontroller.controller.config import keys, topic_configs
 from minicontroller.controller.config.keys import KEYS
+from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.policies.configs import broker_keys
 from minicontroller.policies.configs.tables import read_table
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "configuration.md"
 CHANGES = {"-": "", "internal": "", "plugin": "", "broker": "each", "cluster": "all", "throttle": "throttle"}
-DECLARING = {"keys.py", "broker_keys.py", "topic_keys.py", "canonical.py", "broker_changes.py"}
+DECLARING = {"keys.py", "refused_keys.py", "broker_keys.py", "topic_keys.py", "canonical.py", "broker_changes.py"}
 """Modules that name keys without following them."""
 CLIENT = ROOT / "controller" / "admin"
 """It follows the keys of clients, some of which are called as a node's."""
@@ -49,10 +50,11 @@ def sections() -> dict[str, list[Row]]:
     own = {row[0] for row in read_table(keys.OWN_TABLE)} - keys.PLUGIN_KEYS
     topics = defaults_of_topics()
     followed = named_in_the_source() - own - topics
-    parts: dict[str, list[Row]] = {"own": [], "followed": [], "topics": [], "idle": []}
+    refused = REFUSED.keys() - followed
+    parts: dict[str, list[Row]] = {"own": [], "followed": [], "topics": [], "refused": [], "idle": []}
+    names = {"own": own, "topics": topics, "followed": followed, "refused": refused}
     for name, row in rows().items():
-        part = "own" if name in own else "topics" if name in topics else "followed" if name in followed else "idle"
-        parts[part].append(row)
+        parts[next((part for part, members in names.items() if name in members), "idle")].append(row)
     return parts
 
 

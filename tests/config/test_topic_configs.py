@@ -192,9 +192,9 @@ def test_what_is_kept_locally_is_part_of_what_is_kept(configs: dict[str, str | N
         ({"log.cleanup.policy": "compact, delete"}, "cleanup.policy", ("compact", "delete")),
         ({"log.message.format.version": "2.8"}, "message.format.version", "3.0-IV1"),
         (
-            {"log.message.format.version": "2.8", "inter.broker.protocol.version": "2.8"},
+            {"log.message.format.version": "2.8", "inter.broker.protocol.version": "3.4"},
             "message.format.version",
-            "2.8",
+            "3.0-IV1",
         ),
         ({}, "remote.storage.enable", False),
     ],

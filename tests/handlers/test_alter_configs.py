@@ -212,7 +212,7 @@ async def test_not_the_controller(version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: with the whole state after the change, the keys that the request names, and the state before."""
+    """K201-1, K201-4, K201-5: with the whole state after the change, the keys that the request names or leaves out, and the state before."""
     policy = Bounded()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("a", 1, 1, configs={"segment.ms": "2"}))
@@ -223,7 +223,8 @@ async def test_the_policy_is_asked() -> None:
     first, second = policy.asked
     assert (first.topic, first.principal, first.api, first.validate_only) == ("a", "User:al", "AlterConfigs", False)
     assert dict(first.requested_state.configs) == {"retention.ms": "9"}
-    assert first.config_operations == {"retention.ms": "9"}
+    assert first.config_operations == {"retention.ms": "9", "segment.ms": None}
+    assert first.config_operation_kinds == {"retention.ms": "set", "segment.ms": "delete"}
     assert (dict(second.requested_state.configs), second.validate_only) == ({}, True)
     assert policy.before == [{"segment.ms": "2"}, {"retention.ms": "9"}]
 

@@ -111,6 +111,7 @@ async def test_refused(cluster: Ruling, version: int) -> None:
         (data(version, ()), ErrorCode.INVALID_UPDATE_VERSION),
         (data(version, (), partition_epoch=1), ErrorCode.INVALID_REQUEST),
         (data(version, (2, 9), partition_epoch=1), ErrorCode.INVALID_REQUEST),
+        (data(version, (2, 1, 1), partition_epoch=1), ErrorCode.INVALID_REQUEST),
     ]:
         assert (await outcome(cluster, version, wish)).error_code == code
     assert cluster.topic("t").partitions[0].partition_epoch == 1
@@ -118,9 +119,9 @@ async def test_refused(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(1, 4))
 async def test_recovery(cluster: Ruling, version: int) -> None:
-    """RECOVERING with more than one in sync, or from RECOVERED, is INVALID_REQUEST (v1 on)."""
-    for isr in ((2, 1), (2,)):
-        row = await outcome(cluster, version, data(version, isr, leader_recovery_state=RECOVERING))
+    """RECOVERING with more than one in sync, or from RECOVERED, is INVALID_REQUEST (v1 on), and so is what is neither."""
+    for isr, state in (((2, 1), RECOVERING), ((2,), RECOVERING), ((2,), 2), ((2,), -1)):
+        row = await outcome(cluster, version, data(version, isr, leader_recovery_state=state))
         assert row.error_code == ErrorCode.INVALID_REQUEST
 
 

@@ -261,6 +261,7 @@ async def test_the_policy_is_asked() -> None:
     assert (asked.topic, asked.principal, asked.api) == ("a", "User:al", "IncrementalAlterConfigs")
     assert dict(asked.requested_state.configs) == {"cleanup.policy": "compact,delete", "segment.ms": "9"}
     assert asked.config_operations == {"retention.ms": None, "cleanup.policy": "delete", "segment.ms": "9"}
+    assert asked.config_operation_kinds == {"retention.ms": "delete", "cleanup.policy": "append", "segment.ms": "set"}
     assert policy.before == [BEFORE]
 
 

@@ -1,5 +1,6 @@
 """UpdateMetadata: how a node learns the cluster - brokers replaced, partitions merged - in every version."""
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -173,3 +174,23 @@ async def test_brokers_told_again(node: Node) -> None:
     brokers = node.cache.image.brokers
     await code_of(node, telling(LAST), LAST)
     assert node.cache.image.brokers is brokers
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("index", [-1, -(2**31), 20_000_000, 2**31 - 1])
+async def test_a_partition_that_no_topic_can_have(node: Node, version: int, index: int) -> None:
+    """INVALID_REQUEST, at the cost of reading it, and nothing of the request is believed."""
+    before = node.cache.image
+    tracemalloc.start()
+    request = telling(version, [("old", [state(0, 2)]), ("new", [state(index, 1)])], brokers=[9])
+    assert await code_of(node, request, version) == ErrorCode.INVALID_REQUEST
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+    assert node.cache.image is before
+
+
+async def test_a_partition_far_out(node: Node) -> None:
+    """One whose neighbours were never led, as many as a topic in the store can have, is told of as Kafka tells it."""
+    assert await code_of(node, telling(LAST, [("new", [state(30_000, 1)])]), LAST) == ErrorCode.NONE
+    assert len(node.cache.image.topics["new"].partitions) == 30_001

@@ -56,7 +56,8 @@ class Served(TopicManagementPolicy):
 
 def in_force(cluster: Ruling, text: str) -> None:
     assert cluster.node.policy is not None
-    cluster.node.policy.use(rules(text))
+    if text:
+        cluster.node.policy.use(rules(text))
 
 
 def told(decision: Decision) -> tuple[str, str, str]:

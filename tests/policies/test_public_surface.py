@@ -30,7 +30,7 @@ FIELDS = {
     ],
     "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"],
     "CreateTopicRequest": ["requested_state", "automatic"],
-    "AlterTopicRequest": ["requested_state", "config_operations"],
+    "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds"],
     "DeleteTopicRequest": ["created_ms"],
     "DeleteRecordsRequest": ["delete_records_offsets"],
 }

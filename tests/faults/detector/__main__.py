@@ -3,11 +3,12 @@
 import argparse
 import logging
 import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
+import msgspec
 import trio
 
 from tests.faults.detector.arena import running_arena
@@ -15,6 +16,7 @@ from tests.faults.detector.checks import Anomaly, judge
 from tests.faults.detector.experiment import Experiment, Plan, Told
 from tests.faults.detector.history import load
 from tests.faults.detector.troubles import TROUBLES
+from tests.faults.planted import BUGS
 from tests.support.zookeeper import ZooKeeperEnsemble
 
 COMPLETIONS = ("local", "cluster")
@@ -26,33 +28,56 @@ def main() -> int:
     arguments = parsed()
     if arguments.replay:
         return replay(arguments.replay)
-    completion = arguments.completion or COMPLETIONS[sum(arguments.seed.encode()) % 2]
     plan = Plan(seed=arguments.seed, seconds=arguments.seconds, troubles=arguments.troubles.split(","))
+    with TemporaryDirectory() as folder, ZooKeeperEnsemble(Path(folder) / "zookeeper") as ensemble:
+        if arguments.planted:
+            return search(Path(folder), ensemble, plan, arguments.planted)
+        completion = arguments.completion or COMPLETIONS[sum(arguments.seed.encode()) % 2]
+        click.echo(
+            f"seed {plan.seed}, {plan.seconds:.0f} s, metadata.completion={completion}: three nodes on three ZooKeepers"
+        )
+        with running_arena(Path(folder), ensemble, "/faults", completion=completion) as arena:
+            return 1 if trio.run(drive, Experiment(arena, plan), arguments.go_on) else 0
+
+
+def search(folder: Path, ensemble: ZooKeeperEnsemble, plan: Plan, wanted: str) -> int:
+    """Run with each of these bugs in the program, until it is found. 1 if one of them is not."""
+    names = list(BUGS) if wanted == "all" else wanted.split(",")
+    missed = []
+    for name in names:
+        bug = BUGS[name]
+        own = msgspec.structs.replace(plan, seed=f"{name}-{plan.seed}", troubles=bug.troubles, calm=0.0)
+        command = [sys.executable, "-m", "tests.faults.planted", name]
+        (folder / name).mkdir()
+        click.echo(f"\n=== {name}: {bug.sentence}")
+        with running_arena(folder / name, ensemble, f"/{name}", completion=bug.completion, command=command) as arena:
+            began = time.monotonic()
+            anomalies = trio.run(drive, Experiment(arena, own), False)
+        found = ", ".join(sorted({anomaly.name for anomaly in anomalies}))
+        click.echo(f"=== {name}: " + (f"found in {time.monotonic() - began:.0f} s: {found}" if found else "NOT FOUND"))
+        missed += [] if found else [name]
     click.echo(
-        f"seed {plan.seed}, {plan.seconds:.0f} s, metadata.completion={completion}: starting three nodes on three ZooKeepers",
+        f"\n{len(names) - len(missed)} of {len(names)} planted bugs were found."
+        + (f" Missed: {missed}" if missed else "")
     )
-    with tempfile.TemporaryDirectory() as folder, ZooKeeperEnsemble(Path(folder) / "zookeeper") as ensemble:
-        (Path(folder) / "nodes").mkdir()
-        with running_arena(Path(folder) / "nodes", ensemble, "/faults", completion=completion) as arena:
-            return trio.run(drive, Experiment(arena, plan), arguments.go_on)
+    return 1 if missed else 0
 
 
-async def drive(experiment: Experiment, go_on: bool) -> int:
-    began, worst, operations, windows, anomalies = time.monotonic(), 0.0, 0, 0, 0
+async def drive(experiment: Experiment, go_on: bool) -> list[Anomaly]:
+    began, worst, operations, windows, anomalies = time.monotonic(), 0.0, 0, 0, list[Anomaly]()
     async for told in experiment.run():
         windows, operations, worst = windows + 1, operations + told.operations, max(worst, told.worst_seconds)
         click.echo(line(told))
         for anomaly in told.verdict.anomalies:
             click.echo(paragraph(anomaly, told.kept))
-        anomalies += len(told.verdict.anomalies)
+        anomalies += told.verdict.anomalies
         if anomalies and not go_on:
             break
-    seconds = time.monotonic() - began
     click.echo(
-        f"{operations} operations in {windows} windows and {seconds:.0f} s, an honest client waited {worst:.1f} s at most: "
-        + ("no anomaly." if not anomalies else f"{anomalies} anomalies.")
+        f"{operations} operations in {windows} windows and {time.monotonic() - began:.0f} s, "
+        f"an honest client waited {worst:.1f} s at most: {len(anomalies) or 'no'} anomalies."
     )
-    return 1 if anomalies else 0
+    return anomalies
 
 
 def line(told: Told) -> str:
@@ -85,7 +110,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--troubles", default=",".join(TROUBLES))
     parser.add_argument("--completion", choices=COMPLETIONS)
     parser.add_argument("--go-on", action="store_true", help="do not end at the first anomaly")
-    parser.add_argument("--replay", type=Path)
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="check a history again that was kept")
+    parser.add_argument(
+        "--planted", metavar="NAME", help=f"look for a bug put in on purpose: all, or of {', '.join(BUGS)}"
+    )
     return parser.parse_args()
 
 

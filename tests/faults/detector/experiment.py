@@ -16,7 +16,7 @@ from tests.faults.detector.checks import Verdict, judge
 from tests.faults.detector.clients import Client, Habits, Journal
 from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Window, save
 from tests.faults.detector.settling import disagreements, look, settle, stumbles
-from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play
+from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play, strange_configs
 from tests.faults.tree import patiently
 
 HABITS = (
@@ -29,6 +29,8 @@ HABITS = (
     Habits(validates=0.7, pause_seconds=0.1),
 )
 
+ASYNCHRONOUS = {trouble.__name__ for trouble in (*BREAKING, strange_configs)}
+"""Troubles with which a node may rightly be behind what was acknowledged."""
 KEPT = Path("build/faults")
 """Histories that show an anomaly."""
 
@@ -68,13 +70,15 @@ class Experiment:
         self._plan = plan
         self._journal = Journal()
         self._known = patiently(partial(look, arena.tree))
+        self._is_broken = False
+        """It cannot go on."""
         self._logs_read: dict[int, int] = {}
 
     async def run(self) -> AsyncIterator[Told]:
-        """Window by window, until the time is over."""
+        """Window by window, until the time is over, or it cannot go on."""
         end = time.monotonic() + self._plan.seconds
         number = 0
-        while (left := end - time.monotonic()) > 0.5 or number == 0:
+        while ((left := end - time.monotonic()) > 0.5 or number == 0) and not self._is_broken:
             number += 1
             yield await self._window(number, max(1.0, min(left, self._plan.window_seconds)))
 
@@ -94,6 +98,7 @@ class Experiment:
         failures = await self._drive(stage, clients, chosen, poured, seconds)
         window.operations = self._journal.operations
         unsettled = failures + await trio.to_thread.run_sync(settle, self._arena)
+        self._is_broken = bool(unsettled)
         window.findings = unsettled + stumbles(self._arena, self._logs_read)
         window.ended = time.monotonic()
         window.after = await trio.to_thread.run_sync(patiently, partial(look, self._arena.tree))
@@ -167,12 +172,10 @@ class Experiment:
         return self._arena.tree.controller_id or 0, self._arena.tree.controller_epoch
 
     def _complete(self, window: Window, ruled: tuple[int, int] | None, troubles: Sequence[str]) -> None:
-        """Which reads must show what was acknowledged before them; and when the world noticed a stranger's changes: by now."""
-        steady = ruled is not None and not {trouble.__name__ for trouble in BREAKING}.intersection(troubles)
+        """Which reads must show what was acknowledged before them. A stranger's changes nobody acknowledges."""
+        if ruled is None or ASYNCHRONOUS.intersection(troubles):
+            return
         everywhere = self._arena.completion == "cluster"
         for each in window.operations:
-            if each.node == 0 and each.outcome != UNKNOWN:
-                each.ended = window.ended - 0.001
-            if each.kind in (DESCRIBE, CONFIGS) and steady and ruled is not None:
-                of_topic = each.entity.startswith("topics/")
-                each.is_fresh = everywhere or (of_topic and each.node == ruled[0])
+            if each.kind in (DESCRIBE, CONFIGS):
+                each.is_fresh = everywhere or (each.entity.startswith("topics/") and each.node == ruled[0])

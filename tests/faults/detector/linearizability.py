@@ -54,7 +54,8 @@ class Search:
         """When, counted in events, each state was possible last."""
         self._clock = 0
         self._reads: dict[int, int] = {}
-        self._explored = False
+        self._now: set[State] | None = None
+        """All states that are possible at this moment, once somebody has asked."""
 
     def began(self, operation: Operation) -> None:
         self._clock += 1
@@ -63,7 +64,7 @@ class Search:
             self._reads[operation.number] = self._clock if operation.is_fresh else 0
             return
         self._pending[operation.number] = operation
-        self._explored = False
+        self._now = None
 
     def ended(self, operation: Operation) -> Contradiction | None:
         self._clock += 1
@@ -79,7 +80,7 @@ class Search:
         for key, unknown in self._frontier.items():
             self._frontier[key] = least(unknown)
         self._note_states(state for state, _ in self._frontier)
-        self._explored = False
+        self._now = None
         return None
 
     @property
@@ -88,16 +89,13 @@ class Search:
 
     def _read(self, operation: Operation) -> Contradiction | None:
         since = self._reads.pop(operation.number)
-        if not self._is_seen(operation, since):
-            if not self._explored:
-                self._explore(None)
-                self._explored = True
-            if not self._is_seen(operation, since):
-                return self._contradiction(operation)
-        return None
-
-    def _is_seen(self, operation: Operation, since: int) -> bool:
-        return any(at >= since and step(state, operation) is not None for state, at in self._seen.items())
+        if any(at >= since and step(state, operation) is not None for state, at in self._seen.items()):
+            return None
+        if self._now is None:
+            self._explore(None)
+        if any(step(state, operation) is not None for state in self._now or ()):
+            return None
+        return self._contradiction(operation)
 
     def _note_states(self, states: Iterable[State]) -> None:
         for state in states:
@@ -137,6 +135,8 @@ class Search:
                     queue.append((key, now))
             if len(visited) > MOST_STATES:
                 raise Undecided
+        if wanted is None:
+            self._now = {state for state, _ in visited}
         return found
 
     def _with_looks(self, state: State, done: Done) -> Done:

@@ -1,5 +1,6 @@
 """When the dust has settled: what the tree holds, and whether everybody says so."""
 
+import re
 from collections.abc import Mapping
 from functools import partial
 
@@ -8,7 +9,8 @@ from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
 from minicontroller.controller.store.layout import uuid_bytes
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement
-from tests.faults.detector.arena import Arena
+from tests.faults.detector.arena import NODES, Arena
+from tests.faults.detector.clients import TOPICS
 from tests.faults.detector.history import DEFAULT, Topic
 from tests.faults.detector.requests import SOURCES, kind_of, name_of, resource_type
 from tests.faults.stream import create, delete
@@ -19,6 +21,8 @@ from tests.support.wire import ConnectionEndedError
 
 BARRIER = "barrier"
 LAST_WORDS = 600
+STAMPED = re.compile(r"\d{4}-\d\d-\d\d \d\d:")
+FAULT = re.compile(r"[ |]*[\w.]+: ")
 WITHIN_SECONDS = 8.0
 """For nodes that follow a change on their own."""
 FAULTS = (AssertionError, OSError, ConnectionEndedError, KazooException)
@@ -41,14 +45,18 @@ def settle(arena: Arena) -> list[str]:
 
 
 def stumbles(arena: Arena, read: dict[int, int]) -> list[str]:
-    """Tracebacks in the logs, beyond what has been read of them."""
+    """Tracebacks in the logs, beyond what has been read of them: of each node the first."""
     findings = []
     for node in arena.nodes:
-        said = node.log.read_bytes()[read.get(node.broker_id, 0) :].decode()
-        read[node.broker_id] = read.get(node.broker_id, 0) + len(said.encode())
-        at = said.find("Traceback")
-        if at >= 0:
-            findings.append(f"node {node.broker_id} stumbled: {said[max(0, at - LAST_WORDS) : at + 6 * LAST_WORDS]}")
+        said = node.log.read_bytes()[read.get(node.broker_id, 0) :]
+        read[node.broker_id] = read.get(node.broker_id, 0) + len(said)
+        before, traceback, after = said.decode(errors="replace").partition("Traceback (most recent call last)")
+        if traceback:
+            complaint = before[-2 * LAST_WORDS :].strip().splitlines() or [""]
+            lines = after.splitlines()
+            end = next((at for at, line in enumerate(lines) if STAMPED.match(line)), len(lines))
+            fault = next((line for line in reversed(lines[:end]) if FAULT.match(line)), "")
+            findings.append(f"node {node.broker_id} stumbled: {complaint[-1][:LAST_WORDS]} ... {fault.strip(' |')}")
     return findings
 
 
@@ -74,13 +82,13 @@ def last_words(node: NodeProcess) -> str:
 def look(tree: Tree) -> dict[str, Topic]:
     """Every entity that has a place in a history, as the tree holds it."""
     found: dict[str, Topic] = {}
-    for name in tree.topics:
+    for name in (f"t{number}" for number in range(TOPICS)):
         value, configs = tree.jsons([f"/brokers/topics/{name}", f"/config/topics/{name}"])
         if value is not None:
             found[f"topics/{name}"] = Topic(
                 _hex(value.get("topic_id", "")), len(value["partitions"]), (configs or {}).get("config", {})
             )
-    for name in {DEFAULT, *tree.children("/config/brokers"), *map(str, tree.brokers)}:
+    for name in (DEFAULT, *map(str, range(1, NODES + 1))):
         configs = tree.json(f"/config/brokers/{name}")
         found[f"brokers/{name}"] = Topic(configs=(configs or {}).get("config", {}))
     return found

@@ -7,6 +7,7 @@ the cluster is one that has nothing left to complain of.
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -225,7 +226,7 @@ def strange_configs(stage: Stage) -> None:
             configs[key] = operation.steps[0][2]
             written = json.dumps({"version": 1, "config": configs}).encode()
             now = client.set(path, written, version=stat.version)
-            operation.outcome = OK
+            operation.outcome, operation.ended = OK, time.monotonic()
             if now.czxid != stat.czxid:  # another topic of this name was born meanwhile, and has the same version
                 operation.kind, operation.steps, operation.configs = REPLACE, [], configs
             notice = json.dumps({"version": 2, "entity_path": f"{group}/{name}"}).encode()

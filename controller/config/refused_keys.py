@@ -1,0 +1,83 @@
+"""Kafka's keys that this program does not carry out and must not pass over: without them a cluster is less secure, or less than it was
+asked to be.
+
+Rule: a value that asks for nothing more than what happens anyway is fine; any other ends the start, and is refused while a node runs.
+Keys whose loss harms nobody are shown and otherwise without effect; docs/configuration.md lists all three kinds.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from ...policies.configs.values import Value
+from .keys import KEYS, base_name, key_named
+from .validators import release_of
+
+Fault = tuple[str, str]
+OLDEST_FORMATS = (3, 4)
+"""What nodes and brokers are told has the formats of Kafka 3.4 and later (LeaderAndIsr 7, UpdateMetadata 8, StopReplica 4)."""
+DIALECT_PREFIX = "listener.dialect."
+
+
+def _is_set(value: Value) -> bool:
+    return bool(value)
+
+
+def _is_not(*allowed: Value) -> Callable[[Value], bool]:
+    return lambda value: value not in allowed
+
+
+def _is_older(value: Value) -> bool:
+    return (release_of(str(value)) or OLDEST_FORMATS) < OLDEST_FORMATS
+
+
+REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
+    {
+        "authorizer.class.name": (_is_set, "there are no ACLs in this version, so everybody could do everything"),
+        "principal.builder.class": (
+            _is_not(KEYS["principal.builder.class"].default),
+            "callers are named as Kafka names them by default",
+        ),
+        "security.providers": (_is_set, "security algorithms are those of Python and OpenSSL"),
+        "sasl.server.callback.handler.class": (_is_set, "who may log in is what sasl.jaas.config says"),
+        "sasl.client.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
+        "sasl.login.class": (_is_set, "nodes log in as sasl.jaas.config says"),
+        "sasl.login.callback.handler.class": (_is_set, "nodes log in as sasl.jaas.config says"),
+        "client.quota.callback.class": (_is_set, "there are no quotas in this version"),
+        "max.connection.creation.rate": (
+            _is_not(2**31 - 1),
+            "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
+        ),
+        "queued.max.request.bytes": (
+            _is_not(-1),
+            "waiting requests are limited by their number (queued.max.requests) and size (socket.request.max.bytes)",
+        ),
+        "zookeeper.ssl.client.enable": (_is_set, "ZooKeeper is spoken to without TLS in this version"),
+        "zookeeper.metadata.migration.enable": (_is_set, "metadata cannot be migrated to KRaft by this program"),
+        "process.roles": (_is_set, "this node keeps its metadata in ZooKeeper and takes part in no KRaft quorum"),
+        "controller.quorum.voters": (
+            _is_set,
+            "this node keeps its metadata in ZooKeeper and takes part in no KRaft quorum",
+        ),
+        "inter.broker.protocol.version": (
+            _is_older,
+            "nodes are told in the formats of Kafka 3.4 and later; leave it out, or set 3.4 or a later version",
+        ),
+    }
+)
+
+
+def faults_of_keys(configs: Mapping[str, str]) -> Iterator[Fault]:
+    """Key and sentence for each that asks for what is not done. Values are valid for their types."""
+    for name, text in configs.items():
+        if name.startswith(DIALECT_PREFIX):
+            if text != "kafka":
+                yield name, f"{name}={text} is not served: every listener speaks Kafka's own dialect in this version."
+            continue
+        key, refused = key_named(name), REFUSED.get(base_name(name))
+        if key is not None and refused is not None:
+            asks_for_more, sentence = refused
+            if asks_for_more(key.parse(text)):
+                yield name, f"{name} is not served: {sentence}."
+
+
+assert REFUSED.keys() <= KEYS.keys()
