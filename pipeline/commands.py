@@ -4,6 +4,7 @@ Rule: what goes wrong is a sentence on stderr, and the exit code tells: 1 it fai
 wrongly. Spark is imported when a command is called, so that `--help` is quick.
 """
 
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +28,21 @@ INTERRUPTED = 130
 NEEDED = ("jinja2", "matplotlib", "pandas", "pyarrow", "pyspark")
 """The extra `pipeline`."""
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
+
+
+class LocalPath(click.Path):
+    """A path of this machine's: an address such as s3a://bucket/tables would be taken for a folder of that name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if URI.match(str(value)):
+            self.fail(f"{value} is an address, and files are read and written on local disks only.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = LocalPath(file_okay=False, path_type=Path)
+EXISTING = LocalPath(exists=True, file_okay=False, path_type=Path)
+PAGE = LocalPath(path_type=Path)
 
 
 @click.group("pipeline")
@@ -52,7 +66,7 @@ def spark_options(
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def command(*, tables: Path, master: str, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
+        def command(*, tables: Path, master: str | None, settings: dict[str, str], verbose: bool, **rest: Any) -> None:
             check(tables)
             chosen = {**(QUICK_START if is_pythons else {}), **_suited(tables, rest), **settings}
             with _spark(master, chosen, verbose=verbose) as spark:
@@ -80,7 +94,9 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
             help="A setting of Spark's; repeatable.",
         ),
         click.option(
-            "--master", default="local[*]", show_default=True, help="Of Spark: local[N], spark://HOST:PORT ..."
+            "--master",
+            show_default="what spark-submit was told, else local[*]",
+            help="Spark master URL: local[N], spark://HOST:PORT ...",
         ),
         click.option("--tables", required=True, type=FOLDER, help="The folder of the tables."),
     ):
@@ -152,7 +168,7 @@ def failures_told() -> Iterator[None]:
 
 
 @contextmanager
-def _spark(master: str, settings: dict[str, str], *, verbose: bool) -> Iterator["SparkSession"]:
+def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> Iterator["SparkSession"]:
     from .session import SparkUnavailableError, spark_session
 
     try:
@@ -234,7 +250,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
     "--out",
     "files",
     metavar="PAGE.html",
-    type=click.Path(path_type=Path),
+    type=PAGE,
     callback=_page,
     help="A page with every difference; as NDJSON, Parquet and JSON they stand beside it.",
 )
@@ -264,7 +280,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
     "files",
     required=True,
     metavar="PAGE.html",
-    type=click.Path(path_type=Path),
+    type=PAGE,
     callback=_page,
     help="The page; PAGE.json and PAGE-csv stand beside it.",
 )

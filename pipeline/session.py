@@ -13,11 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
 CONNECT_SECONDS = 5.0
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Of spark-submit: where Java's side is."""
 STDERR = 2
 CAUSE, TRACE = "Caused by: ", "Traceback (most recent call last)"
 SENTENCE = 500
@@ -63,14 +66,20 @@ class SparkUnavailableError(Exception):
 
 @contextmanager
 def spark_session(
-    master: str = LOCAL, *, settings: Mapping[str, str] | None = None, verbose: bool = False
+    master: str | None = None, *, settings: Mapping[str, str] | None = None, verbose: bool = False
 ) -> Iterator[SparkSession]:
-    """A session for the time of the block. Raises SparkUnavailableError."""
+    """A session for the time of the block. Raises SparkUnavailableError.
+
+    Without a master, the one that spark-submit was told, if that started us, else this machine; of its settings those hold that are
+    not given here.
+    """
     _check_java()
+    submitted = _submitted()
+    master = master or submitted.get("spark.master", LOCAL)
     _check_master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with TemporaryDirectory(prefix="minicontroller-spark-") as folder:
-        chosen = {**SETTINGS, **(settings or {})}
+        chosen = {**SETTINGS, **submitted, **(settings or {})}
         if verbose:
             spark = _start(master, chosen)
         else:
@@ -81,6 +90,14 @@ def spark_session(
             yield spark
         finally:
             spark.stop()
+
+
+def _submitted() -> dict[str, str]:
+    """The settings of spark-submit, which Java's side alone was told; none if we were started otherwise."""
+    if SUBMITTED not in os.environ:
+        return {}
+    SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
+    return dict(SparkConf(loadDefaults=True).getAll())
 
 
 def conf_settings(pairs: Sequence[str]) -> dict[str, str]:

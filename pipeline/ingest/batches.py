@@ -7,7 +7,9 @@ ingested stays.
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from .files import TO_THE_END, Progress
+from msgspec.structs import replace
+
+from .files import TO_THE_END, Progress, what_is_left
 from .places import Run, Runs
 from .report import Reached, Report, Share, Stretch
 from .staging import REPEATED
@@ -35,13 +37,18 @@ class Batches:
         self._conflicts = conflicts
 
     def take(self, shares: Sequence[Share], number: int) -> list[Report]:
-        """What came of it; nothing if it is in the tables already. Raises StagingError, OSError."""
-        if number <= self._ledger.state.batch:
+        """What came of it; nothing if it is in the tables already. Raises StagingError, OSError.
+
+        Spark repeats a batch that it does not know to be done, and if its checkpoint is an older one, one that was done long ago: what
+        was read of it is known from the state, whatever its number.
+        """
+        shares = _not_taken(shares, self._ledger.state)
+        if not shares:
             return []
         reports = self._staged(shares, number)
         if again := overlapping(self._ledger.state, list(reports.values())):
             reports |= self._staged(again, number)
-        self._commit(number, list(reports.values()))
+        self._commit(list(reports.values()))
         return list(reports.values())
 
     def _staged(self, shares: Sequence[Share], number: int) -> dict[int, Report]:
@@ -49,9 +56,8 @@ class Batches:
         reports = self._staging(shares, f"{STAGING}/{number}")
         return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
 
-    def _commit(self, number: int, reports: Sequence[Report]) -> None:
+    def _commit(self, reports: Sequence[Report]) -> None:
         state = copied(self._ledger.state)
-        state.batch = number
         for report in reports:
             note(state, report)
         if any(report.repeated for report in reports):
@@ -59,12 +65,21 @@ class Batches:
                 there = state.clusters[cluster].epochs[epoch]
                 there.conflicts = _added(there.conflicts, Run(sequence, sequence, 0, 0))
         moves = [
-            (file.path, f"{file.target}/{number:08}-{Path(file.path).name}")
+            (file.path, f"{file.target}/{state.changes:08}-{Path(file.path).name}")
             for report in reports
             for file in report.files
             if file.target != REPEATED
         ]
         self._ledger.change(state, moves=moves)
+
+
+def _not_taken(shares: Sequence[Share], state: State) -> list[Share]:
+    left = []
+    for share in shares:
+        reads = [each for read in share.reads if (each := what_is_left(read, state.files)) is not None]
+        if reads:
+            left.append(replace(share, reads=reads))
+    return left
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:

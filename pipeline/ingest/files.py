@@ -159,6 +159,17 @@ def is_read(file: Found, progress: Progress) -> bool:
     return file.tag == progress.tag if file.ending else file.size == progress.consumed
 
 
+def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
+    """Of a part of a file that a batch wants: None if it was read before, also by a batch of which Spark does not know any more."""
+    progress = files.get(read.file) or files.get(read.former or read.file)
+    if progress is None:
+        return read
+    is_taken = read.tag == progress.tag if read.end == TO_THE_END else read.end <= progress.consumed
+    if is_taken:
+        return None
+    return replace(read, again=True) if read.begin < progress.highest and not read.again else read
+
+
 def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
     if file.ending:
         yield Read(name, progress.consumed, TO_THE_END, file.tag)

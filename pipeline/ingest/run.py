@@ -99,7 +99,7 @@ class Run:
 
     def all_there_is(self, batch_bytes: int) -> None:
         found = listing(self._folders)
-        if not found and self._ledger.state.batch < 0:
+        if not found and not self._ledger.state.files:
             raise IngestError(f"There is no audit file in {', '.join(map(str, self._folders))}.")
         self._progress.begins(_unread(found, self._ledger.state))
         self._stream.start(batch_bytes, follow=False)

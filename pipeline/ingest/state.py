@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from ..tables import STATE, Table
 from .files import Progress
@@ -67,8 +66,6 @@ class State(msgspec.Struct):
     """After the last change."""
 
     format: int = FORMAT
-    batch: int = -1
-    """The last one of the stream that is in the tables."""
     changes: int = 0
     """How many there were: makes the names of files unique."""
     files: dict[str, Progress] = {}
@@ -114,8 +111,6 @@ class Ledger:
         if journal.exists():
             self._carry_out(_decoded(journal, Journal))
         self.clear()
-        if self.state.batch >= 0 and not (self.tables / CHECKPOINT).exists():
-            self.change(replace(self.state, batch=-1))  # Spark counts its batches anew
 
     def clear(self) -> None:
         """What was staged and not used."""

@@ -1,7 +1,11 @@
 """How Spark starts: quietly, and with a sentence if it does not; and what is told before it is started at all."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 from click import ClickException
 from click.testing import CliRunner
@@ -13,7 +17,7 @@ from minicontroller.pipeline.session import first_line
 from tests.audit.logs import a_log, write
 from tests.cli.command import call
 
-FAILED = 1
+FAILED, CALLED_WRONGLY = 1, 2
 SPARK_SECONDS = 300.0
 OF_JAVA_11 = (
     "java.lang.UnsupportedClassVersionError: org/apache/spark/launcher/Main (class file version 61.0), up to 55.0"
@@ -41,6 +45,39 @@ def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said:
     assert told.code == FAILED, told
     assert said in told.stderr
     assert len(told.stderr.splitlines()) == 1, told.stderr
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/tables", "file:///tmp/tables", "hdfs://host/tables"])
+@pytest.mark.parametrize("option", ["--tables", "--audit"])
+def test_an_address_is_no_folder(option: str, address: str, tmp_path: Path) -> None:
+    """Where only local disks are served an address is refused, and no folder of that name is made."""
+    write(tmp_path / "a.ndjson", a_log(1))
+    places = {"--audit": ".", "--tables": "tables"} | {option: address}
+    arguments = [each for pair in places.items() for each in pair]
+    told = call("pipeline", "ingest", *arguments, folder=tmp_path)
+    assert told.code == CALLED_WRONGLY
+    assert f"{address} is an address" in told.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["a.ndjson"]
+
+
+def test_spark_submit_says_which_master(tmp_path: Path) -> None:
+    """Started by spark-submit, the program runs where that was told to; here nobody answers."""
+    write(tmp_path / "a.ndjson", a_log(1))
+    program = tmp_path / "program.py"
+    program.write_text("from minicontroller.controller.cli import main\n\nmain()\n")
+    home = Path(pyspark.__file__).parent
+    submit = [str(home / "bin" / "spark-submit"), "--master", "spark://127.0.0.1:1", str(program)]
+    told = subprocess.run(
+        [*submit, "pipeline", "ingest", "--audit", ".", "--tables", "tables"],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=SPARK_SECONDS,
+        check=False,
+    )
+    assert told.returncode == FAILED
+    assert "Error: No Spark master answers at spark://127.0.0.1:1" in told.stdout  # spark-submit joins the two
 
 
 def test_a_java_that_is_too_old(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """From the files of an audit log to the tables on Spark: what is in them afterwards, and what is told."""
 
 import gzip
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -298,6 +299,25 @@ def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     state.unlink()
     with pytest.raises(StateError, match="ingest into another folder"):
         ingest(spark, tables, [audit])
+
+
+def test_a_checkpoint_that_is_older(spark: SparkSession, tmp_path: Path) -> None:
+    """From a backup, for instance: what Spark takes for undone is known to be in the tables, and what is new is taken by the first run."""
+    audit, tables, backup = tmp_path / "audit", tmp_path / "tables", tmp_path / "backup"
+    audit.mkdir()
+    write(audit / "a.ndjson", a_log(2))
+    ingest(spark, tables, [audit])
+    shutil.copytree(tables / "_state" / "checkpoint", backup)
+    for epoch in (2, 3, 4):
+        write(audit / f"{epoch}.ndjson", a_log(2, epoch=epoch))
+        ingest(spark, tables, [audit])
+    shutil.rmtree(tables / "_state" / "checkpoint")
+    shutil.move(backup, tables / "_state" / "checkpoint")
+    write(audit / "new.ndjson", a_log(2, epoch=5))
+    summary = ingest(spark, tables, [audit])
+    assert (summary.events, summary.duplicates) == (4, 0)
+    assert len(places(tables)) == 20
+    assert ingest(spark, tables, [audit]).events == 0
 
 
 def test_a_disk_that_is_full(spark: SparkSession, tmp_path: Path) -> None:
