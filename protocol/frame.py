@@ -12,6 +12,8 @@ from .errors import InvalidFrameSize
 _SIZE = struct.Struct(">i")
 HEAD_BYTES = 4
 """Of an answer: its correlation id."""
+MOST_TIMES_TOO_LARGE = 8
+"""What is larger still is no frame, but something else that stands where a size should."""
 _TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
 _HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
 _STRANGERS = {
@@ -81,7 +83,8 @@ class FrameBuffer:
 
     def _too_large(self, size: int, left: int) -> bytes | None:
         stranger = _STRANGERS.get(self._whole[self._offset : self._offset + 2])
-        if stranger or size <= 0 or not self._passes_over:
+        is_frame = 0 < size <= MOST_TIMES_TOO_LARGE * self.max_bytes
+        if stranger or not is_frame or not self._passes_over:
             raise InvalidFrameSize(
                 stranger or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed"
             )
