@@ -388,18 +388,22 @@ class Propagation:
 
     # ------------------------------------------------------------------ who knows what
 
-    async def wait_acknowledged(self) -> bool:
-        """Until every node that is registered now, and stays so, has in its metadata all that has been told before this call.
+    async def wait_acknowledged(self, broker_id: int | None = None) -> bool:
+        """Until every node, or this one, that is registered now and stays so has in its metadata all that has been told before this call.
 
         False if the reign ended before: then it is another controller's to tell them, and nothing is known.
         """
         sequence = self._sequence
-        for channel in self._channels.values():
-            if channel.acknowledged < sequence:
-                channel.hurry(sequence)
-        while not self._ended and any(channel.acknowledged < sequence for channel in self._channels.values()):
+        for channel in self._behind(sequence, broker_id):
+            channel.hurry(sequence)
+        while not self._ended and self._behind(sequence, broker_id):
             await self._acknowledgements.park()
         return not self._ended
+
+    def _behind(self, sequence: int, broker_id: int | None) -> list[Channel]:
+        """Which nodes, or whether this one, have not acknowledged so much."""
+        channels = self._channels.values() if broker_id is None else filter(None, [self._channels.get(broker_id)])
+        return [channel for channel in channels if channel.acknowledged < sequence]
 
     @property
     def behind(self) -> int:

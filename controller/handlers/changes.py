@@ -168,7 +168,7 @@ async def carry_out(
             await _carry_out_all(controller, parts, audited, refused, in_any_case=timeout_ms <= 0)
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
-                await _wait_until_complete(node, controller, parts.changes, completed)
+                await _wait_until_complete(node, context, controller, parts.changes, completed)
     except Exception:
         if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
@@ -268,6 +268,17 @@ async def committed(
     return changes
 
 
+async def _is_known(node: "Node", context: RequestContext, controller: ActiveController) -> bool:
+    """Wait until those know what was done who have to: every node, or the one that holds the client's connection, which may ask there
+    next. False if that will not be learnt.
+    """
+    if node.completion_is_cluster_wide:
+        return await controller.propagation.wait_acknowledged()
+    if context.forwarded:
+        return await controller.propagation.wait_acknowledged(context.received_node)
+    return True
+
+
 def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[Change]) -> list[int]:
     if node.completion_is_cluster_wide and controller.propagation.behind:
         return []
@@ -276,7 +287,11 @@ def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequen
 
 
 async def _wait_until_complete(
-    node: "Node", controller: ActiveController, changes: Sequence[Change], completed: set[int]
+    node: "Node",
+    context: RequestContext,
+    controller: ActiveController,
+    changes: Sequence[Change],
+    completed: set[int],
 ) -> None:
     """Adds to `completed` what is complete as soon as it is: an element that never will be holds up none of the others (K4-C7)."""
     ready: list[int] = []
@@ -290,9 +305,8 @@ async def _wait_until_complete(
             late.append((index, change))
 
     async def complete(indexes: Sequence[int]) -> None:
-        if indexes and node.completion_is_cluster_wide and not await controller.propagation.wait_acknowledged():
-            return
-        completed.update(indexes)
+        if indexes and await _is_known(node, context, controller):
+            completed.update(indexes)
 
     async def complete_later(index: int, change: Change) -> None:
         await node.cache.wait_topic(change.topic, change.reached)

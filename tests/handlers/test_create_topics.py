@@ -311,6 +311,26 @@ async def test_local_completion_waits_for_nobody_else(cluster: Ruling) -> None:
     assert codes(await cluster.ask(creating(wanted("new", 3, 3)), LAST)) == [0]
 
 
+async def test_the_node_that_was_asked_knows_what_it_answers(autojump_clock: object) -> None:
+    """K4-6: with metadata.completion=local a forwarded creation is known where the client is connected, and may ask next; others need not."""
+    async with ruling() as cluster:
+        await cluster.make(wanted("before", 1, 1))
+        asking = {"principal_name": "User:alice", "client_host": "10.0.0.9", "client_api_version": LAST}
+
+        async def by_way_of(broker_id: int, name: str) -> list[int]:
+            client = cluster.client(peer=True)
+            request = creating(wanted(name, 1, 1), timeout_ms=1000)
+            return codes(await client.ask(request, LAST, **asking, received_node=broker_id))
+
+        cluster.deaf.add(3)
+        for number in range(20):
+            assert await by_way_of(2, f"t-{number}") == [0]
+            assert cluster.nodes[2].cache.image.topics[f"t-{number}"].is_complete
+        assert await by_way_of(3, "unheard") == [ErrorCode.REQUEST_TIMED_OUT]
+        assert await by_way_of(99, "of a node that is gone") == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+        assert await by_way_of(99, "gone") == [0]
+
+
 async def test_cluster_completion_waits_for_every_node(autojump_clock: object) -> None:
     """K4-6: with metadata.completion=cluster every registered node knows the topic when the answer comes."""
     async with ruling({"metadata.completion": "cluster"}) as cluster:
