@@ -15,9 +15,12 @@ from tests.faults.tree import Tree
 from tests.support.nodes import Nodes, running_nodes
 from tests.support.proxy import Proxy
 from tests.support.waiting import until
+from tests.support.wire import read_answer
 from tests.support.zookeeper import ZooKeeperEnsemble
 
 pytestmark = pytest.mark.slow
+
+REQUEST_TIMED_OUT = 7
 
 
 class Wired:
@@ -97,3 +100,32 @@ def test_a_lost_session_is_begun_anew(wired: Wired, tree: Tree, record: Record, 
     expect_nothing_lost(wired.nodes, tree, stream)
     now = tree.born()
     assert {broker_id for broker_id in now if now[broker_id] != before[broker_id]} == set(victims)
+
+
+def test_timed_out_means_not_done(wired: Wired, tree: Tree) -> None:
+    """What is asked for while nobody reaches ZooKeeper, and answered REQUEST_TIMED_OUT, is not carried out when ZooKeeper is back."""
+    kept = [f"kept-{number}" for number in range(4)]
+    with wired.nodes.controller().wire() as wire:
+        wire.ask("CreateTopics", 7, {"topics": [_new(name) for name in kept], "timeout_ms": 10_000})
+    everybody = wired.victims("all")
+    wired.cut(everybody)
+    clients = [node.wire() for node in wired.nodes for _ in range(8)]
+    asked = [f"late-{number}" for number in range(len(clients))]
+    for number, (client, name) in enumerate(zip(clients, asked, strict=True)):
+        client.send(client.frame("CreateTopics", 7, {"topics": [_new(name)], "timeout_ms": 500}))
+        client.send(client.frame("DeleteTopics", 5, {"topic_names": [kept[number % len(kept)]], "timeout_ms": 500}))
+    for client in clients:
+        (created,) = read_answer("CreateTopics", 7, client.receive())["topics"]
+        (deleted,) = read_answer("DeleteTopics", 5, client.receive())["responses"]
+        assert {created["error_code"], deleted["error_code"]} == {REQUEST_TIMED_OUT}
+        client.close()
+    wired.mend(everybody)
+    with streaming(list(wired.nodes)) as stream:
+        stream.wait_acknowledged(20)
+    assert set(kept) <= set(tree.topics)
+    assert not set(asked) & set(tree.topics)
+    assert not tree.children("/admin/delete_topics")
+
+
+def _new(name: str) -> dict[str, object]:
+    return {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
