@@ -1,6 +1,8 @@
 """Pure judgement on frozen snapshots. What the author of a policy needs is importable from here; `interface.py` explains it."""
 
 from .interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
@@ -14,6 +16,8 @@ from .interface import (
 )
 
 __all__ = [
+    "AlterBrokerConfigsRequest",
+    "AlterLoggersRequest",
     "AlterTopicRequest",
     "ClusterState",
     "CreateTopicRequest",

@@ -123,6 +123,45 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
             force_setattr(self, "config_operation_kinds", MappingProxyType(dict(kinds)))
 
 
+class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of something that is no topic and has configs."""
+
+    broker: str
+    """Its id."""
+    principal: str | None
+    """As of a topic, and so are the others that have the same names."""
+    config_operations: Mapping[str, str | None]
+    config_operation_kinds: Mapping[str, str] | None = None
+    before: Mapping[str, str] = NO_CONFIGS
+    """Its configs as they are."""
+    after: Mapping[str, str] = NO_CONFIGS
+    """As they will be if the request is allowed."""
+    client_id: str | None = None
+    client_host: str = ""
+    api: str = ""
+    validate_only: bool = False
+    time_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.config_operation_kinds is None:
+            force_setattr(self, "config_operation_kinds", operation_kinds(self.config_operations))
+        for name in ("config_operations", "config_operation_kinds", "before", "after"):
+            if type(configs := getattr(self, name)) is not MappingProxyType:
+                force_setattr(self, name, MappingProxyType(dict(configs)))
+
+
+class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
+    """A change of a broker's own configs, or with an empty `broker` of the default of all brokers: as they are written in the cluster, and not
+    what a node's file says.
+    """
+
+
+class AlterLoggersRequest(EntityRequest, frozen=True, kw_only=True):
+    """A change of the levels of a node's loggers, by their names. What stands in `before` and `after` are those that the request names, with the
+    levels that hold: of one that is deleted, what it inherits.
+    """
+
+
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     created_ms: int | None = None
     """When the topic was created, in milliseconds since 1970 by ZooKeeper's clock. None unless a rule asks for it, because it is read
@@ -158,6 +197,12 @@ class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: al
 
     def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:  # noqa: B027
         """Once a topic, with the partitions that the request names."""
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Configs of a broker, or of the default of all brokers."""
+
+    def validate_alter_loggers(self, request: AlterLoggersRequest, cluster: ClusterState) -> None:  # noqa: B027
+        """Levels of a node's loggers."""
 
     def close(self) -> None:  # noqa: B027
         """Called once, when the node stops."""

@@ -17,6 +17,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from .interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
@@ -26,7 +28,7 @@ from .interface import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from .legacy import AlterBrokerConfigsRequest, LegacyPolicies
+from .legacy import LegacyPolicies
 from .loading import policy_hash
 from .verdict import Decision, Finding, Verdict, refusal
 
@@ -37,7 +39,7 @@ NO_TEXT = "Request parameters do not satisfy the configured policy."
 MAX_TEXT = 8_000
 """Characters that fit a string of the protocol, whatever they are."""
 
-Judged = PolicyRequest | AlterBrokerConfigsRequest
+Judged = PolicyRequest | AlterBrokerConfigsRequest | AlterLoggersRequest
 Said = tuple[Decision, str | None]
 """Of a policy in Python: what it decided, and why if it did not allow."""
 
@@ -84,7 +86,7 @@ class Judge:
 
     def found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """What the rules have against the request, and why they could not tell, which is our fault."""
-        if self.rules is None or not isinstance(request, PolicyRequest):
+        if self.rules is None:
             return (), None
         try:
             return self.rules.judge(request, cluster), None
@@ -121,12 +123,12 @@ def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, Clus
         (AlterTopicRequest, "validate_alter_topic"),
         (DeleteTopicRequest, "validate_delete_topic"),
         (DeleteRecordsRequest, "validate_delete_records"),
+        (AlterBrokerConfigsRequest, "validate_alter_broker_configs"),
+        (AlterLoggersRequest, "validate_alter_loggers"),
     ):
         method = getattr(policy, name)
         if getattr(method, "__func__", None) is not getattr(TopicManagementPolicy, name):
             methods[request] = method
-    if isinstance(policy, LegacyPolicies):
-        methods[AlterBrokerConfigsRequest] = policy.validate_alter_broker_configs
     return methods
 
 

@@ -22,7 +22,13 @@ from typing import Protocol
 import msgspec
 
 from .configs.canonical import canonical_operands
-from .interface import NO_CONFIGS, AlterTopicRequest, ClusterState, CreateTopicRequest, TopicManagementPolicy
+from .interface import (
+    AlterBrokerConfigsRequest,
+    AlterTopicRequest,
+    ClusterState,
+    CreateTopicRequest,
+    TopicManagementPolicy,
+)
 
 ALTER_CONFIGS = "AlterConfigs"
 
@@ -55,28 +61,6 @@ class AlterConfigMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
     resource: ConfigResource
     configs: Mapping[str, str | None]
-
-
-class AlterBrokerConfigsRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a broker's configs. KIP-201 leaves brokers alone, `alter.config.policy.class.name` does not: only a
-    `LegacyPolicies` is asked this.
-    """
-
-    broker: str
-    """The id, or empty for the default of all brokers."""
-    principal: str | None
-    config_operations: Mapping[str, str | None]
-    config_operation_kinds: Mapping[str, str] | None = None
-    """As of topics."""
-    before: Mapping[str, str] = NO_CONFIGS
-    """The configs of the broker itself, or those of the default of all brokers, as they are written; not what a node's file says."""
-    after: Mapping[str, str] = NO_CONFIGS
-    """The same after the change."""
-    time_ms: int | None = None
-    client_id: str | None = None
-    client_host: str = ""
-    api: str = ""
-    validate_only: bool = False
 
 
 class CreateTopicPolicy(Protocol):

@@ -29,8 +29,7 @@ from ...policies.audit_event import (
     SnapshotTopics,
     State,
 )
-from ...policies.interface import RequestedTopicState
-from ...policies.legacy import AlterBrokerConfigsRequest
+from ...policies.interface import EntityRequest, RequestedTopicState
 from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
@@ -163,7 +162,7 @@ def decision(
         None if message is None else without(message, secrets),
         latency_us,
         None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
-        _entity(judged, is_applied=effect is Effect.APPLIED) if isinstance(judged, AlterBrokerConfigsRequest) else None,
+        _entity(judged, is_applied=effect is Effect.APPLIED) if isinstance(judged, EntityRequest) else None,
     )
 
 
@@ -241,7 +240,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
     )
 
 
-def _entity(asked: AlterBrokerConfigsRequest, *, is_applied: bool) -> EntityChange:
+def _entity(asked: EntityRequest, *, is_applied: bool) -> EntityChange:
     before, wanted = hidden(asked.before), hidden(asked.after)
     return EntityChange(before=before, requested=wanted, after=wanted if is_applied else before)
 

@@ -12,8 +12,7 @@ import msgspec
 from immutables import Map
 
 from ...policies.configs.values import java_int
-from ...policies.interface import AlterTopicRequest
-from ...policies.legacy import AlterBrokerConfigsRequest
+from ...policies.interface import AlterBrokerConfigsRequest, AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..cluster.jobs import Draft

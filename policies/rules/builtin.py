@@ -38,12 +38,12 @@ def read_name_pattern(table: Table, name: str) -> Rule:
 
     def is_own(facts: Facts) -> bool:
         user = facts.user()
-        return user is not None and pattern is not None and full_match(pattern, user)(facts.request.topic)
+        return user is not None and pattern is not None and full_match(pattern, user)(facts.topic)
 
     def judge(facts: Facts) -> str | None:
-        if is_own(facts) if speaks_of_user else matches(facts.request.topic):
+        if is_own(facts) if speaks_of_user else matches(facts.topic):
             return None
-        return scope.message or f"The name {facts.request.topic} does not match {pattern}."
+        return scope.message or f"The name {facts.topic} does not match {pattern}."
 
     guards = speaks_of_user and scope.action is Action.DENY
     return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.ALL_BUT_ONES_OWN if guards else Guard.NOTHING)
@@ -106,7 +106,7 @@ def read_protected_topics(table: Table, name: str) -> Rule:
     table.finish()
 
     def judge(facts: Facts) -> str | None:
-        return scope.message or f"{facts.request.topic} is protected: {facts.principal} may not {_verb(facts)} it."
+        return scope.message or f"{facts.topic} is protected: {facts.principal} may not {_verb(facts)} it."
 
     guards = scope.action is Action.DENY and "create" in scope.operations
     return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.SOME_NAMES if guards else Guard.NOTHING)
@@ -150,7 +150,7 @@ def _over_quota(
     if user is None and USER in owned:
         return None  # who has no name owns nothing
     match = pattern_match(owned, user)
-    if not match(facts.request.topic):
+    if not match(facts.topic):
         return None
     others = _held_by_others(facts, match, literal_prefix(owned, user))
     if most_topics is not None and before is None and others.topics + 1 > most_topics:
@@ -163,7 +163,7 @@ def _over_quota(
 
 def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> Held:
     """What is owned but for the topic of the request itself: counted where the cluster keeps counts, else by a look at all topics."""
-    cluster, own = facts.cluster, facts.request.topic
+    cluster, own = facts.cluster, facts.topic
     counts = counts_of(cluster)
     if counts is None:
         states = (cluster.topic_state(name) for name in cluster.topics() if name != own and match(name))
@@ -188,14 +188,10 @@ def read_deletion_age(table: Table, name: str) -> Rule:
     def judge(facts: Facts) -> str | None:
         age = _age_ms(facts)
         if least is not None and age < least:
-            return (
-                scope.message
-                or f"{facts.request.topic} is too young to be deleted: {age // 1000} s of {least // 1000} s."
-            )
+            return scope.message or f"{facts.topic} is too young to be deleted: {age // 1000} s of {least // 1000} s."
         if most is not None and age > most:
             return (
-                scope.message
-                or f"{facts.request.topic} is too old to be deleted: {age // 1000} s, more than {most // 1000} s."
+                scope.message or f"{facts.topic} is too old to be deleted: {age // 1000} s, more than {most // 1000} s."
             )
         return None
 

@@ -13,24 +13,30 @@ import cel
 import msgspec
 
 from ..interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
     DeleteRecordsRequest,
     DeleteTopicRequest,
+    EntityRequest,
     PolicyRequest,
     RequestedTopicState,
     TopicState,
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import ANONYMOUS, FLAT, VARIABLES
+from .vocabulary import ABSENT, ANONYMOUS, FLAT, VARIABLES
 
-OPERATION_OF = {
+Judged = PolicyRequest | AlterBrokerConfigsRequest | AlterLoggersRequest
+OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
     AlterTopicRequest: "alter",
     DeleteTopicRequest: "delete",
     DeleteRecordsRequest: "delete_records",
+    AlterBrokerConfigsRequest: "alter_broker",
+    AlterLoggersRequest: "alter_loggers",
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -39,14 +45,22 @@ class NoTimeError(Exception):
     """The request does not tell when it was made."""
 
 
+class Configs(msgspec.Struct, frozen=True):
+    """What is no topic, as it is or as it will be."""
+
+    configs: Mapping[str, str]
+
+
 class Facts:
     """Of one request."""
 
-    def __init__(self, request: PolicyRequest, cluster: ClusterState) -> None:
+    def __init__(self, request: Judged, cluster: ClusterState) -> None:
         self.request = request
         self.cluster = cluster
         self.operation = OPERATION_OF[type(request)]
         self.principal = request.principal or ANONYMOUS
+        self.topic: str = getattr(request, "topic", "")
+        """Empty where it is about no topic."""
         self.after: RequestedTopicState | None = getattr(request, "requested_state", None)
         self._context: cel.Context | None = None
         self._given: set[str] = set()
@@ -54,7 +68,13 @@ class Facts:
     @property
     def before(self) -> TopicState | None:
         """The cluster keeps what it made."""
-        return None if self.operation == "create" else self.cluster.topic_state(self.request.topic)
+        return None if self.operation == "create" or not self.topic else self.cluster.topic_state(self.topic)
+
+    def of(self, variable: str) -> Any:
+        """What it stands for. What is no topic has configs, too."""
+        if variable in ABSENT and isinstance(self.request, EntityRequest):
+            return Configs(getattr(self.request, variable))
+        return getattr(self, variable)
 
     def user(self) -> str | None:
         """The name of whoever asks, without its type; None for who is not authenticated, or has no name."""
@@ -125,14 +145,14 @@ def _principal(facts: Facts) -> str | None:
 
 def _is_there(variable: str) -> Callable[[Facts], bool | None]:
     """All that is asked of a variable as a whole is whether it is null."""
-    return lambda facts: None if getattr(facts, variable) is None else True
+    return lambda facts: None if facts.of(variable) is None else True
 
 
 def _field(variable: str, field: str) -> Callable[[Facts], Any]:
     is_map = VARIABLES[variable][field].name == "map"
 
     def value(facts: Facts) -> Any:
-        of = getattr(facts, variable)
+        of = facts.of(variable)
         if of is None:
             return Missing
         found = getattr(of, field, None)
@@ -145,7 +165,7 @@ def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callab
     """Of a map, or whether it is there. Where there is no map, nobody can tell either."""
 
     def value(facts: Facts) -> Any:
-        entries = getattr(getattr(facts, variable), field, None)
+        entries = getattr(facts.of(variable), field, None)
         if entries is None:
             return Missing
         return key in entries if asks_whether else entries.get(key, Missing)
@@ -155,7 +175,7 @@ def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callab
 
 def _replica_assignments(variable: str) -> Callable[[Facts], Any]:
     def value(facts: Facts) -> Any:
-        of = getattr(facts, variable)
+        of = facts.of(variable)
         if of is None:
             return Missing
         rows = of.replica_assignments

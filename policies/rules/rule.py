@@ -9,7 +9,7 @@ from ..verdict import Action, Finding
 from .facts import Facts
 from .matching import USER, Match, MatchOfUser
 from .tables import Table
-from .vocabulary import OPERATIONS
+from .vocabulary import OPERATIONS, TOPIC_OPERATIONS
 
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
@@ -60,11 +60,15 @@ class Rule(msgspec.Struct, frozen=True):
 
     def _is_about(self, facts: Facts) -> bool:
         """Who asks comes first: whom a rule leaves alone, of him it need not know a name."""
-        topic, principal = facts.request.topic, facts.principal
+        topic, principal = facts.topic, facts.principal
+        if (self.principals is not None and not self.principals(principal)) or (
+            self.except_principals is not None and self.except_principals(principal)
+        ):
+            return False
+        if not topic:
+            return self.topics is None
         return not (
-            (self.principals is not None and not self.principals(principal))
-            or (self.except_principals is not None and self.except_principals(principal))
-            or (self.topics is not None and not self.topics(topic, facts.user))
+            (self.topics is not None and not self.topics(topic, facts.user))
             or (self.except_topics is not None and self.except_topics(topic, facts.user))
         )
 
@@ -94,6 +98,7 @@ def read_scope(table: Table, default_name: str | None, operations: Sequence[str]
     if name is None and not table.has("name"):
         table.note("the rule has no name")
     chosen = table.choices("operations", OPERATIONS)
+    meant = [operation for operation in operations if operation in TOPIC_OPERATIONS]
     for index, operation in enumerate(chosen or ()):
         if operation in OPERATIONS and operation not in operations:
             table.note(
@@ -106,7 +111,7 @@ def read_scope(table: Table, default_name: str | None, operations: Sequence[str]
     return Scope(
         name or "",
         Action(actions[0]) if valid else Action.DENY,
-        frozenset(operations if chosen is None else chosen),
+        frozenset(meant if chosen is None else chosen),
         table.patterns_of_user("topics", impossible_topic),
         table.patterns_of_user("except_topics", impossible_topic),
         table.patterns("principals", impossible_principal),

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from ..interface import ClusterState, PolicyRequest
+from ..interface import ClusterState
 from ..verdict import Finding
 from .builtin import BUILT_IN
 from .expressions import read_rule
-from .facts import OPERATION_OF, Facts
+from .facts import OPERATION_OF, Facts, Judged
 from .matching import USER
 from .positions import Positions
 from .rule import Guard, Rule
@@ -85,7 +85,7 @@ class RuleSet:
         """Whether some rule asks when a topic that is to be deleted was created."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
-    def judge(self, request: PolicyRequest, cluster: ClusterState) -> tuple[Finding, ...]:
+    def judge(self, request: Judged, cluster: ClusterState) -> tuple[Finding, ...]:
         """What the rules have against the request, in their order. Does not wait, and does not change anything."""
         operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster)

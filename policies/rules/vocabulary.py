@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-OPERATIONS = ("create", "alter", "delete", "delete_records")
+TOPIC_OPERATIONS = ("create", "alter", "delete", "delete_records")
+"""Those that a rule is about which names none."""
+OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers")
 
 
 class Type(msgspec.Struct, frozen=True):
@@ -54,6 +56,7 @@ STATE: Mapping[str, Type] = {
 VARIABLES: Mapping[str, Mapping[str, Type]] = {
     "request": {
         "topic": STRING,
+        "broker": or_null(STRING),
         "operation": STRING,
         "api": STRING,
         "client_id": or_null(STRING),

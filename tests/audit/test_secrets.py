@@ -12,10 +12,10 @@ from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, Refusal, fitting
 from minicontroller.controller.handlers.changes import Change
 from minicontroller.controller.hiding import hidden, without
-from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies import AlterBrokerConfigsRequest, TopicManagementPolicy
 from minicontroller.policies.audit_event import HIDDEN, Effect, encode
 from minicontroller.policies.interface import PolicyViolation
-from minicontroller.policies.legacy import AlterBrokerConfigsRequest, AlterConfigMetadata, LegacyPolicies
+from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.policies.verdict import Action, Finding, Verdict
 from minicontroller.policies.verdict import Decision as PolicyVerdict
 from minicontroller.protocol.error_codes import ErrorCode

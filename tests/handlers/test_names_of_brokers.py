@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.policies import PolicyViolation
+from minicontroller.policies import AlterBrokerConfigsRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import alter_configs, incremental_alter_configs
 from tests.audit.logs import decisions_in
 from tests.handlers.altering import BROKER, BROKER_LOGGER, NODE_1, codes
 from tests.handlers.ruling import ruling
+from tests.rules.reading import rules
 
 OTHERS = NODE_1[1:]
 KEY = "log.cleaner.threads"
@@ -63,6 +64,38 @@ async def test_no_way_of_writing_it_passes_a_policy(name: str, tmp_path: Path) -
     assert [(row.resource_name, row.error_code) for row in rows] == [(name, ErrorCode.POLICY_VIOLATION)] * 2
     assert kept.asked == ["1", "1"]
     assert [(each.resource, each.name) for each in decisions_in(tmp_path)] == known == [("broker", "1")] * 2
+
+
+RULES = """
+[[rule]]
+name = "kept"
+operations = "alter_broker"
+condition = 'request.broker != "1"'
+"""
+
+
+class InPython(TopicManagementPolicy):
+    """The same."""
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        if request.broker == "1":
+            raise PolicyViolation("kept")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    ("policy", "text"), [(TopicManagementPolicy(), RULES), (InPython(), "")], ids=["rules", "class"]
+)
+async def test_rules_and_classes(policy: TopicManagementPolicy, text: str, name: str) -> None:
+    """Both are asked about a change of a broker's configs, under its number."""
+    async with ruling(policy=policy) as cluster:
+        assert cluster.node.policy is not None
+        if text:
+            cluster.node.policy.use(rules(text))
+        answers = [await cluster.ask(replacing(name), 2), await cluster.ask(stepping(name), 1)]
+        default = await cluster.ask(stepping(""), 1)
+    assert [codes(answer) for answer in answers] == [[ErrorCode.POLICY_VIOLATION]] * 2
+    assert codes(default) == [0]
 
 
 @pytest.mark.parametrize("name", OTHERS)

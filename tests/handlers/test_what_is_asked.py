@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
+from minicontroller.policies import (
+    AlterBrokerConfigsRequest,
+    AlterTopicRequest,
+    ClusterState,
+    PolicyViolation,
+    TopicManagementPolicy,
+)
 from minicontroller.policies.audit_event import HIDDEN, Decision, Effect, decode, encode
 from minicontroller.policies.audit_replay import policy_request
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
@@ -148,6 +154,53 @@ async def test_a_broker_before_and_after(name: str, tmp_path: Path) -> None:
         assert (each.entity.before, each.entity.requested) == ({threads: "2", pause: "9"}, {pause: "7"})
         assert each.entity.after == after
         assert each.config_operation_kinds == {threads: "delete", pause: "set"}
+
+
+NO_FEWER = """
+[[rule]]
+name = "no fewer"
+operations = "alter_broker"
+match_conditions = ['"log.cleaner.threads" in before.configs']
+condition = '"log.cleaner.threads" in after.configs && int(after.configs["log.cleaner.threads"]) >= int(before.configs["log.cleaner.threads"])'
+
+[[rule]]
+name = "of topics"
+condition = "after == null || after.num_partitions < 100"
+
+[[rule]]
+name = "of some topics"
+operations = ["alter", "alter_broker"]
+topics = "t*"
+condition = "false"
+"""
+
+
+class NoFewer(TopicManagementPolicy):
+    """The same."""
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        key = "log.cleaner.threads"
+        if key in request.before and int(request.after.get(key, "0")) < int(request.before[key]):
+            raise PolicyViolation("no fewer")
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"), [(TopicManagementPolicy(), NO_FEWER), (NoFewer(), "")], ids=["rules", "class"]
+)
+@pytest.mark.parametrize("name", ["1", ""])
+async def test_a_policy_sees_a_broker_before_and_after(policy: TopicManagementPolicy, text: str, name: str) -> None:
+    """Also the default of all brokers, and what AlterConfigs wipes; rules that are about topics are not asked."""
+    async with ruling(policy=policy) as cluster:
+        in_force(cluster, text)
+        answers = [
+            await cluster.ask(stepping(BROKER, name, ("log.cleaner.threads", SET, "2")), 1),
+            await cluster.ask(stepping(BROKER, name, ("log.cleaner.threads", SET, "1")), 1),
+            await cluster.ask(stepping(BROKER, name, ("log.cleaner.threads", DELETE, None)), 1),
+            await cluster.ask(replacing(BROKER, name, {"log.cleaner.backoff.ms": "7"}), 2),
+            await cluster.ask(stepping(BROKER, name, ("log.cleaner.threads", SET, "2")), 1),
+        ]
+    no = ErrorCode.POLICY_VIOLATION
+    assert [code for answer in answers for code in codes(answer)] == [0, no, no, no, 0]
 
 
 async def test_secrets_of_brokers(tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.policies import PolicyViolation
+from minicontroller.policies import AlterBrokerConfigsRequest, PolicyViolation
 from minicontroller.policies.configs.canonical import canonical_configs, canonical_operands
 from minicontroller.policies.legacy import (
-    AlterBrokerConfigsRequest,
     AlterConfigMetadata,
     CreateTopicMetadata,
     LegacyPolicies,

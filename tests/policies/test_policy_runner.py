@@ -10,6 +10,7 @@ import trio
 from minicontroller.controller.errors import MAX_TEXT, Refusal
 from minicontroller.controller.policy_runner import PolicyRefusal
 from minicontroller.policies import (
+    AlterBrokerConfigsRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
@@ -19,7 +20,7 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.policies.judging import NO_TEXT, Judged
-from minicontroller.policies.legacy import AlterBrokerConfigsRequest, AlterConfigMetadata, LegacyPolicies
+from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.policies.verdict import Decision, Verdict
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import alter, cluster, create, delete, delete_records

@@ -8,6 +8,10 @@ import pytest
 from minicontroller import policies
 from minicontroller.policies import TopicManagementPolicy
 
+ENTITY = [
+    *("broker", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"),
+    *("before", "after", "config_operations", "config_operation_kinds"),
+]
 FIELDS = {
     "TopicState": [
         "num_partitions",
@@ -32,6 +36,8 @@ FIELDS = {
     "CreateTopicRequest": ["requested_state", "automatic"],
     "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds"],
     "DeleteTopicRequest": ["created_ms"],
+    "AlterBrokerConfigsRequest": ENTITY,
+    "AlterLoggersRequest": ENTITY,
     "DeleteRecordsRequest": ["delete_records_offsets"],
 }
 
@@ -41,6 +47,8 @@ METHODS = {
     "validate_alter_topic": ["self", "request", "cluster"],
     "validate_delete_topic": ["self", "request", "cluster"],
     "validate_delete_records": ["self", "request", "cluster"],
+    "validate_alter_broker_configs": ["self", "request", "cluster"],
+    "validate_alter_loggers": ["self", "request", "cluster"],
     "close": ["self"],
 }
 
@@ -58,7 +66,8 @@ def test_names() -> None:
 def test_fields(name: str) -> None:
     """States and requests carry what KIP-201 names, and who asks from where (K201-2, K201-4)."""
     kind = getattr(policies, name)
-    inherited = FIELDS["PolicyRequest"] if name.endswith("Request") and name != "PolicyRequest" else []
+    is_about_a_topic = issubclass(kind, policies.PolicyRequest) and name != "PolicyRequest"
+    inherited = FIELDS["PolicyRequest"] if is_about_a_topic else []
     assert sorted(kind.__struct_fields__) == sorted(inherited + FIELDS[name])
     assert issubclass(kind, msgspec.Struct)
     assert kind.__struct_config__.frozen
