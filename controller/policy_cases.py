@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..policies.configs.canonical import canonical_configs
 from ..policies.interface import (
     AlterTopicRequest,
     CreateTopicRequest,
@@ -78,6 +79,8 @@ class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ClusterGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cluster_size: int = 3
+    default_configs: dict[str, str] = {}
+    """What holds for topics that say nothing, by the names of their configs, where that is not Kafka's own default."""
     topics: dict[str, TopicGiven] = {}
 
 
@@ -182,7 +185,7 @@ def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) ->
     if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
         topics[request.topic] = _state(request.topic, TopicGiven())
     try:
-        asked = _request(request, topics.get(request.topic))
+        asked = _request(request, topics.get(request.topic), canonical_configs(given.cluster.default_configs))
     except ValueError as error:
         raise CaseError(f"{file}: case {number}: {error}") from None
     return Case(
@@ -201,7 +204,7 @@ def _ms(time: datetime) -> int:
     return int(time.timestamp() * 1000)
 
 
-def _request(given: RequestGiven, before: TopicState | None) -> PolicyRequest:
+def _request(given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str]) -> PolicyRequest:
     common: dict[str, Any] = {
         "topic": given.topic,
         "principal": given.principal,
@@ -217,14 +220,16 @@ def _request(given: RequestGiven, before: TopicState | None) -> PolicyRequest:
         offsets = {int(partition): offset for partition, offset in given.delete_records_offsets.items()}
         return DeleteRecordsRequest(**common, delete_records_offsets=offsets)
     if given.operation == "create":
-        return CreateTopicRequest(**common, requested_state=_after(given, None), automatic=given.automatic)
-    return _alteration(given, before or topic_state([[1]]), common)
+        return CreateTopicRequest(**common, requested_state=_after(given, None, defaults), automatic=given.automatic)
+    return _alteration(given, before or topic_state([[1]]), defaults, common)
 
 
-def _alteration(given: RequestGiven, before: TopicState, common: Mapping[str, Any]) -> AlterTopicRequest:
+def _alteration(
+    given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> AlterTopicRequest:
     """As a node would ask it: a request names the configs that it changes, and what it names is changed."""
     operations = given.config_operations
-    after = _after(given, before)
+    after = _after(given, before, defaults)
     if operations is None and dict(after.raw_configs) != dict(before.raw_configs):
         changed = _different(before.raw_configs, after.raw_configs)
         return AlterTopicRequest(
@@ -239,7 +244,7 @@ def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
 
 
-def _after(given: RequestGiven, before: TopicState | None) -> RequestedTopicState:
+def _after(given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str]) -> RequestedTopicState:
     after = given.after or TopicGiven()
     configs = after.configs
     if configs is None:
@@ -251,4 +256,5 @@ def _after(given: RequestGiven, before: TopicState | None) -> RequestedTopicStat
         configs,
         internal=given.topic in INTERNAL_TOPICS,
         generated_replica_assignments=is_placed_here and after.replicas is None,
+        default_configs=defaults,
     )

@@ -47,7 +47,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Since 1970, by the clock of the controller that created it, or else of ZooKeeper; null where nobody knows."""
 
 
-class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A topic as it would be if the request was allowed."""
 
     replicas: tuple[tuple[int, ...], ...]
@@ -60,6 +60,8 @@ class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """As in State."""
     generated_replica_assignments: bool
     """The controller chose (some of) the replicas, the request gave counts."""
+    default_configs: dict[str, str] = {}
+    """What the cluster said for topics that say nothing, where that was otherwise than Kafka's own default; absent where nothing was."""
 
 
 class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -194,6 +194,7 @@ def policy_request(event: Decision) -> PolicyRequest:
         generated_replica_assignments=event.requested.generated_replica_assignments,
         marked_for_deletion=event.requested.marked_for_deletion,
         internal=event.requested.internal,
+        default_configs=event.requested.default_configs,
     )
     if event.operation == "create_topic":
         return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from .configs.canonical import canonical_operands
+from .configs.effective import EffectiveConfigs
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
@@ -61,6 +62,13 @@ class RequestedTopicState(TopicState, frozen=True, kw_only=True):
 
     generated_replica_assignments: bool = False
     """The controller chose the replicas; the request gave counts only."""
+    default_configs: Mapping[str, str] = NO_CONFIGS
+    """What the cluster says for topics that say nothing, where that is otherwise than Kafka's own default."""
+
+    @property
+    def effective_configs(self) -> Mapping[str, str]:
+        """What would hold: `configs`, and for every other config of a topic the default."""
+        return EffectiveConfigs(self.configs, self.default_configs)
 
 
 class ClusterState(Protocol):

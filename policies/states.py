@@ -78,8 +78,11 @@ def requested_state(
     generated_replica_assignments: bool = True,
     marked_for_deletion: bool = False,
     internal: bool = False,
+    default_configs: Mapping[str, str] = NO_CONFIGS,
 ) -> RequestedTopicState:
-    """A topic as it will be. `generated_replica_assignments` is false where the request itself named the replicas."""
+    """A topic as it will be. `generated_replica_assignments` is false where the request itself named the replicas. `default_configs` are what
+    the cluster says for topics that say nothing, where that is otherwise than Kafka's own default.
+    """
     rows = tuple(map(tuple, replicas))
     return RequestedTopicState(
         num_partitions=len(rows),
@@ -90,6 +93,7 @@ def requested_state(
         marked_for_deletion=marked_for_deletion,
         internal=internal,
         generated_replica_assignments=generated_replica_assignments,
+        default_configs=default_configs,
     )
 
 

@@ -237,6 +237,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
         marked_for_deletion=wanted.marked_for_deletion,
         internal=wanted.internal,
         generated_replica_assignments=wanted.generated_replica_assignments,
+        default_configs=dict(wanted.default_configs),
     )
 
 

@@ -4,10 +4,12 @@ Rule: a view never changes and never copies the cluster. It is made of the image
 shows what is accepted but not yet committed; states are made when they are asked for, and once for each version of a topic.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from ...policies.interface import ClusterState, RequestedTopicState, TopicState
-from ...policies.states import RememberedStates, requested_state, topic_state
+from ...policies.states import NO_CONFIGS, RememberedStates, requested_state, topic_state
 from ...policies.topic_counts import TopicCounts
 from ..hiding import known
 from .image import Image, Topic
@@ -63,12 +65,17 @@ def view(image: Image, states: TopicStates) -> ClusterState:
     return ImageView(image, states)
 
 
-def requested(topic: Topic, *, generated_replica_assignments: bool = False) -> RequestedTopicState:
-    """The topic as it will be. `generated_replica_assignments`: the controller chose (some of) the replicas, not the request."""
+def requested(
+    topic: Topic, *, defaults: Mapping[str, str] = NO_CONFIGS, generated_replica_assignments: bool = False
+) -> RequestedTopicState:
+    """The topic as it will be. `defaults`: what holds where it says nothing, as far as that is not Kafka's own default.
+    `generated_replica_assignments`: the controller chose (some of) the replicas, not the request.
+    """
     return requested_state(
         [partition.replicas for partition in topic.partitions],
         known(topic.configs),
         generated_replica_assignments=generated_replica_assignments,
+        default_configs=defaults,
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,
     )

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...policies.configs.canonical import canonical_configs
+from ...policies.configs.effective import otherwise_than_kafka
 from ...policies.configs.tables import read_default, read_table
 from ...policies.configs.topic_keys import TABLE
 from ...policies.configs.values import InvalidValueError, KeyType, Value, render_value
@@ -106,6 +108,12 @@ def effective_topic_configs(overrides: Mapping[str, str], node: "NodeConfig") ->
 @lru_cache(maxsize=64)
 def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
     return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}
+
+
+@lru_cache(maxsize=64)
+def differing_defaults(node: "NodeConfig") -> Mapping[str, str]:
+    """What holds for topics that say nothing, where that is otherwise than Kafka's own default."""
+    return otherwise_than_kafka(canonical_configs(_default_texts(node)))
 
 
 def validate_topic_configs(

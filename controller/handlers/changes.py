@@ -21,6 +21,7 @@ from ..cluster.active_controller import ActiveController
 from ..cluster.image import Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element, decision
 from ..cluster.policy_view import view
+from ..config.topic_configs import differing_defaults
 from ..context import RequestContext
 from ..errors import Refusal
 from ..policy_runner import PolicyRefusal
@@ -99,6 +100,11 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
         "validate_only": validate_only,
         "time_ms": now_ms(),
     }
+
+
+def default_configs(node: "Node") -> Mapping[str, str]:
+    """What holds for topics that say nothing, as far as that is not Kafka's own default: as this node is configured."""
+    return differing_defaults(node.dynamic_configs.current)
 
 
 async def judge(node: "Node", context: RequestContext, request: Judged, draft: Draft) -> None:

@@ -24,7 +24,7 @@ from ..forwarding import at_the_controller
 from ..hiding import known
 from ..store import layout
 from ..store.base import Create, Operation, SetData
-from .changes import Change, asked_by, carry_out, judge, now_ms
+from .changes import Change, asked_by, carry_out, default_configs, judge, now_ms
 from .describe_configs import ResourceType
 from .parts import Parts, each
 from .telling import heard, told
@@ -187,7 +187,7 @@ class Planner:
         kinds = alteration.kinds(topic.configs, configs)
         question = AlterTopicRequest(
             **asked_by(self._context, name, validate_only=self._validate_only),
-            requested_state=requested(after),
+            requested_state=requested(after, defaults=default_configs(self._node)),
             config_operations=alteration.operands(kinds),
             config_operation_kinds=kinds,
         )

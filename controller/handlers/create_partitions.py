@@ -27,7 +27,7 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import SetData
-from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
+from .changes import Change, asked_by, carry_out, check_storable, default_configs, judge, partition_znodes
 from .parts import Parts, each
 
 if TYPE_CHECKING:
@@ -94,7 +94,11 @@ class Planner:
                 self._context,
                 AlterTopicRequest(
                     **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
-                    requested_state=requested(after, generated_replica_assignments=wanted.assignments is None),
+                    requested_state=requested(
+                        after,
+                        defaults=default_configs(self._node),
+                        generated_replica_assignments=wanted.assignments is None,
+                    ),
                 ),
                 draft,
             )

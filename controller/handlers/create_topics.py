@@ -35,7 +35,7 @@ from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation, SetData
 from ..turns import Turn
-from .changes import Change, asked_by, carry_out, check_storable, judge, partition_znodes
+from .changes import Change, asked_by, carry_out, check_storable, default_configs, judge, partition_znodes
 from .parts import Parts, each
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class Planner:
                 self._context,
                 CreateTopicRequest(
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
-                    requested_state=requested(topic, generated_replica_assignments=generated),
+                    requested_state=requested(
+                        topic, defaults=default_configs(self._node), generated_replica_assignments=generated
+                    ),
                     automatic=self._context.on_behalf_of >= 0,
                 ),
                 draft,

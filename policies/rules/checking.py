@@ -39,7 +39,7 @@ MAX_LITERAL_LIST = 32
 MAX_NESTED = 3
 """Comprehensions within each other."""
 
-CONFIG_MAPS = frozenset({"configs", "raw_configs", "config_operations", "config_operation_kinds"})
+CONFIG_MAPS = frozenset({"configs", "raw_configs", "effective_configs", "config_operations", "config_operation_kinds"})
 ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
 SUMS: Mapping[tuple[str, str, str], Type] = {
     ("+", "string", "string"): STRING,

@@ -1,10 +1,11 @@
 """`[[config_bounds]]`: what the configs of a topic may be.
 
-Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to Kafka is more than any number.
+Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to Kafka is more than any number. A minimum and a
+maximum are about what holds, so that a topic which says nothing must have a default within them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..configs.canonical import TYPES, canonical
 from ..configs.values import InvalidValueError, KeyType, parse_value
@@ -14,7 +15,16 @@ from .tables import Table
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 UNLIMITED_BELOW_ZERO = frozenset({"retention.bytes", "retention.ms", "local.retention.bytes", "local.retention.ms"})
-"""Kafka keeps everything where one of these is negative. (Of `local.retention.*` -2 is as much as `retention.*`, which has bounds of its own.)"""
+"""Kafka keeps everything where one of these is negative."""
+
+
+LOCAL = "local."
+AS_RETENTION = "-2"
+"""Of `local.retention.*`: as much as `retention.*` says."""
+ABSENT = ("default", "allow")
+
+Fault = Callable[[str | None, Mapping[str, str]], str | None]
+"""What is wrong with a topic's own value, None for no value, beside all that would hold."""
 
 
 class UnreadableConfigError(Exception):
@@ -23,7 +33,7 @@ class UnreadableConfigError(Exception):
 
 def read_config_bounds(table: Table, name: str) -> Rule:
     scope = read_scope(table, name, ("create", "alter"))
-    bounds: list[tuple[str, Callable[[str | None], str | None]]] = []
+    bounds: list[tuple[str, Fault]] = []
     configs = table.table("configs")
     if configs is None:
         if not table.has("configs"):
@@ -43,7 +53,7 @@ def read_config_bounds(table: Table, name: str) -> Rule:
             value = facts.after.configs.get(key)
             if before is not None and before.get(key) == value:
                 continue
-            found = fault(value)
+            found = fault(value, facts.after.effective_configs)
             if found is not None:
                 return scope.message or found
         return None
@@ -51,7 +61,7 @@ def read_config_bounds(table: Table, name: str) -> Rule:
     return scope.rule(judge)
 
 
-def _read_bound(table: Table, key: str) -> Callable[[str | None], str | None]:
+def _read_bound(table: Table, key: str) -> Fault:
     least, most, required, forbidden = (
         table.integer("min"), table.integer("max"), table.boolean("required"), table.boolean("forbidden")
     )  # fmt: skip
@@ -62,23 +72,31 @@ def _read_bound(table: Table, key: str) -> Callable[[str | None], str | None]:
         table.note(f"{key} has no bound: give min, max, allowed, required or forbidden")
     if forbidden and required:
         table.note(f"{key} is both required and forbidden", "forbidden")
+    absent = table.choice("absent", ABSENT)
+    judges_default = absent == "default" or (absent is None and (least is not None or most is not None))
     table.finish()
     values = None if allowed is None else frozenset(canonical(key, text) for text in allowed)
 
-    def fault(value: str | None) -> str | None:
-        if value is None:
-            return f"{key} must be set." if required else None
-        if forbidden:
+    def fault(own: str | None, effective: Mapping[str, str]) -> str | None:
+        if own is None and required:
+            return f"{key} must be set."
+        if own is not None and forbidden:
             return f"{key} must not be set."
+        value = effective.get(key) if own is None and judges_default else own
+        if value is None:
+            return None
+        shown = f"{key} {value}{' (the default)' if own is None else ''}"
         if allowed is not None and values is not None and value not in values:
-            return f"{key} {value} is none of {', '.join(allowed)}."
+            return f"{shown} is none of {', '.join(allowed)}."
         if least is None and most is None:
             return None
+        if value == AS_RETENTION and key.startswith(LOCAL):
+            value = effective[key.removeprefix(LOCAL)]
         number = _number(key, value)
         if least is not None and number < least and not _is_unlimited(key, number):
-            return f"{key} {value} is less than {least}."
+            return f"{shown} is less than {least}."
         if most is not None and (number > most or (most >= 0 and _may_be_unlimited(key, number))):
-            return f"{key} {value} is more than {most}."
+            return f"{shown} is more than {most}."
         return None
 
     return fault

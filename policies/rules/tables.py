@@ -121,6 +121,13 @@ class Table:
                 self.note(f"{key} names {item!r}, which never happens; {hint}", *self.at(key, index))
         return chosen
 
+    def choice(self, key: str, known: Collection[str]) -> str | None:
+        """One of them."""
+        chosen = self.text(key)
+        if chosen is not None and chosen not in known:
+            self.note(f"{key} is {chosen!r}, but must be {' or '.join(known)}", key)
+        return chosen
+
     def patterns(self, key: str, possible: Callable[[str], str | None]) -> Match | None:
         """`possible` says why nothing can ever match a pattern."""
         patterns = self._good_patterns(key, possible)

@@ -70,7 +70,7 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
         "delete_records_offsets": map_of(INT, INT, nullable=True),
     },
     "before": STATE,
-    "after": {**STATE, "generated_replica_assignments": BOOL},
+    "after": {**STATE, "generated_replica_assignments": BOOL, "effective_configs": map_of(STRING, STRING)},
     "cluster": {"cluster_size": INT, "topic_count": INT},
 }
 """The variables with fields. `principal` is a string, or null for who is not authenticated."""

@@ -75,7 +75,7 @@ action = "audit"
 min = "1s"
 
 [[config_bounds]]
-configs = { "retention.ms" = { max = 3 } }
+configs = { "retention.ms" = { max = 3, absent = "allow" } }
 
 [[rule]]
 name = "crowded"

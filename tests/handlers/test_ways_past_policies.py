@@ -199,3 +199,26 @@ async def test_a_protected_topic_is_not_created_by_others(name: str, tmp_path: P
         assert answer.topics[0].error_code == VIOLATION
         allowed = await cluster.ask(creating(wanted(name, 1, 1)), 7, principal="User:ops")
         assert allowed.topics[0].error_code == ErrorCode.NONE
+
+
+TWO = '[[config_bounds]]\nconfigs = { "min.insync.replicas" = { min = 2 } }\n'
+
+
+def two(request: Any) -> str | None:
+    held = request.requested_state.effective_configs["min.insync.replicas"]
+    return None if int(held) >= 2 else f"{held} are too few"
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) -> None:
+    """Neither who says nothing at the creation nor who deletes what he had, one way or the other, falls below it."""
+    async with judged(kind, TWO, two, tmp_path) as cluster:
+        assert await create(cluster, "silent", {}) == VIOLATION
+        assert await create(cluster, "t", {"min.insync.replicas": "2"}) == ErrorCode.NONE
+        assert await alter(cluster, "t", "min.insync.replicas", 1, None) == VIOLATION
+        assert await replace(cluster, "t", "retention.ms", "5") == VIOLATION
+        assert await alter(cluster, "t", "retention.ms", 0, "5") == ErrorCode.NONE
+    async with judged(kind, TWO, two, tmp_path, {"min.insync.replicas": " 02"}) as cluster:
+        assert await create(cluster, "silent", {}) == ErrorCode.NONE
+        assert await create(cluster, "t", {"min.insync.replicas": "3"}) == ErrorCode.NONE
+        assert await alter(cluster, "t", "min.insync.replicas", 1, None) == ErrorCode.NONE

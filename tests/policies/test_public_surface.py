@@ -31,6 +31,7 @@ FIELDS = {
         "marked_for_deletion",
         "internal",
         "generated_replica_assignments",
+        "default_configs",
     ],
     "PolicyRequest": ["topic", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"],
     "CreateTopicRequest": ["requested_state", "automatic"],

@@ -144,6 +144,58 @@ def test_bounds_are_of_values_and_not_of_texts(key: str, bound: str, value: str,
     assert bool(said(text, create(configs={key: value}))) is is_refused
 
 
+@pytest.mark.parametrize(
+    ("bound", "own", "defaults", "message"),
+    [
+        ("'min.insync.replicas' = { min = 2 }", {}, {}, "min.insync.replicas 1 (the default) is less than 2."),
+        ("'min.insync.replicas' = { min = 2 }", {}, {"min.insync.replicas": "2"}, None),
+        ("'min.insync.replicas' = { min = 2 }", {"min.insync.replicas": "2"}, {}, None),
+        ("'min.insync.replicas' = { min = 2, absent = 'allow' }", {}, {}, None),
+        ("'retention.ms' = { max = 86400000 }", {}, {}, "retention.ms 604800000 (the default) is more than 86400000."),
+        ("'retention.ms' = { max = 86400000 }", {}, {"retention.ms": "-1"}, "retention.ms -1 (the default) is more than 86400000."),
+        ("'cleanup.policy' = { allowed = 'compact' }", {}, {}, None),
+        ("'cleanup.policy' = { allowed = 'compact', absent = 'default' }", {}, {}, "cleanup.policy delete (the default) is none of compact."),
+        ("'local.retention.ms' = { max = 5 }", {"retention.ms": "5"}, {}, None),
+        ("'local.retention.ms' = { max = 5 }", {}, {}, "local.retention.ms -2 (the default) is more than 5."),
+        ("'local.retention.bytes' = { max = 5 }", {"local.retention.bytes": "-2", "retention.bytes": "6"}, {}, "local.retention.bytes -2 is more than 5."),
+        ("'retention.ms' = { max = 5, forbidden = true }", {}, {}, "retention.ms 604800000 (the default) is more than 5."),
+    ],
+)  # fmt: skip
+def test_a_topic_that_says_nothing_has_the_default(
+    bound: str, own: dict[str, str], defaults: dict[str, str], message: str | None
+) -> None:
+    """Minima and maxima are about what holds, and other bounds where they say so."""
+    request = create(configs=own)
+    state = msgspec.structs.replace(request.requested_state, default_configs=defaults)
+    found = said(f"[[config_bounds]]\nconfigs = {{ {bound} }}", msgspec.structs.replace(request, requested_state=state))
+    assert found == ([] if message is None else [message])
+
+
+def test_who_deletes_a_config_falls_to_the_default() -> None:
+    """The default is judged where a change leads to it, and not where a topic had it before."""
+    text = "[[config_bounds]]\nconfigs = { 'min.insync.replicas' = { min = 2 } }"
+    two = cluster({"t": topic_state([[1]], {"min.insync.replicas": "2"}), "old": topic_state([[1]])})
+    assert said(text, alter("t", configs={}), two) == ["min.insync.replicas 1 (the default) is less than 2."]
+    assert said(text, alter("old", configs={"retention.ms": "1"}), two) == []
+    raised = requested_state([[1]], default_configs={"min.insync.replicas": "2"})
+    assert said(text, msgspec.structs.replace(alter("t"), requested_state=raised), two) == []
+
+
+def test_an_expression_knows_what_would_hold() -> None:
+    """`after.effective_configs` has every config of a topic: its own, else the cluster's default, else Kafka's."""
+    text = condition(
+        """after.effective_configs["min.insync.replicas"] == "2" && after.effective_configs["retention.ms"] == "5" &&
+        "segment.ms" in after.effective_configs && after.effective_configs["segment.ms"] == "604800000" &&
+        !("nothing" in after.effective_configs) && after.effective_configs.exists(k, k == "flush.ms")"""
+    )
+    state = requested_state(
+        [[1]], {"retention.ms": " 05"}, default_configs={"min.insync.replicas": "2", "retention.ms": "7"}
+    )
+    assert said(text, msgspec.structs.replace(create(), requested_state=state)) == []
+    assert state.effective_configs["retention.ms"] == "5"
+    assert len(state.effective_configs) == len(dict(state.effective_configs)) == 36
+
+
 @pytest.mark.parametrize("name", ["*", "?", "a*"])
 def test_nobody_owns_everything_by_his_name(name: str) -> None:
     """A name that has the signs of a pattern stands for itself wherever patterns speak of users."""
@@ -344,7 +396,8 @@ def test_the_hash_is_of_what_a_file_says() -> None:
         ("[[partitions]]\nmax = 5\naction = 'block'", "action names 'block'"),
         ("[[name_pattern]]\npattern = '('", "rules.toml:2:1: pattern is a bad regular expression: missing ): "),
         ("[[config_bounds]]\nconfigs = { x = { } }", "x has no bound"),
-        ("[[config_bounds]]\nconfigs = { x = { max = 1, maks = 1 } }", "maks is unknown; known are allowed"),
+        ("[[config_bounds]]\nconfigs = { x = { max = 1, maks = 1 } }", "maks is unknown; known are absent, allowed"),
+        ("[[config_bounds]]\nconfigs = { x = { max = 1, absent = 'never' } }", "rules.toml:2:28: absent is 'never', but must be default or allow"),
         ("[[deletion_age]]\nmin = '5 hours'", "min is '5 hours', but must be a number with ms, s, m, h or d, such as 12h"),
         ("[[change_window]]\ndays = 'monday'", "days has 'monday', but takes mon, tue, "),
         ("[[change_window]]\nhours = '9-17'", "hours has '9-17', but takes times such as 09:00-17:00"),

@@ -253,7 +253,7 @@ def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSn
     before, value = before_of(request, of), request.requested_state.configs.get("retention.ms")
     changes = before is None or before.configs.get("retention.ms") != value
     if value is None:
-        wanted = required
+        wanted = True  # Kafka's default is more than any of these
     elif value == "delete":
         wanted = True
     else:

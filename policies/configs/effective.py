@@ -1,0 +1,46 @@
+"""What holds for a topic: its own configs, and where it says nothing what the cluster says, or Kafka.
+
+Rule: of the cluster's defaults only those are told that are otherwise than Kafka's own, since nearly none are. All are canonical.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from .canonical import canonical
+from .tables import read_default, read_table
+from .topic_keys import TABLE
+
+KAFKA_DEFAULTS: Mapping[str, str] = MappingProxyType(
+    {name: canonical(name, read_default(default) or "") for name, _, default, *_ in read_table(TABLE)}
+)
+"""Of every config that a topic can have."""
+
+
+class EffectiveConfigs(Mapping[str, str]):
+    """Free to make: nothing is copied."""
+
+    __slots__ = ("_defaults", "_own")
+
+    def __init__(self, own: Mapping[str, str], defaults: Mapping[str, str]) -> None:
+        self._own = own
+        self._defaults = defaults
+
+    def __getitem__(self, name: str) -> str:
+        value = self._own.get(name)
+        if value is None:
+            value = self._defaults.get(name)
+        return KAFKA_DEFAULTS[name] if value is None else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*KAFKA_DEFAULTS, *self._defaults, *self._own)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def otherwise_than_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
+    """Of a cluster's defaults."""
+    return MappingProxyType({name: text for name, text in defaults.items() if KAFKA_DEFAULTS.get(name) != text})
