@@ -9,13 +9,14 @@ from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, REFUSED, Operat
 from tests.faults.detector.linearizability import Contradiction, Undecided, check, is_read
 from tests.faults.detector.models import changes_nothing, initial, shown
 
-LOST, DONE, STALE, ORDER, ODD, WORLD = (
+LOST, DONE, STALE, ORDER, ODD, WORLD, TRACEBACK = (
     "acknowledged and lost",
     "refused and done",
     "stale read",
     "no order explains it",
     "answer out of place",
-    "cluster",
+    "the cluster is not as it says",
+    "traceback",
 )
 EXPECTED = {
     "create": {ErrorCode.TOPIC_ALREADY_EXISTS},
@@ -56,7 +57,9 @@ class Verdict(msgspec.Struct):
 
 
 def judge(window: Window) -> Verdict:
-    verdict = Verdict(anomalies=[Anomaly(WORLD, finding) for finding in window.findings])
+    verdict = Verdict(
+        anomalies=[Anomaly(TRACEBACK if "stumbled" in finding else WORLD, finding) for finding in window.findings]
+    )
     verdict.anomalies += _odd_answers(window)
     for entity, operations in by_entity(window):
         whole = [*operations, *_last_look(window, entity)]

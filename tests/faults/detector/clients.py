@@ -97,7 +97,6 @@ class Client:
         habits: Habits,
     ) -> None:
         """`addresses`: of the nodes that may be asked now, with their ids."""
-        self.worst_seconds = 0.0
         self._name = name
         self._journal = journal
         self._addresses = addresses
@@ -149,7 +148,6 @@ class Client:
                 operation.began = previous  # it is carried out behind what was asked before it
             operation.ended = previous = ended
             take(answer, operation)
-            self.worst_seconds = max(self.worst_seconds, ended - began)
             answered += 1
 
     def _note_order(self, wanted: Sequence[Asked]) -> None:

@@ -14,7 +14,7 @@ from tests.faults.detector import floods
 from tests.faults.detector.arena import Arena
 from tests.faults.detector.checks import Verdict, judge
 from tests.faults.detector.clients import Client, Habits, Journal
-from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Window, save
+from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Operation, Window, save, waited
 from tests.faults.detector.settling import disagreements, look, settle, stumbles
 from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play, strange_configs
 from tests.faults.tree import patiently
@@ -57,7 +57,8 @@ class Told(msgspec.Struct):
     verdict: Verdict
     operations: int
     doubts: int
-    worst_seconds: float
+    slowest: Operation | None
+    """Of those that were answered."""
     checking_seconds: float
     kept: Path | None = None
 
@@ -108,17 +109,18 @@ class Experiment:
         if not unsettled:
             window.findings += await trio.to_thread.run_sync(disagreements, self._arena, window.after)
         self._known = window.after
-        return self._told(window, clients)
+        return self._told(window)
 
-    def _told(self, window: Window, clients: Sequence[Client]) -> Told:
+    def _told(self, window: Window) -> Told:
         began = time.monotonic()
         verdict = judge(window)
+        answered = [each for each in window.operations if each.node and each.ended is not None]
         told = Told(
             window,
             verdict,
             operations=len(window.operations),
             doubts=sum(each.outcome == UNKNOWN for each in window.operations),
-            worst_seconds=max(client.worst_seconds for client in clients),
+            slowest=max(answered, key=waited, default=None),
             checking_seconds=time.monotonic() - began,
         )
         if verdict.anomalies:

@@ -111,6 +111,11 @@ def by_entity(window: Window) -> Iterator[tuple[str, list[Operation]]]:
     yield from sorted(parts.items())
 
 
+def waited(operation: Operation) -> float:
+    """Seconds."""
+    return 0.0 if operation.ended is None else operation.ended - operation.began
+
+
 def told(operation: Operation, since: float = 0.0) -> str:
     """The operation in a line for people."""
     what = {

@@ -25,6 +25,7 @@ from tests.support.zookeeper import ZooKeeperServer
 LONG_SECONDS = 4.5
 """Sessions end after 3."""
 FAR_AWAY_SECONDS = 0.003
+LEFTOVER = b'{"version":1,"config":{"flush.ms":"77"}}'
 STRANGE_SECONDS = 0.15
 """Between two deeds of a stranger."""
 
@@ -193,19 +194,16 @@ def freeze_server(stage: Stage) -> None:
 def leftovers(stage: Stage) -> None:
     """Configs of topics that are not there: what is left of topics that somebody else deleted."""
     client = stage.arena.tree.client
-    left: dict[str, int] = {}
     while not stage.over.wait(STRANGE_SECONDS * stage.dice.random()):
-        path = f"/config/topics/t{stage.dice.randrange(TOPICS)}"
-        name = path.rpartition("/")[2]
+        name = f"t{stage.dice.randrange(TOPICS)}"
         with suppress(NodeExistsError, NoNodeError):
             if client.exists(f"/brokers/topics/{name}") is None:
-                client.create(path, b'{"version":1,"config":{"flush.ms":"77"}}')
-                left[path] = patiently(partial(client.exists, path)).czxid
-    for path, czxid in left.items():
-        stat = patiently(partial(client.exists, path))
-        if stat is not None and stat.czxid == czxid and stat.version == 0:
-            with suppress(NoNodeError, BadVersionError):
-                patiently(partial(client.delete, path, version=0))
+                client.create(f"/config/topics/{name}", LEFTOVER)
+    for number in range(TOPICS):
+        with suppress(NoNodeError, BadVersionError):
+            data, stat = patiently(partial(client.get, f"/config/topics/t{number}"))
+            if data == LEFTOVER:
+                patiently(partial(client.delete, f"/config/topics/t{number}", version=stat.version))
 
 
 def strange_configs(stage: Stage) -> None:
