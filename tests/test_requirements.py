@@ -1,37 +1,29 @@
-"""docs/requirements.md and the tests tell of the same requirements."""
-
-import ast
-import re
-from collections.abc import Iterator
-from pathlib import Path
+"""docs/requirements.md, the table that it is made of, and the tests tell of the same requirements."""
 
 import pytest
 
-TESTS = Path(__file__).parent
-DOCUMENT = (TESTS.parent / "docs" / "requirements.md").read_text()
-ROWS = re.findall(r"^\| (K[\w-]+) \|", DOCUMENT, re.MULTILINE)
-FAMILIES = r"\bK(?:4|590|201)-[A-Z]?\d+\b"
-"""Of the documents that the table is about."""
+from tests.requirements_table import DOCUMENT, OPEN, Requirement, claims, document, requirements
+
+CLAIMS = claims()
 
 
-def docstrings() -> Iterator[str]:
-    """Of every test."""
-    for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
-                yield ast.get_docstring(node) or ""
+def test_the_document_is_what_the_command_writes() -> None:
+    """Whoever claims or moves a test, or changes a state, writes the page anew."""
+    assert DOCUMENT.read_text() == document(), "write it anew: python -m tests.requirements_table"
 
 
-NAMED = {requirement for text in docstrings() for requirement in re.findall(FAMILIES, text)}
+def test_each_requirement_stands_once() -> None:
+    """Sixty-eight ids, none of them twice."""
+    ids = [each.id for each in requirements()]
+    assert len(ids) == len(set(ids)) == 68
 
 
-@pytest.mark.parametrize("requirement", ROWS)
-def test_a_requirement_is_held_by_a_test(requirement: str) -> None:
-    """Each row of the table stands there once, and some test says in its docstring that it holds it."""
-    assert ROWS.count(requirement) == 1
-    assert requirement in NAMED
+@pytest.mark.parametrize("requirement", requirements(), ids=lambda each: each.id)
+def test_a_requirement_is_as_held_as_its_tests(requirement: Requirement) -> None:
+    """What is held, if only in part, some test proves; of what is open no test claims anything."""
+    assert bool(CLAIMS.get(requirement.id)) == (requirement.missing != OPEN)
 
 
 def test_what_tests_name_is_explained() -> None:
     """Whoever reads an id in a docstring finds in the document what it means."""
-    assert not [requirement for requirement in NAMED if not re.search(rf"\b{requirement}\b", DOCUMENT)]
+    assert set(CLAIMS) <= {each.id for each in requirements()}

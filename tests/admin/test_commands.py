@@ -28,7 +28,7 @@ def without_messages(document: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_topic_from_its_making_to_its_end(command: Installed, topic: str) -> None:
-    """Created, listed, described, altered and deleted, each with code 0 and a line that says it."""
+    """K117-1: created, listed, described, altered and deleted, each with code 0 and a line that says it."""
     arguments = ["--partitions", "2", "--replication-factor", "3", "--config", "retention.ms=60000"]
     made = command("topics", "create", topic, *arguments)
     assert made == (0, f"{topic}: created, partitions 2, replication factor 3\n", "")
