@@ -4,7 +4,7 @@ import base64
 import json
 import subprocess
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
+from minicontroller.controller.store.membership import MEMBERSHIP
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
@@ -20,7 +21,7 @@ from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.cli.command import call
 from tests.handlers.altering import BROKER, TOPIC
 from tests.support.cluster import COMMAND
-from tests.support.nodes import JAAS, NodeProcess
+from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, NodeProcess
 from tests.support.waiting import until
 from tests.support.wire import ConnectionEndedError, Wire
 from tests.support.zookeeper import ZooKeeperServer
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 PLACES = (
     "of-the-client", "that-is-wrong", "in-a-cut-request", "of-the-nodes", "of-the-keystore", "of-the-encoder", "of-the-key",
     "of-a-broker", "of-a-listener", "of-a-brokers-plugin", "by-another-tool", "of-a-topic", "of-a-new-topic", "in-a-trace",
-    "in-a-return", "of-a-broker-in-the-store", "of-another-key-in-the-store",
+    "in-a-return", "of-a-broker-in-the-store", "of-another-key-in-the-store", "of-the-cluster", "that-is-spoilt",
 )  # fmt: skip
 SECRETS: Mapping[str, str] = {place: f"S3cret-{number:02}-{place}'\\q" for number, place in enumerate(PLACES)}
 """Each tells where it leaked from; quotes and backslashes have more than one form."""
@@ -133,7 +134,7 @@ def planted(
     (folder / "quoting.py").write_text(OLDER if kind == "older" else NEWER)
     key = "alter.config.policy.class.name" if kind == "older" else "topic.management.policy.class.name"
     settings = {
-        "listeners": "CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0",
+        **WITH_A_LISTENER_FOR_NODES,
         "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
         "listener.name.client.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.client.plain.sasl.jaas.config": f'{JAAS} user_alice="{CLIENT}" user_bob="bobs-own";',
@@ -148,6 +149,8 @@ def planted(
         key: f"{folder}/quoting.py:Quoting",
         "connection.failed.authentication.delay.ms": "1",
     }
+    secret = base64.b64encode(SECRETS["of-the-cluster"].encode()).decode()
+    write(connect, {MEMBERSHIP: {"version": 1, "secret": secret}})
     node = NodeProcess(folder, 1, connect, settings, "--verbose")
     node.start()
     node.wait_ready()
@@ -204,24 +207,34 @@ def change(wire: Wire, resource_type: int, name: str, key: str, value: str) -> N
 
 def by_another_tool(world: World) -> None:
     """Into ZooKeeper, past all checks."""
-    host, _, chroot = world.zookeeper.partition("/")
-    client = KazooClient(f"{host}/{chroot}")
+    in_the_store = {
+        "ssl.truststore.password": SECRETS["of-a-broker-in-the-store"],
+        "my.store.token": SECRETS["of-another-key-in-the-store"],
+    }
+    write(
+        world.zookeeper,
+        {
+            "/config/topics/kept": {"version": 1, "config": {"my.topic.token": SECRETS["by-another-tool"]}},
+            "/config/brokers/1": {"version": 1, "config": in_the_store},
+            MEMBERSHIP: {"version": 1, "secret": SECRETS["that-is-spoilt"]},
+        },
+        changed=("topics/kept", "brokers/1"),
+    )
+
+
+def write(zookeeper: str, znodes: Mapping[str, object], changed: Sequence[str] = ()) -> None:
+    """Znodes, and then the news that these entities have changed."""
+    host, _, chroot = zookeeper.partition("/")
+    client = KazooClient(host)
     client.start()
     try:
-        for path, configs in (
-            ("topics/kept", {"my.topic.token": SECRETS["by-another-tool"]}),
-            (
-                "brokers/1",
-                {
-                    "ssl.truststore.password": SECRETS["of-a-broker-in-the-store"],
-                    "my.store.token": SECRETS["of-another-key-in-the-store"],
-                },
-            ),
-        ):
-            data = json.dumps({"version": 1, "config": configs}).encode()
-            client.ensure_path(f"/config/{path}")
-            client.set(f"/config/{path}", data)
-            told = json.dumps({"version": 2, "entity_path": path}).encode()
+        client.ensure_path(f"/{chroot}")
+        client.chroot = f"/{chroot}"
+        for path, value in znodes.items():
+            client.ensure_path(path)
+            client.set(path, json.dumps(value).encode())
+        for entity in changed:
+            told = json.dumps({"version": 2, "entity_path": entity}).encode()
             client.create("/config/changes/config_change_", told, sequence=True)
     finally:
         client.stop()

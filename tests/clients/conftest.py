@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.admin import KafkaAdminClient
 
-from tests.support.cluster import ON_KAFKA, Cluster, running_any, until_everywhere
+from tests.support.cluster import ON_KAFKA, SAME_AS_KAFKA, Cluster, running_any, until_everywhere
+from tests.support.nodes import running_nodes
 from tests.support.waiting import until
 from tests.support.wire import Wire
 from tests.support.zookeeper import ZooKeeperServer
@@ -17,14 +18,16 @@ STORES = ["kafka"] if ON_KAFKA else ["memory", "zookeeper"]
 
 
 @pytest.fixture(scope="session", params=STORES)
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Three nodes."""
-    store = request.param
-    if store == "zookeeper":
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three nodes: of `up` on the embedded store, and of `serve`, each with one PLAINTEXT listener, on ZooKeeper."""
+    if request.param == "zookeeper":
         zookeeper: ZooKeeperServer = request.getfixturevalue("zookeeper")
-        store = f"zookeeper://{zookeeper.connect}/clients"
-    with running_any(store) as running:
-        yield running
+        settings = SAME_AS_KAFKA | {"metadata.completion": "cluster"}
+        with running_nodes(tmp_path_factory.mktemp("nodes"), [f"{zookeeper.connect}/clients"] * 3, settings) as nodes:
+            yield nodes
+    else:
+        with running_any(request.param) as running:
+            yield running
 
 
 @pytest.fixture(scope="session")

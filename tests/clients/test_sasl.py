@@ -15,7 +15,7 @@ from kafka.errors import KafkaTimeoutError, PolicyViolationError
 from tests.faults.tree import Tree
 from tests.support.cluster import running_cluster, unlike_kafka
 from tests.support.maven import java_tests_hold, needs_maven, time_to_download
-from tests.support.nodes import JAAS, running_nodes
+from tests.support.nodes import JAAS, WITH_A_LISTENER_FOR_NODES, running_nodes
 from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -108,7 +108,7 @@ def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, settings: dict[str, str]) -> Iterator[Secured]:
     """With a third listener, for whoever looks after the nodes: it is the one that they name when they are ready."""
-    settings |= {
+    settings |= WITH_A_LISTENER_FOR_NODES | {
         "listeners": "CLIENT://127.0.0.1:0,SECURE://127.0.0.1:0,INTERNAL://127.0.0.1:0",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,SECURE:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
         "listener.name.secure.sasl.enabled.mechanisms": "PLAIN",

@@ -137,18 +137,24 @@ class NodeProcess:
 
 
 def node_settings(broker_id: int, zookeeper: str) -> dict[str, str]:
-    """As in `config/server.properties`: clients outside, nodes inside, known to each other by a secret."""
+    """As little as a node needs: Kafka's default listener, for clients and nodes, and where the others are found."""
     return {
         "broker.id": str(broker_id),
-        "listeners": "CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
-        "inter.broker.listener.name": "INTERNAL",
-        "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.internal.plain.sasl.jaas.config": f'{JAAS} username="node" password="secret" user_node="secret";',
+        "listeners": "PLAINTEXT://127.0.0.1:0",
         "zookeeper.connect": zookeeper,
         "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     }
+
+
+WITH_A_LISTENER_FOR_NODES = {
+    "listeners": "CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0",
+    "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "INTERNAL",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.internal.plain.sasl.jaas.config": f'{JAAS} username="node" password="secret" user_node="secret";',
+}
+"""Clients outside, nodes inside, where they log in as a user, too."""
 
 
 class Nodes:
@@ -173,6 +179,15 @@ class Nodes:
 
     def __iter__(self) -> Iterator[NodeProcess]:
         return iter(self.nodes)
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """host:port for clients, by node id."""
+        return {node.broker_id: node.address for node in self.nodes}
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.addresses.values())
 
     @property
     def running(self) -> list[NodeProcess]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tests.faults.tree import Tree
-from tests.support.nodes import NodeProcess, Nodes
+from tests.support.nodes import WITH_A_LISTENER_FOR_NODES, NodeProcess, Nodes
 from tests.support.ports import free_port
 from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperEnsemble
@@ -48,6 +48,7 @@ def running_arena(
                 number,
                 ",".join(proxy.connect for proxy in ways[number - 1]) + chroot,
                 {
+                    **WITH_A_LISTENER_FOR_NODES,
                     "listeners": f"CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports[number - 1]}",
                     "advertised.listeners": f"CLIENT://127.0.0.1:0,INTERNAL://{inner[number - 1].connect}",
                     "metadata.completion": completion,
