@@ -7,8 +7,8 @@ that does not read its answers stops being read. When the other end goes, whatev
 
 An answer that is there at once costs neither a task nor a channel, and the answers to all requests of one read leave in one send.
 On a connection of a node of ours, which carries the requests of many clients, one of each at a time, requests run side by side and are
-answered as they complete: nodes match answers by correlation id, and one slow request holds up no other. When
-this end stops, those that forward requests are told that nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
+answered as they complete: nodes match answers by correlation id, and one slow request holds up no other. A node says of which nobody waits for the
+answer any more. When this end stops, those that forward requests are told that nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
 """
 
 import logging
@@ -21,7 +21,7 @@ from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from .bounds import MAX_BETWEEN_NODES_BYTES
 from .logs import about_caller, about_frame
-from .peer import FAREWELL
+from .peer import FAREWELL, GIVEN_UP_BYTES
 from .security.caller import Caller
 from .security.sasl import Challenge, Proved, ProvedNode, Rejected
 from .transport import Disconnected, Outbox, Transport
@@ -62,6 +62,8 @@ class Connection:
         """Requests that wait for something."""
         self._transport = transport
         self._outbox = Outbox(transport)
+        self._scopes: dict[int, trio.CancelScope] = {}
+        """Of a node's requests that run, by correlation id."""
         self._busy = False
         """A client's request waits for something: the task that waits for it takes the next ones, too."""
         self._fed = False
@@ -190,6 +192,9 @@ class Connection:
         if sasl is not None and sasl.raw_tokens:
             self._outbox.put(self._raw_token(frame))
             return None
+        if self.caller.from_peer and len(frame) == GIVEN_UP_BYTES:
+            self._give_up(int.from_bytes(frame))
+            return None
         try:
             answer = self.caller.line.answer(self.caller, frame)
         except ProtocolError as error:
@@ -201,7 +206,9 @@ class Connection:
         self.running += 1
         if not self.caller.from_peer:
             return answer
-        self._nursery.start_soon(self._answer_as_it_comes, answer)
+        correlation_id = int.from_bytes(frame[4:8])
+        self._scopes[correlation_id] = trio.CancelScope()
+        self._nursery.start_soon(self._answer_as_it_comes, correlation_id, answer)
         return None
 
     async def _answer_in_order(self, pending: Awaitable[bytes] | None) -> None:
@@ -216,14 +223,24 @@ class Connection:
         self._busy = False
         self._room.unpark_all()
 
-    async def _answer_as_it_comes(self, pending: Awaitable[bytes]) -> None:
-        await self._answer(pending)
+    async def _answer_as_it_comes(self, correlation_id: int, pending: Awaitable[bytes]) -> None:
+        with self._scopes[correlation_id]:
+            await self._answer(pending)
+        self._scopes.pop(correlation_id, None)
         await self._flush()
 
+    def _give_up(self, correlation_id: int) -> None:
+        """The node's client waits no more."""
+        scope = self._scopes.get(correlation_id)
+        if scope is not None:
+            scope.cancel()
+
     async def _answer(self, pending: Awaitable[bytes]) -> None:
-        answer = await pending
-        self.running -= 1
-        self.last_active = trio.current_time()
+        try:
+            answer = await pending
+        finally:
+            self.running -= 1
+            self.last_active = trio.current_time()
         self._outbox.put(answer)
 
     async def _flush(self) -> None:

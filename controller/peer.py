@@ -43,6 +43,10 @@ FAREWELL_ID = -1
 """The correlation id of no request."""
 FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
 """A frame with a response's header and nothing else."""
+MAX_UNSENT_BYTES = 1024 * 1024
+"""Beyond, an end that does not read is not told of requests that were given up."""
+GIVEN_UP_BYTES = 4
+"""Of a frame that says of which forwarded request nobody waits for the answer any more: its correlation id. No request is as short."""
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
@@ -199,7 +203,8 @@ class PeerConnection:
         if len(request) > self._max_bytes:
             text = f"The request has {len(request)} bytes on its way between nodes, {self._max_bytes} are allowed."
             raise TooLargeForPeer(text, in_doubt=False)
-        frame = await self._exchange(link, header.correlation_id, request)
+        is_forwarded = on_behalf_of is not None
+        frame = await self._exchange(link, header.correlation_id, request, is_forwarded=is_forwarded)
         try:
             _, response = registry.decode_response(api_key, version, frame)
         except ProtocolError as error:
@@ -221,7 +226,7 @@ class PeerConnection:
             api_key=api_key, api_version=version, correlation_id=self._correlation_id, client_id=self._client_id
         )
 
-    async def _exchange(self, link: _Link, correlation_id: int, request: bytes) -> bytes:
+    async def _exchange(self, link: _Link, correlation_id: int, request: bytes, *, is_forwarded: bool) -> bytes:
         if link.ended:
             raise PeerUnavailable(f"{self} is gone: {link.reason}", in_doubt=False)
         waiter = link.waiters[correlation_id] = _Waiter()
@@ -235,6 +240,10 @@ class PeerConnection:
                 self._end(link, str(error))
                 raise PeerUnavailable(f"{self} is gone: {error}", in_doubt=False) from error
             await waiter.settled.wait()
+        except trio.Cancelled:
+            if is_forwarded:
+                self._give_up(link, correlation_id)
+            raise
         finally:
             link.waiters.pop(correlation_id, None)
             if link is not self._link and not link.waiters:
@@ -243,6 +252,16 @@ class PeerConnection:
             text = f"{self} did not answer: {link.reason}"
             raise PeerUnavailable(text, in_doubt=not link.said_farewell)
         return waiter.frame
+
+    def _give_up(self, link: _Link, correlation_id: int) -> None:
+        """The client is gone, or his time over: the other end need not begin what it has not begun."""
+        if link.ended or link.outbox.queued_bytes > MAX_UNSENT_BYTES:
+            return
+        link.outbox.put(GIVEN_UP_BYTES.to_bytes(4) + correlation_id.to_bytes(4))
+        try:
+            link.outbox.flush_nowait()  # what is left goes with the next request
+        except Disconnected as error:
+            self._end(link, str(error))
 
     async def _flush(self, link: _Link) -> None:
         try:

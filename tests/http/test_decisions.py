@@ -134,13 +134,13 @@ def test_what_a_node_judges_itself_is_told(odd: MiniCluster) -> None:
 
 
 def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
-    """A request whose time is over before anything is known of it."""
+    """A request whose time is over while its first topic is judged: nothing comes of that."""
     topic = {"name": "slow-one", "num_partitions": 1, "replication_factor": 1}
     with controller_of(odd) as wire:
         wire.ask("CreateTopics", 5, {"topics": [topic], "timeout_ms": 100})
     gate.touch()
     assert shown(last(odd)) == ("CreateTopics", "topic", "slow-one", "REQUEST_TIMED_OUT")
-    assert last(odd)["reason"] == "What came of it was not known in time: it may be done still."
+    assert last(odd)["reason"] == "It was not begun in time, and will not be."
 
 
 def test_a_broken_policy_says_how(odd: MiniCluster) -> None:

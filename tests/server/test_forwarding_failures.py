@@ -3,6 +3,8 @@
 Requirement K590-2. Time is trio's mock clock.
 """
 
+from functools import partial
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -15,11 +17,51 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from tests.server.harness import (
+    TinyNode,
     created_when_open,
     until,
 )
 from tests.server.pair import CREATE, Recorder, codes, pair
 from tests.support.ports import free_port
+
+# ------------------------------------------------------------------ no client
+
+
+async def test_nobody_works_for_clients_that_are_gone() -> None:
+    """When a client of the node that forwards goes, the controller is told, and stops; other clients' requests on the same link go on."""
+    async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as patient:
+        far = nodes.far.node
+        await patient.send(patient.encode(7, CREATE))
+        await until(lambda: far.waiting == 1)
+        for gone in range(1, 4):
+            async with await nodes.near.connect() as client:
+                await client.send(client.encode(7, CREATE) + client.encode(7, CREATE))
+                await until(lambda: far.waiting == 2)
+            await until(partial(_have_gone, far, gone))
+        assert len(far.seen) == 4
+        (link,) = (each for each in nodes.far.server.connections if each.caller.forwards)
+        assert link.running == 1
+        far.gate.set()
+        assert codes((await patient.answer(CreateTopicsResponse, 7))[1]) == [0, 0]
+        assert (link.running, len(link._scopes)) == (0, 0)
+
+
+def _have_gone(node: TinyNode, clients: int) -> bool:
+    return (node.waiting, node.cancelled) == (1, clients)
+
+
+async def test_a_client_that_is_gone_at_once() -> None:
+    """The controller may read in one go that there is a request and that nobody waits for it."""
+    async with pair(far_handler=created_when_open) as nodes:
+        for _ in range(20):
+            async with await nodes.near.connect() as client:
+                await client.send(client.encode(7, CREATE))
+                await trio.testing.wait_all_tasks_blocked()
+        await until(lambda: nodes.far.node.waiting == 0 and not nodes.near.server.connections)
+        async with await nodes.near.connect() as client:
+            nodes.far.node.gate.set()
+            assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [0, 0]
+
 
 # ------------------------------------------------------------------ no controller
 
