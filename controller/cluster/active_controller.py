@@ -90,6 +90,19 @@ class ActiveController:
         """See `Writer.write`. Raises ControllerMoved if another controller is elected before the change is safe."""
         return await self.writer.write(plan, urgent=urgent, in_any_case=in_any_case)
 
+    async def wait_told(self, broker_id: int | None, *, configs: bool) -> bool:
+        """K4-6: until this node, or every one (None), that is registered answers no more as if nothing had changed; this controller's own
+        node is one of them in any case. `configs`: they are among what changed. False if the reign ended before.
+        """
+        if not configs:
+            return await self._propagation.wait_acknowledged(broker_id)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.nearby.catch_up, broker_id)
+            is_told = await self._propagation.wait_acknowledged(broker_id, configs=True)
+            if not is_told:
+                nursery.cancel_scope.cancel()
+        return is_told
+
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""
         self._resign.set()

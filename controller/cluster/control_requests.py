@@ -32,6 +32,10 @@ COMPLETE_TAG = 10_000
 Kafka's own `Type` says the same, but from KRaft controllers alone."""
 
 
+CONFIGS_TAG = 10_001
+"""Our own, too: answered when the node has read the configs of brokers anew, or with an error if it cannot. A broker of Kafka answers at
+once: nobody can tell when it reads a notification."""
+
 MOST_PARTITIONS = 2_000
 """In one request, unless a single topic has more to be told at once: about 20 ms of work at either end."""
 
@@ -122,16 +126,20 @@ def topic_states(
 
 
 def update_metadata(
-    image: Image, target: Broker, states: list[TopicState], *, complete: bool = False
+    image: Image, target: Broker, states: list[TopicState], *, complete: bool = False, configs: bool = False
 ) -> UpdateMetadataRequest:
-    """All brokers, always (the list replaces what the target knows), and these topics. `complete`: what is not named does not exist."""
+    """All brokers, always (the list replaces what the target knows), and these topics. `complete`: what is not named does not exist.
+
+    `configs`: they have changed in the store.
+    """
+    tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,
         broker_epoch=target.epoch,
         topic_states=states,  # type: ignore[arg-type] # elements may be encoded already
         live_brokers=[_live_broker(broker) for _, broker in sorted(image.brokers.items())],
-        unknown_tags={COMPLETE_TAG: b""} if complete else None,
+        unknown_tags=tags or None,
     )
 
 

@@ -9,8 +9,11 @@ would tell them.
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+import trio
+
 from .image import Broker, Image, Topic
 from .metadata_cache import MetadataCache
+from .propagation import RETRY_SECONDS
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -23,6 +26,7 @@ class NearbyNodes:
         self.ids: Collection[int] = frozenset({node.broker_id})
         self._own_id = node.broker_id
         self._own = node.cache
+        self._node = node
         self._neighbours = node.neighbours
         self._others: dict[int, MetadataCache] = {}
 
@@ -56,6 +60,20 @@ class NearbyNodes:
     def tell(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
         """These topics changed, and those are gone or going."""
         self._tell(image, _visible(image, changed), removed, None)
+
+    async def catch_up(self, asked: int | None) -> None:
+        """Until the controller's own node and this one, or all of them (None), have read the configs of brokers as they are now, or later."""
+        async with trio.open_nursery() as nursery:
+            for broker_id in self.ids:
+                if asked is None or broker_id in (asked, self._own_id):
+                    nursery.start_soon(self._catch_up, broker_id)
+
+    async def _catch_up(self, broker_id: int) -> None:
+        while broker_id in self.ids:
+            node = self._node if broker_id == self._own_id else self._neighbours.get(broker_id)
+            if node is None or await node.dynamic_configs.catch_up(node.store):
+                return
+            await trio.sleep(RETRY_SECONDS)
 
     def _tell(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None

@@ -58,6 +58,10 @@ class Channel:
         self.broker = broker
         self.acknowledged = -1
         """The newest change that the node has in its metadata."""
+        self.configured = 0
+        """Which request to read the configs anew it has answered."""
+        self._configs = 0
+        """The newest of these requests."""
         self.scope = trio.CancelScope()
         self._link = link
         self._owner = owner
@@ -81,6 +85,11 @@ class Channel:
     def brokers_changed(self, sequence: int) -> None:
         self._brokers_changed = True
         self.hurry(sequence)
+
+    def configs_changed(self, request: int) -> None:
+        """In the store: the node is to read them anew."""
+        self._configs = max(request, self._configs)
+        self.hurry(self._sequence)
 
     def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
         """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
@@ -163,6 +172,8 @@ class Channel:
             await self._update_metadata(image, metadata, forgotten)
         self.acknowledged = max(self.acknowledged, sequence)
         self._owner.acknowledged()
+        if self.configured < self._configs:
+            await self._update_configs(image)
         if stops:
             await self._send(control_requests.stop_replica(image, self.broker, stops, delete=False))
         if deletions:
@@ -189,6 +200,22 @@ class Channel:
         # What is complete says in one request also what is not there.
         for part in await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS):
             await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete))
+
+    async def _update_configs(self, image: Image) -> None:
+        """Once: a node that has lost the store is told of the metadata all the same, and asked again in the next round."""
+        request, is_done = self._configs, False
+        try:
+            answer = await self._link.request(control_requests.update_metadata(image, self.broker, [], configs=True))
+            assert isinstance(answer, UpdateMetadataResponse)
+            is_done = answer.error_code == ErrorCode.NONE
+        except Unreachable as error:
+            log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
+        if is_done:
+            self.configured = request
+            self._owner.acknowledged()
+        else:
+            await trio.sleep(RETRY_SECONDS)
+            self.hurry(self._sequence)
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
         for part in await in_parts((topic, len(topic.partitions)) for topic in topics.values()):
@@ -264,6 +291,8 @@ class Propagation:
         """Called when a broker says that another controller rules."""
         self._channels: dict[int, Channel] = {}
         self._sequence = 0
+        self._configs = 0
+        """Counts the requests to read the configs anew."""
         self._nursery: trio.Nursery | None = None
         self._ended = False
         self._acknowledgements = trio.lowlevel.ParkingLot()
@@ -316,6 +345,7 @@ class Propagation:
 
     def _tell_everything(self, channel: Channel, image: Image) -> None:
         channel.brokers_changed(self._sequence)
+        channel.configs_changed(self._configs)
         for name, topic in image.topics.items():
             if topic.marked_for_deletion:
                 channel.forget(self._sequence, topic)
@@ -388,22 +418,26 @@ class Propagation:
 
     # ------------------------------------------------------------------ who knows what
 
-    async def wait_acknowledged(self, broker_id: int | None = None) -> bool:
+    async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
         """Until every node, or this one, that is registered now and stays so has in its metadata all that has been told before this call.
+        `configs`: and has read the configs of brokers as they are now, or later.
 
         False if the reign ended before: then it is another controller's to tell them, and nothing is known.
         """
-        sequence = self._sequence
-        for channel in self._behind(sequence, broker_id):
+        sequence, request = self._sequence, 0
+        if configs:
+            request = self._configs = self._configs + 1
+        for channel in self._behind(sequence, request, broker_id):
+            channel.configs_changed(request)
             channel.hurry(sequence)
-        while not self._ended and self._behind(sequence, broker_id):
+        while not self._ended and self._behind(sequence, request, broker_id):
             await self._acknowledgements.park()
         return not self._ended
 
-    def _behind(self, sequence: int, broker_id: int | None) -> list[Channel]:
+    def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
         """Which nodes, or whether this one, have not acknowledged so much."""
         channels = self._channels.values() if broker_id is None else filter(None, [self._channels.get(broker_id)])
-        return [channel for channel in channels if channel.acknowledged < sequence]
+        return [channel for channel in channels if channel.acknowledged < sequence or channel.configured < request]
 
     @property
     def behind(self) -> int:

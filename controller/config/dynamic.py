@@ -1,6 +1,7 @@
 """The part of a node's configuration that the store overrides while the node runs: `/config/brokers`.
 
-Rule: only what a notification names is read again. Values may be secrets: they are kept as they stand in the store, and never logged.
+Rule: only what a notification names is read again, or all of it when the controller asks for what it has acknowledged. One reading after
+the other, so that none brings back what is old. Values may be secrets: they are kept as they stand in the store, and never logged.
 """
 
 import logging
@@ -9,13 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 import trio
 
 from ..store import layout
-from ..store.base import Store
+from ..store.base import Store, StoreError
 from .changes import ConfigChanges, EntityChanged, now_ms
 from .node_config import NodeConfig
 
 log = logging.getLogger("minicontroller.config")
 
 NOTHING: Mapping[str, str] = {}
+CATCH_UP_SECONDS = 1.0
+"""For the store to answer when the controller waits."""
 
 
 class DynamicConfigs:
@@ -31,6 +34,9 @@ class DynamicConfigs:
         self._own_name = str(broker_id)
         self._changes = ConfigChanges(clock_ms)
         self._listeners: list[EntityChanged] = []
+        self._reading = trio.Lock()
+        self._begun = self._loaded = 0
+        """Readings of everything, by number: the last that was begun, and the last that is in force."""
 
     def on_change(self, listener: EntityChanged) -> None:
         """Call `listener(entity_type, entity_name)` for each change that is notified, topics included; for one of this node's
@@ -39,8 +45,30 @@ class DynamicConfigs:
         self._listeners.append(listener)
 
     async def load(self, store: Store) -> None:
-        """Read all of it. Raises StoreUnavailable or SessionExpired."""
-        await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
+        """Read all of it, nothing older than what was acknowledged to anybody before. Raises StoreUnavailable or SessionExpired.
+
+        Who comes while it is read shares the next reading with all who come then.
+        """
+        next_one = self._begun + 1
+        async with self._reading:
+            if self._loaded < next_one:
+                number = self._begun = self._begun + 1
+                await store.sync()
+                await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
+                self._loaded = number
+
+    async def catch_up(self, store: Store) -> bool:
+        """The same for whoever is waited for. False if the store does not answer in time. What this node reads of the store
+        afterwards, such as the configs of topics, is no older either.
+        """
+        with trio.move_on_after(CATCH_UP_SECONDS):
+            try:
+                await self.load(store)
+            except StoreError as error:
+                log.debug("the configs of the cluster cannot be read now: %s", error)
+            else:
+                return True
+        return False
 
     async def run(
         self,
@@ -59,7 +87,8 @@ class DynamicConfigs:
         changed = list(entities)
         mine = [name for kind, name in changed if kind == layout.BROKERS_ENTITY and self._concerns_me(name)]
         if mine:
-            await self._read(store, mine)
+            async with self._reading:
+                await self._read(store, mine)
         for kind, name in changed:
             for listener in self._listeners:
                 listener(kind, name)

@@ -48,6 +48,10 @@ class Change(msgspec.Struct):
     """Its place among all that is decided; None until it is planned."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
+    overtaken: Callable[[Image], bool] = lambda _image: False
+    """Whether it never will, by the controller's image: it took effect, and what others did since then has undone it."""
+    changes_configs: bool = False
+    """Which a node reads in the store, and is not told of."""
     kind: str = "topic"
     """Or `broker`, or `logger`: what `topic` names."""
     operations: Mapping[str, str | None] | None = None
@@ -132,6 +136,16 @@ def check_storable(node: "Node", partitions: int, replication_factor: int) -> No
             f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
         )
         raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
+
+
+def deleted_since(topic: Topic) -> Callable[[Image], bool]:
+    """Whether an image shows that this topic, which was there, is gone or going."""
+
+    def is_gone(image: Image) -> bool:
+        now = image.topics.get(topic.name)
+        return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
+
+    return is_gone
 
 
 async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
@@ -274,22 +288,36 @@ async def committed(
     return changes
 
 
-async def _is_known(node: "Node", context: RequestContext, controller: ActiveController) -> bool:
+async def _is_known(
+    node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
+) -> bool:
     """Wait until those know what was done who have to: every node, or the one that holds the client's connection, which may ask there
     next. False if that will not be learnt.
     """
     if node.completion_is_cluster_wide:
-        return await controller.propagation.wait_acknowledged()
+        return await controller.wait_told(None, configs=any(change.changes_configs for change in changes))
     if context.forwarded:
-        return await controller.propagation.wait_acknowledged(context.received_node)
-    return True
+        asked, configs = context.received_node, any(change.changes_configs for change in changes)
+    else:  # what it has written itself it also reads, where it does not keep it
+        asked, configs = node.broker_id, any(change.kind == "broker" for change in changes)
+    return await controller.wait_told(asked, configs=configs)
 
 
 def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[Change]) -> list[int]:
     if node.completion_is_cluster_wide and controller.propagation.behind:
         return []
-    image = node.cache.image
-    return [index for index, change in enumerate(changes) if change.is_carried_out and change.reached(image)]
+    return [
+        index
+        for index, change in enumerate(changes)
+        if change.is_carried_out
+        and not (change.changes_configs and node.completion_is_cluster_wide)
+        and _is_complete(node, controller, change)
+    ]
+
+
+def _is_complete(node: "Node", controller: ActiveController, change: Change) -> bool:
+    """For the node; what was overtaken is complete, too: nothing more will come of it."""
+    return change.reached(node.cache.image) or change.overtaken(controller.image)
 
 
 async def _wait_until_complete(
@@ -305,17 +333,17 @@ async def _wait_until_complete(
     for index, change in enumerate(changes):
         if not change.is_carried_out:
             continue
-        if change.reached(node.cache.image):
+        if _is_complete(node, controller, change):
             ready.append(index)
         else:
             late.append((index, change))
 
     async def complete(indexes: Sequence[int]) -> None:
-        if indexes and await _is_known(node, context, controller):
+        if indexes and await _is_known(node, context, controller, [changes[index] for index in indexes]):
             completed.update(indexes)
 
     async def complete_later(index: int, change: Change) -> None:
-        await node.cache.wait_topic(change.topic, change.reached)
+        await node.cache.wait_topic(change.topic, lambda _image: _is_complete(node, controller, change))
         await complete([index])
 
     if not late:

@@ -204,7 +204,7 @@ class Planner:
             evolve=lambda now: now and now.with_configs(configs, after.config_version),
             holds=lambda image: name in image.topics and image.topics[name].has_configs(configs, after.config_version),
         )
-        return alteration.changed(element=element)
+        return alteration.changed(element=element, changes_configs=True)
 
     async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
@@ -231,7 +231,7 @@ class Planner:
             return alteration.changed()
         operations = [config_write(f"/config/{path}", after.configs, before.version), notification(path)]
         element = draft.stage_configs(path, operations, after)
-        return alteration.changed(element=element)
+        return alteration.changed(element=element, changes_configs=True)
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

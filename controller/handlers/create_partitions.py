@@ -27,7 +27,16 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import SetData
-from .changes import Change, asked_by, carry_out, check_storable, default_configs, judge, partition_znodes
+from .changes import (
+    Change,
+    asked_by,
+    carry_out,
+    check_storable,
+    default_configs,
+    deleted_since,
+    judge,
+    partition_znodes,
+)
 from .parts import Parts, each
 
 if TYPE_CHECKING:
@@ -107,7 +116,12 @@ class Planner:
             return Change(topic=wanted.name, refusal=refusal)
         if element is None:
             return Change(topic=wanted.name)
-        return Change(topic=wanted.name, element=element, reached=lambda image: _is_complete(image, after))
+        return Change(
+            topic=wanted.name,
+            element=element,
+            reached=lambda image: _is_complete(image, after),
+            overtaken=deleted_since(after),
+        )
 
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""

@@ -35,7 +35,16 @@ from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation, SetData
 from ..turns import Turn
-from .changes import Change, asked_by, carry_out, check_storable, default_configs, judge, partition_znodes
+from .changes import (
+    Change,
+    asked_by,
+    carry_out,
+    check_storable,
+    default_configs,
+    deleted_since,
+    judge,
+    partition_znodes,
+)
 from .parts import Parts, each
 
 if TYPE_CHECKING:
@@ -100,7 +109,13 @@ class Planner:
         self._created[topic.name] = topic
         if element is None:
             return Change(topic=topic.name)
-        return Change(topic=topic.name, element=element, reached=lambda image: _is_complete(image, topic))
+        return Change(
+            topic=topic.name,
+            element=element,
+            reached=lambda image: _is_complete(image, topic),
+            overtaken=deleted_since(topic),
+            changes_configs=bool(topic.configs),
+        )
 
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
         """None where it is only validated: those after it see it all the same."""

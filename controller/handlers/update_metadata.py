@@ -1,10 +1,10 @@
 """UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated brokers only.
 
 Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition away. The first word of our own
-controllers is complete: what it does not name is gone.
+controllers is complete: what it does not name is gone. Where they say that configs have changed, the answer waits until those are read.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
@@ -15,7 +15,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..cluster.control_requests import COMPLETE_TAG
+from ..cluster.control_requests import COMPLETE_TAG, CONFIGS_TAG
 from ..cluster.image import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
-def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+def handle(
+    node: "Node", context: RequestContext, request: UpdateMetadataRequest
+) -> UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]:
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return UpdateMetadataResponse(error_code=refusal)
@@ -46,7 +48,8 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
     removed: dict[str, None] = {}
     for state in topics:
         _merge(node, state, changed, removed)
-    if request.unknown_tags and COMPLETE_TAG in request.unknown_tags:
+    tags = request.unknown_tags or {}
+    if COMPLETE_TAG in tags:
         removed.update(dict.fromkeys(name for name in node.cache.image.topics if name not in changed))
     node.cache.apply(
         controller_id=request.controller_id,
@@ -55,7 +58,12 @@ def handle(node: "Node", context: RequestContext, request: UpdateMetadataRequest
         changed=changed.values(),
         removed=removed,
     )
-    return UpdateMetadataResponse()
+    return _with_configs(node) if CONFIGS_TAG in tags else UpdateMetadataResponse()
+
+
+async def _with_configs(node: "Node") -> UpdateMetadataResponse:
+    is_done = await node.dynamic_configs.catch_up(node.store)
+    return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 
 def _check(node: "Node", partitions: Collection[int]) -> None:

@@ -6,6 +6,7 @@ process are. What a network and a server do to nodes and sessions, the tests do.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
+from inspect import isawaitable
 from typing import Any
 
 import trio
@@ -79,6 +80,8 @@ class WireLink:
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(key, read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
         response: Any = HANDLERS[key](member.node, context_for(member.node, key, version), read)
+        if isawaitable(response):
+            response = await response
         if isinstance(message, LeaderAndIsrRequest):
             self._lose(message, response)
         answer = registry.encode_response(key, version, 7, response)
