@@ -10,9 +10,9 @@ from ..protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ..protocol.messages.stop_replica import StopReplicaRequest
 from ..protocol.messages.update_metadata import UpdateMetadataRequest
 from ..protocol.schema import WireStruct
+from .cluster.channel import ControlLink, Unreachable
 from .cluster.control_requests import VERSIONS, ControlRequest
 from .cluster.image import Broker, Endpoint
-from .cluster.propagation import ControlLink, Unreachable
 from .peer import PeerConnection, PeerUnavailable
 from .security.credentials import Credentials
 from .security.listeners import NodeLogins

@@ -19,12 +19,13 @@ from ..store import layout
 from ..store.base import Check, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
+from .channel import LinkFactory
 from .deletion import Deletions
 from .image import NO_TOPIC_ID, Broker, Image, Topic
 from .jobs import ControllerMoved, Draft, Element, InDoubt
 from .loading import load
 from .nearby_nodes import NearbyNodes
-from .propagation import LinkFactory, Propagation
+from .propagation import Propagation
 from .rereading import reread
 from .store_watches import StoreWatches, identify
 from .writer import Writer

@@ -33,7 +33,7 @@ from ..store.layout import LayoutError
 from ..store.sessions import wait_connected, wait_expired, while_it_lasts
 from .active_controller import ActiveController
 from .bell import Bell
-from .propagation import LinkFactory
+from .channel import LinkFactory
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from .channel import RETRY_SECONDS
 from .image import Broker, Image, Topic
 from .metadata_cache import MetadataCache
-from .propagation import RETRY_SECONDS
 
 if TYPE_CHECKING:
     from ..node import Node

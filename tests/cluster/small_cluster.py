@@ -16,10 +16,10 @@ from minicontroller.controller.answer import AnswerLine
 from minicontroller.controller.app import open_audit, prepare, tell_the_controller
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
+from minicontroller.controller.cluster.channel import ControlLink, Unreachable
 from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
 from minicontroller.controller.cluster.followers import Followers
 from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Topic
-from minicontroller.controller.cluster.propagation import ControlLink, Unreachable
 from minicontroller.controller.cluster.registration import Registration
 from minicontroller.controller.cluster.rule_check import RuleCheck
 from minicontroller.controller.config.dynamic import DynamicConfigs

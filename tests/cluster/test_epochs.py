@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 import trio
 
-from minicontroller.controller.cluster.propagation import CONTRADICTED_SECONDS
+from minicontroller.controller.cluster.channel import CONTRADICTED_SECONDS
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, zookeeper_world
 from tests.support.zookeeper import ZooKeeperServer

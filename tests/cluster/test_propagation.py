@@ -7,9 +7,10 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.controller.cluster.channel import Unreachable
 from minicontroller.controller.cluster.control_requests import ControlRequest
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.propagation import Propagation, Unreachable
+from minicontroller.controller.cluster.propagation import Propagation
 from minicontroller.protocol import registry
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
