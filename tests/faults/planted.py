@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import trio
 
-from minicontroller.controller.cluster import active_controller, jobs, loading, propagation, writer
+from minicontroller.controller.cluster import active_controller, channel, jobs, loading, propagation, writer
 from minicontroller.controller.connection import Connection
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, changes, config_changes, create_partitions, create_topics
@@ -289,13 +289,13 @@ def nobody_is_waited_for() -> None:
 @planted(troubles=("false_marks",))
 def update_lost() -> None:
     """One in twenty UpdateMetadata is not sent."""
-    update, now = propagation.Channel._update_metadata, every(20)
+    update, now = channel.Channel._update_metadata, every(20)
 
     async def losing(*arguments: Any, **named: Any) -> None:
         if not now():
             await update(*arguments, **named)
 
-    put_in(propagation.Channel, "_update_metadata", losing)
+    put_in(channel.Channel, "_update_metadata", losing)
 
 
 @planted(troubles=("kill", "terminate"))
