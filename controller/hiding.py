@@ -13,6 +13,7 @@ from typing import Any
 from ..policies.audit_event import HIDDEN
 from ..policies.judging import Judged
 from .config.keys import KEYS
+from .config.log_levels import LEVELS
 from .config.topic_configs import TOPIC_KEYS
 from .errors import LEFT_OUT
 
@@ -34,6 +35,13 @@ def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 
+def hidden_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a kind of resource. A level of a logger is no secret; what is given for one and is none may be."""
+    if kind != "logger":
+        return hidden(configs)
+    return {name: value if value is None or value in LEVELS else HIDDEN for name, value in configs.items()}
+
+
 def known(configs: Mapping[str, str]) -> Mapping[str, str]:
     """As a policy sees what stands in the store: other tools may have written there what nobody knows."""
     return configs if all(name in PLAIN_KEYS for name in configs) else MappingProxyType(hidden(configs))
@@ -46,7 +54,12 @@ def secrets_of(request: Judged | None, operations: Mapping[str, str | None] | No
     configs: Mapping[str, str] = wanted.configs if wanted is not None else {}
     if not configs and not operations:
         return ()
-    return {value for each in (operations, configs) for name, value in each.items() if name not in PLAIN_KEYS and value}
+    return {
+        value
+        for each in (operations, configs)
+        for name, value in each.items()
+        if name not in PLAIN_KEYS and value and value not in LEVELS
+    }
 
 
 def without(text: str, secrets: Collection[str]) -> str:

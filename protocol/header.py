@@ -15,6 +15,8 @@ class DecidedConfig(WireStruct):
     name: str = ""
     value: str | None = None
     kind: Annotated[str, since(2), tagged(0)] = ""  # what is done with it, as the audit log says it
+    before: Annotated[str, since(2), tagged(1)] = ""  # of a logger the level that holds
+    after: Annotated[str, since(2), tagged(2)] = ""  # and the one that will hold
 
 
 class DecidedElement(WireStruct):

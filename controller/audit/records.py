@@ -36,7 +36,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Topic
 from ..errors import Refusal
-from ..hiding import hidden, secrets_of, without
+from ..hiding import hidden, hidden_of, secrets_of, without
 from ..store.layout import uuid_text
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def decision(
         change.kind,
         change.topic,
         None if wanted is None else requested(wanted),
-        None if operations is None else hidden(operations),
+        None if operations is None else hidden_of(change.kind, operations),
         asked.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
@@ -162,7 +162,9 @@ def decision(
         None if message is None else without(message, secrets),
         latency_us,
         None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
-        _entity(judged, is_applied=effect is Effect.APPLIED) if isinstance(judged, EntityRequest) else None,
+        _entity(judged, change.kind, is_applied=effect is Effect.APPLIED)
+        if isinstance(judged, EntityRequest)
+        else None,
     )
 
 
@@ -241,8 +243,8 @@ def requested(wanted: RequestedTopicState) -> Requested:
     )
 
 
-def _entity(asked: EntityRequest, *, is_applied: bool) -> EntityChange:
-    before, wanted = hidden(asked.before), hidden(asked.after)
+def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
+    before, wanted = hidden_of(kind, asked.before), hidden_of(kind, asked.after)
     return EntityChange(before=before, requested=wanted, after=wanted if is_applied else before)
 
 

@@ -4,6 +4,7 @@ Rule: a logger's level is the one that holds for it, its own or what it inherits
 """
 
 import logging
+from collections.abc import Mapping
 
 ROOT = "root"
 """Kafka's name of the logger from which all others inherit."""
@@ -19,6 +20,23 @@ def levels() -> dict[str, str]:
     return {ROOT: level_name(logging.root.level)} | {
         name: level_name(logger.getEffectiveLevel()) for name, logger in loggers.items()
     }
+
+
+def levels_after(changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Of these loggers, what will hold of each when all have their new levels, or None: what they inherit."""
+    known = logging.root.manager.loggerDict
+    own = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
+    own[ROOT] = logging.root.level
+    own |= {name: logging.NOTSET if level is None else LEVELS[level] for name, level in changes.items()}
+    return {name: level_name(_inherited(own, name)) for name in changes}
+
+
+def _inherited(own: Mapping[str, int], name: str) -> int:
+    while name != ROOT:
+        if level := own.get(name, logging.NOTSET):
+            return level
+        name = name.rpartition(".")[0] or ROOT
+    return own[ROOT]
 
 
 def level_name(level: int) -> str:

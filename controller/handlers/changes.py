@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from ...policies.interface import PolicyRequest
+from ...policies.interface import AlterLoggersRequest, PolicyRequest
 from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.requests import AuditedRequest, Judgement
@@ -58,6 +58,8 @@ class Change(msgspec.Struct):
     """Of configs: the keys that the request named, with their operands, None to delete one."""
     operation_kinds: Mapping[str, str] | None = None
     """Of the same keys: `set`, `delete`, `append`, `subtract`."""
+    levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+    """Of the loggers that the request names, those that hold and those that will."""
     is_done: bool = False
     """The node that received the request has done it: there is nothing to write."""
     sequence: int = 0
@@ -126,7 +128,9 @@ async def judge(node: "Node", context: RequestContext, request: Judged, draft: D
 
 def resource_of(request: Judged) -> tuple[str, str]:
     """Kind and name, as a `Change` has them."""
-    return ("topic", request.topic) if isinstance(request, PolicyRequest) else ("broker", request.broker)
+    if isinstance(request, PolicyRequest):
+        return "topic", request.topic
+    return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
 
 
 def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:

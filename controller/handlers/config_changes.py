@@ -12,7 +12,7 @@ import msgspec
 from immutables import Map
 
 from ...policies.configs.values import java_int
-from ...policies.interface import AlterBrokerConfigsRequest, AlterTopicRequest
+from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..cluster.jobs import Draft
@@ -24,7 +24,7 @@ from ..forwarding import at_the_controller
 from ..hiding import known
 from ..store import layout
 from ..store.base import Create, Operation, SetData
-from .changes import Change, asked_by, carry_out, default_configs, judge, now_ms
+from .changes import Change, asked_by, carry_out, default_configs, judge
 from .describe_configs import ResourceType
 from .parts import Parts, each
 from .telling import heard, told
@@ -159,21 +159,50 @@ class Planner:
             return [Change(refusal=refusal)] * (len(self._context.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
-        decided = heard(self._context, validate_only=self._validate_only)
-        left = self._alterations[max(0, first - len(decided)) :]
-        return decided[first:] + await each(draft, left, self._plan_one)
+        wishes: list[Alteration | Change] = [
+            *heard(self._context, validate_only=self._validate_only),
+            *self._alterations,
+        ]
+        return await each(draft, wishes[first:], self._plan_one)
 
     def unbegun(self, refusal: Refusal) -> Sequence[Change]:
         decided = heard(self._context, validate_only=self._validate_only)
         return decided + [alteration.changed(refusal=refusal) for alteration in self._alterations]
 
-    async def _plan_one(self, draft: Draft, alteration: Alteration) -> Change:
+    async def _plan_one(self, draft: Draft, alteration: Alteration | Change) -> Change:
+        if isinstance(alteration, Change):
+            return await self._judge_loggers(draft, alteration)
         try:
             if alteration.resource_type == ResourceType.TOPIC:
                 return await self._plan_topic(draft, alteration)
             return await self._plan_broker(draft, alteration)
         except Refusal as refusal:
             return alteration.changed(refusal=refusal)
+
+    async def _judge_loggers(self, draft: Draft, change: Change) -> Change:
+        """Of what the node that was asked has decided, their levels alone are for the policy to judge: it will set them."""
+        if change.kind != "logger" or change.refusal is not None:
+            return change
+        before, after = change.levels or ({}, {})
+        question = AlterLoggersRequest(
+            **self._asked_by(),
+            broker=change.topic,
+            config_operations=change.operations or {},
+            config_operation_kinds=change.operation_kinds,
+            before=before,
+            after=after,
+        )
+        try:
+            await judge(self._node, self._context, question, draft)
+        except Refusal as refusal:
+            change.refusal, change.is_done = refusal, False
+        return change
+
+    def _asked_by(self) -> dict[str, Any]:
+        """As of a topic."""
+        asked = asked_by(self._context, "", validate_only=self._validate_only)
+        del asked["topic"]
+        return asked
 
     async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
         name = alteration.resource_name
@@ -213,17 +242,12 @@ class Planner:
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
         kinds = alteration.kinds(before.configs, after.configs)
         question = AlterBrokerConfigsRequest(
+            **self._asked_by(),
             broker=name,
-            principal=self._context.principal,
             config_operations=alteration.operands(kinds),
             config_operation_kinds=kinds,
             before=known(before.configs),
             after=known(after.configs),
-            time_ms=now_ms(),
-            client_id=self._context.client_id,
-            client_host=self._context.client_host,
-            api=self._context.policy_api,
-            validate_only=self._validate_only,
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
@@ -253,10 +277,12 @@ async def settled(
     decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
 ) -> list[Change]:
     """What becomes of each resource of the request: of `decided`, by their place in it, what this node said; of the others what the
-    controller says, wherever it is. Where there is an audit log the controller is told of all, and what it cannot record is not decided.
+    controller says, wherever it is. Where there is an audit log the controller is told of all, and what it cannot record is not decided; so it is
+    where there is a policy, which has to judge the levels of loggers.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
-    is_told = bool(here) and node.audit is not None
+    is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())
+    is_told = bool(here) and (node.audit is not None or is_judged)
     if not is_told:
         node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
         if not rest:

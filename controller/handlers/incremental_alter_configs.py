@@ -1,8 +1,10 @@
 """IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or subtracted from."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import trio
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedElement
@@ -25,6 +27,9 @@ from .wishes import operands, operation_kinds
 if TYPE_CHECKING:
     from ..node import Node
 
+PATIENCE_SECONDS = 10.0
+"""For a controller that judges and records new levels of loggers: their client may have left meanwhile."""
+
 
 async def handle(
     node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
@@ -41,14 +46,24 @@ async def handle(
     for index, resource in enumerate(request.resources):
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
+            wanted = operands(resource)
             decided[index] = Change(
-                topic=name, kind=kind, operations=operands(resource), operation_kinds=operation_kinds(resource)
+                topic=name,
+                kind=kind,
+                operations=wanted,
+                operation_kinds=operation_kinds(resource),
+                levels=_levels(wanted),
             )
-    changes = await settled(node, context, request, decided, decide)
-    for resource, change in zip(request.resources, changes, strict=True):
-        if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
-            _alter_loggers(resource, validate_only=request.validate_only)
-    return _response(request.resources, changes)
+    if request.validate_only or all(change.refusal is not None for change in decided.values()):
+        return _response(request.resources, await settled(node, context, request, decided, decide))
+    with trio.move_on_after(PATIENCE_SECONDS, shield=True):
+        # Whoever leaves now does not keep what is judged and recorded from being done.
+        changes = await settled(node, context, request, decided, decide)
+        for resource, change in zip(request.resources, changes, strict=True):
+            if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
+                _alter_loggers(resource)
+        return _response(request.resources, changes)
+    raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took note of the loggers' new levels in time.")
 
 
 async def decide(
@@ -120,8 +135,13 @@ def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {', '.join(log_levels.LEVELS)}")
 
 
-def _alter_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> None:
-    for config in () if validate_only else resource.configs:
+def _levels(wanted: Mapping[str, str | None]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    known = log_levels.levels()
+    return {name: known[name] for name in wanted}, log_levels.levels_after(wanted)
+
+
+def _alter_loggers(resource: AlterConfigsResource) -> None:
+    for config in resource.configs:
         logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
         deleted = config.config_operation == AlterOperation.DELETE
         logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])

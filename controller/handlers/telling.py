@@ -15,13 +15,20 @@ from .wishes import UNKNOWN_OPERATION, resource_type_of
 
 def told(change: Change) -> DecidedElement:
     """As the node that decided it tells it."""
+    before, after = change.levels or ({}, {})
     return DecidedElement(
         resource_type=resource_type_of(change.kind),
         resource_name=change.topic,
         error_code=change.code,
         error_message=change.message,
         configs=[
-            DecidedConfig(name=name, value=value, kind=(change.operation_kinds or {}).get(name, ""))
+            DecidedConfig(
+                name=name,
+                value=value,
+                kind=(change.operation_kinds or {}).get(name, ""),
+                before=before.get(name, ""),
+                after=after.get(name, ""),
+            )
             for name, value in (change.operations or {}).items()
         ],
     )
@@ -36,6 +43,10 @@ def heard(context: RequestContext, *, validate_only: bool) -> list[Change]:
             refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
             operations={config.name: config.value for config in element.configs},
             operation_kinds={config.name: config.kind or UNKNOWN_OPERATION for config in element.configs},
+            levels=(
+                {config.name: config.before for config in element.configs if config.before},
+                {config.name: config.after for config in element.configs if config.after},
+            ),
             is_done=not element.error_code and not validate_only,
         )
         for element in context.decided

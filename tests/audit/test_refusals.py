@@ -262,7 +262,11 @@ def test_log_levels(cluster: MiniCluster, folder: Path, where: int) -> None:
         ("logger", str(node), "NONE", Effect.NONE),
         ("logger", str(node), "INVALID_CONFIG", Effect.NONE),
     ]
-    assert_unjudged(decisions)
+    assert_unjudged(decisions[2:])
+    assert [each.config_operations for each in decisions] == [{"root": "INFO"}] * 2 + [{"no.such.logger": "INFO"}]
+    for each in decisions[:2]:
+        assert each.entity is not None
+        assert each.entity.requested == {"root": "INFO"}
 
 
 FORGED = [
