@@ -181,7 +181,7 @@ class AnswerLine:
         if caller.from_peer:
             raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
         self.counters.leftover_requests += 1
-        software = caller.software or f"client {ctx.client_id!r}"
+        software = caller.software or f"client {(ctx.client_id or '')[:MAX_SOFTWARE_CHARACTERS]!r}"
         known = self._software_with_leftovers
         if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
             known.add(software)

@@ -15,7 +15,7 @@ from .command_line.lazy import LazyGroup
 from .command_line.output import nobody_reads
 from .command_line.typed import Seconds, read_text
 
-MAX_PORT = 65535
+MAX_PORT = 65_535
 
 
 def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,8 +26,10 @@ def _key_values(_context: click.Context, _parameter: click.Parameter, settings: 
 
 
 def _address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+    from ..policies.configs.values import is_number
+
     host, _, port = address.rpartition(":")
-    if not (host and port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT):
+    if not (host and is_number(port, MAX_PORT) and int(port)):
         raise click.BadParameter(f"{address!r} is not HOST:PORT.")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

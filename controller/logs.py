@@ -30,6 +30,8 @@ NODE: ContextVar[int | None] = ContextVar("node", default=None)
 """The node whose task is running; tasks inherit it."""
 ABOUT = "about"
 """The attribute of a log record that holds what `about` says."""
+MAX_CLIENT_ID_BYTES = 255
+"""Of what is told of a stranger whose request is not understood."""
 START = struct.Struct(">hhi")
 """Of a request: API key, version, correlation id."""
 NAMES = {int(key): api.name for key, api in registry.APIS.items()}
@@ -76,10 +78,12 @@ def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]
 
 
 def client_id(frame: bytes) -> str | None:
-    """It stands at the same place in every header that has one."""
+    """It stands at the same place in every header that has one; the beginning of a long one is enough to tell whose it is."""
     begin = START.size + 2
     size = int.from_bytes(frame[START.size : begin], signed=True)
-    return frame[begin : begin + size].decode("utf-8", "replace") if 0 <= size <= len(frame) - begin else None
+    if not 0 <= size <= len(frame) - begin:
+        return None
+    return frame[begin : begin + min(size, MAX_CLIENT_ID_BYTES)].decode("utf-8", "replace")
 
 
 class HumanFormatter(logging.Formatter):

@@ -49,6 +49,11 @@ def decoder(cls: type[S], version: int) -> Decoder[S]:
     return cast("Decoder[S]", _decoder(cls, version))
 
 
+def counting_decoder(cls: type[S], version: int) -> Decoder[S]:
+    """The same for a large request, which may announce more elements than anybody asks for at once."""
+    return cast("Decoder[S]", _decoder(cls, version, counts=layout_of(cls).is_bounded))
+
+
 def sources_of(cls: type[WireStruct], version: int) -> tuple[str, str]:
     """The text of the encoder and of the decoder, as they are compiled.
 
@@ -71,15 +76,19 @@ def _encoder(cls: type[WireStruct], version: int, errors: str = "strict") -> Cal
 
 
 @cache
-def _decoder(cls: type[WireStruct], version: int, errors: str = "strict") -> Callable[..., Any]:
+def _decoder(
+    cls: type[WireStruct], version: int, errors: str = "strict", *, counts: bool = False
+) -> Callable[..., Any]:
     layout = checked_layout(cls, version)
-    source = decoder_source(layout, version, errors=errors)
+    source = decoder_source(layout, version, errors=errors, counts=counts)
 
     def lenient(data: bytes, offset: int) -> Any:
-        return _decoder(cls, version, "replace")(data, offset)
+        return _decoder(cls, version, "replace", counts=counts)(data, offset)
 
     names = {"lenient": lenient, **{struct.__name__: struct for struct in structs_of(layout)}}
-    return _compiled(source, "decode", f"{cls.__name__} v{version} decoder {errors}", names)
+    return _compiled(
+        source, "decode", f"{cls.__name__} v{version} decoder {errors}{' counting' if counts else ''}", names
+    )
 
 
 def checked_layout(cls: type[WireStruct], version: int) -> Layout:

@@ -3,8 +3,8 @@
 The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one `Struct.unpack_from`, together with the
 length or the tag count that follows them. Reading past the end shows itself: an index or an unpack fails at once, and a slice that came out
 short leaves `o` behind the end, where the next read, or the check before the return, finds it. Array counts are checked against the bytes
-that are left before anything is made for them, and those of a request against how many elements one may have: each costs many times the
-bytes that announce it.
+that are left before anything is made for them, and those of a large request against how many elements one may have: each costs many times
+the bytes that announce it.
 """
 
 from collections.abc import Callable
@@ -16,17 +16,20 @@ from .wire import MAX_ELEMENTS, NUMBERS_AN_ELEMENT, SHORT_ARRAY
 Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
 
 
-def decoder_source(layout: Layout, version: int, *, errors: str) -> str:
-    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what to do with text that is no UTF-8."""
-    return _Decoder(layout, version, errors).write(layout)
+def decoder_source(layout: Layout, version: int, *, errors: str, counts: bool = False) -> str:
+    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what to do with text that is no UTF-8.
+
+    `counts`: it refuses more elements than a request may have.
+    """
+    return _Decoder(layout, version, errors, counts=counts).write(layout)
 
 
 class _Decoder:
-    def __init__(self, layout: Layout, version: int, errors: str) -> None:
+    def __init__(self, layout: Layout, version: int, errors: str, *, counts: bool) -> None:
         self.version = version
         self.compact = layout.is_flexible(version)
         self.decode = ".decode()" if errors == "strict" else f'.decode("utf-8", "{errors}")'
-        self.counts = layout.is_bounded
+        self.counts = counts
         self.out = Source()
         self.pending: list[
             tuple[str, int, str]

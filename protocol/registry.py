@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from .api_keys import ApiKey
-from .compiler import Decoder, Encoder, decoder, encoder
+from .compiler import Decoder, Encoder, counting_decoder, decoder, encoder
 from .errors import MalformedMessage, UnencodableMessage, UnsupportedApi, UnsupportedVersion
 from .header import RequestHeader, ResponseHeader
 from .schema import NEVER, WireStruct, layout_of
+from .wire import MAX_ELEMENTS
 
 __all__ = [
     "APIS",
@@ -154,6 +155,8 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, WireStruct, int]:
         MalformedMessage: the bytes are no request.
     """
     codecs = _request_codecs.get(frame[:4]) or _request_codec(frame)
+    if len(frame) > MAX_ELEMENTS:  # an element has a byte at least: smaller ones need no counting
+        codecs = _counting(frame)
     header, offset = codecs[0](frame, 0)
     message, offset = codecs[1](frame, offset)
     return header, message, len(frame) - offset
@@ -231,6 +234,13 @@ def _request_codec(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
     codecs = (decoder(RequestHeader, row.request_header_version(version)), decoder(row.request, version))
     _request_codecs[frame[:4]] = codecs
     return codecs
+
+
+def _counting(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
+    key, version, _ = _REQUEST_START.unpack_from(frame)
+    row = api(key)
+    header_version = row.request_header_version(version)
+    return counting_decoder(RequestHeader, header_version), counting_decoder(row.request, version)
 
 
 def _client_id(frame: bytes) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ...policies.configs.values import MAX_PORT, is_number
 from ...policies.properties import PropertiesError, parse_properties
 from ..config.jaas import JaasError, parse_jaas
 from ..errors import ConfigurationError
@@ -17,7 +18,6 @@ from ..security.credentials import Credentials, PlainCredentials, ScramCredentia
 from .client_keys import doubt_about
 from .client_properties import ClientProperties
 
-MAX_PORT = 65535
 CLIENT_ID = "minicontroller"
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -59,7 +59,7 @@ def _address(text: str) -> Address:
         host = host.removeprefix("[").removesuffix("]") if host.endswith("]") else ""
     elif ":" in host:
         host = ""  # an IPv6 address without brackets does not tell where its port begins
-    if not (host and port.isascii() and port.isdigit() and 0 < int(port) <= MAX_PORT):
+    if not (host and is_number(port, MAX_PORT) and int(port)):
         raise ConfigurationError(f"{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
     try:
         host.encode("idna")  # what is no name by its form makes Python's look-up fail in a way of its own

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...policies.configs.values import MAX_INT, is_number
 from ...policies.properties import Property
 from ..errors import ConfigurationError
 
@@ -21,7 +22,7 @@ class ClientProperties:
         text = self.text(key)
         if not text:
             return default
-        if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        if not (is_number(text, MAX_INT)):
             raise self.fault(key, "is a number of milliseconds")
         return int(text) / 1000
 

@@ -7,7 +7,6 @@ ours begins with our own, without a truststore the system's authorities hold. Ja
 import re
 import ssl
 import tempfile
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,5 +147,9 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
         body, end, _ = rest.partition(f"-----END {label}-----")
         if not (end and LABEL.fullmatch(label)):
             continue
-        lines = [body.strip()] if ":" in body else textwrap.wrap("".join(body.split()), LINE)
+        lines = [body.strip()] if ":" in body else _cut("".join(body.split()))
         yield label, "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""))
+
+
+def _cut(text: str) -> list[str]:
+    return [text[start : start + LINE] for start in range(0, len(text), LINE)]

@@ -10,9 +10,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
 
+from ...policies.configs.values import MAX_PORT
+
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - to refuse it
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MAX_PORT = 65535
 
 _NAME = re.compile(r"[^:/\s]++")
 _HOST = re.compile(r"\[[0-9a-zA-Z\-%._:]*+\]|[0-9a-zA-Z\-%._:]*+")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...policies.configs.values import MAX_PORT, is_number
 from ..errors import ConfigurationError
 from .process import Process
 
@@ -33,7 +34,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """`host:port` of `http.listen`; an IPv6 address stands in brackets. Raises ConfigurationError."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65_535):
+    if not (colon and host and is_number(port, MAX_PORT)):
         raise ConfigurationError(f"http.listen is host:port, such as 127.0.0.1:8080, and not {text!r}.")
     return host, int(port)
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ...policies.configs.values import MAX_PORT
 from ..cluster.image import SECURITY_PROTOCOLS, Broker, Endpoint
 from .layout import MAX_INT, MAX_TEXT, Int, LayoutError, Text, read, write
 
-MAX_PORT = 65_535
 MAX_LISTENERS = 100
 BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}+")
 LISTENER = re.compile(r"[^:/]++")

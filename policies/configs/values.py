@@ -105,6 +105,15 @@ def _scientific(value: float) -> str:
     return next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
 
 
+MAX_PORT = 65_535
+MAX_INT = 2**31 - 1
+
+
+def is_number(text: str, most: int) -> bool:
+    """Of digits alone, and no greater: whatever it is, `int` reads it then."""
+    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= most
+
+
 def java_int(text: str) -> int | None:
     """Integer.parseInt: a sign and digits of any script, nothing around them; None where Java throws."""
     return _integer(text, 32)

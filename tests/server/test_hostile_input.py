@@ -180,3 +180,15 @@ async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
                 await survives(client, bytes(data))
         assert served.line.counters.accidents == 0
         assert await served.alive()
+
+
+async def test_a_long_name_makes_no_long_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a client id that its owner made as long as he could the log tells the beginning."""
+    named = struct.pack(">h", 30_000) + b"n" * 30_000
+    async with serving() as served:
+        for sent in (request(3, 99, b"", client_id=named), request(3, 1, b"\0", client_id=named)):
+            async with await served.connect() as client:
+                await client.send(sent)
+                assert await client.ended()
+    assert "nnn" in caplog.text
+    assert max(map(len, caplog.text.splitlines())) < 1_000
