@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import force_setattr
 
-from .configs.canonical import canonical_operands
+from .configs.canonical import canonical_configs, canonical_operands
 from .configs.effective import EffectiveConfigs
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
@@ -141,9 +141,12 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
     config_operations: Mapping[str, str | None]
     config_operation_kinds: Mapping[str, str] | None = None
     before: Mapping[str, str] = NO_CONFIGS
-    """Its configs as they are."""
+    """Its configs as they are, each value in the one form that Kafka would show of it, as of a topic."""
     after: Mapping[str, str] = NO_CONFIGS
     """As they will be if the request is allowed."""
+    raw_before: Mapping[str, str] | None = None
+    """The same as they are written."""
+    raw_after: Mapping[str, str] | None = None
     client_id: str | None = None
     client_host: str = ""
     api: str = ""
@@ -153,7 +156,12 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.config_operation_kinds is None:
             force_setattr(self, "config_operation_kinds", operation_kinds(self.config_operations))
-        for name in ("config_operations", "config_operation_kinds", "before", "after"):
+        force_setattr(self, "config_operations", canonical_operands(self.config_operations))
+        for name in ("before", "after"):
+            if getattr(self, f"raw_{name}") is None:
+                force_setattr(self, f"raw_{name}", getattr(self, name))
+            force_setattr(self, name, canonical_configs(getattr(self, name)))
+        for name in ("config_operations", "config_operation_kinds", "before", "after", "raw_before", "raw_after"):
             if type(configs := getattr(self, name)) is not MappingProxyType:
                 force_setattr(self, name, MappingProxyType(dict(configs)))
 
@@ -162,6 +170,16 @@ class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
     """A change of a broker's own configs, or with an empty `broker` of the default of all brokers: as they are written in the cluster, and not
     what a node's file says.
     """
+
+    default_configs_before: Mapping[str, str] = NO_CONFIGS
+    """What holds for topics that say nothing, where that is otherwise than Kafka's own default: with the file of the controller's node."""
+    default_configs: Mapping[str, str] = NO_CONFIGS
+    """The same after the change."""
+
+    @property
+    def effective_configs(self) -> Mapping[str, str]:
+        """Every config of a topic, and what would hold for a topic that says nothing of it."""
+        return EffectiveConfigs(NO_CONFIGS, self.default_configs)
 
 
 class AlterLoggersRequest(EntityRequest, frozen=True, kw_only=True):

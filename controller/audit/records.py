@@ -244,7 +244,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
 
 
 def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
-    before, wanted = hidden_of(kind, asked.before), hidden_of(kind, asked.after)
+    before, wanted = hidden_of(kind, asked.raw_before or {}), hidden_of(kind, asked.raw_after or {})
     return EntityChange(before=before, requested=wanted, after=wanted if is_applied else before)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...policies.configs.canonical import canonical_configs
-from ...policies.configs.effective import otherwise_than_kafka
+from ...policies.configs.effective import SYNONYMS, Synonym, otherwise_than_kafka
 from ...policies.configs.tables import read_default, read_table
 from ...policies.configs.topic_keys import TABLE
 from ...policies.configs.values import InvalidValueError, KeyType, Value, render_value
@@ -29,14 +29,6 @@ FORMAT_VERSION = "message.format.version"
 """Since 3.0 (`inter.broker.protocol.version`) there is one format left, whatever a node's file says; none older is served."""
 AS_RETENTION = -2
 """local.retention.*: as much as retention.* says."""
-
-
-class Synonym(msgspec.Struct, frozen=True):
-    """A key of the node from which a topic's key takes its default."""
-
-    name: str
-    factor: int = 1
-    """Of the node's unit to the topic's."""
 
 
 class TopicKey(msgspec.Struct, frozen=True):
@@ -61,14 +53,9 @@ def _converted(name: str, value: Value, factor: int) -> Value:
     return value * factor if factor != 1 and isinstance(value, int) else value
 
 
-def _synonym(text: str) -> Synonym:
-    name, _, factor = text.partition("*")
-    return Synonym(name, int(factor or 1))
-
-
 def _declared() -> dict[str, TopicKey]:
     keys = {}
-    for name, kind, default, valid, synonyms, documentation in read_table(TABLE):
+    for name, kind, default, valid, _, documentation in read_table(TABLE):
         key = Key(
             name,
             KeyType[kind.upper()],
@@ -77,7 +64,7 @@ def _declared() -> dict[str, TopicKey]:
             UpdateMode.CLUSTER_WIDE,
             documentation,
         )
-        keys[name] = TopicKey(key, tuple(map(_synonym, [] if synonyms == "-" else synonyms.split())))
+        keys[name] = TopicKey(key, SYNONYMS[name])
     return keys
 
 

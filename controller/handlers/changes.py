@@ -18,7 +18,7 @@ from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.requests import AuditedRequest, Judgement
 from ..cluster.active_controller import ActiveController
-from ..cluster.image import Image, Topic
+from ..cluster.image import NO_ENTITY_CONFIGS, Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element, decision
 from ..cluster.policy_view import view
 from ..config.topic_configs import differing_defaults
@@ -108,9 +108,15 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     }
 
 
-def default_configs(node: "Node") -> Mapping[str, str]:
-    """What holds for topics that say nothing, as far as that is not Kafka's own default: as this node is configured."""
-    return differing_defaults(node.dynamic_configs.current)
+def default_configs(node: "Node", image: Image) -> Mapping[str, str]:
+    """What holds for topics that say nothing, as far as that is not Kafka's own default: as this node is configured, with the default of all
+    brokers as the image has it.
+    """
+    config = node.dynamic_configs.current
+    of_cluster = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, layout.DEFAULT_ENTITY), NO_ENTITY_CONFIGS)
+    if dict(of_cluster.configs) != dict(node.dynamic_configs.of_cluster):
+        config = config.with_dynamic(config.dynamic_broker, of_cluster.configs)
+    return differing_defaults(config)
 
 
 async def judge(node: "Node", context: RequestContext, request: Judged, draft: Draft) -> None:

@@ -17,6 +17,7 @@ from ...protocol.error_codes import ErrorCode
 from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
+from ..config.topic_configs import differing_defaults
 from ..context import RequestContext
 from ..decisions import kind_and_name
 from ..errors import Refusal
@@ -216,7 +217,7 @@ class Planner:
         kinds = alteration.kinds(topic.configs, configs)
         question = AlterTopicRequest(
             **asked_by(self._context, name, validate_only=self._validate_only),
-            requested_state=requested(after, defaults=default_configs(self._node)),
+            requested_state=requested(after, defaults=default_configs(self._node, draft.image)),
             config_operations=alteration.operands(kinds),
             config_operation_kinds=kinds,
         )
@@ -248,6 +249,8 @@ class Planner:
             config_operation_kinds=kinds,
             before=known(before.configs),
             after=known(after.configs),
+            default_configs_before=self._defaults(draft, name, before.configs),
+            default_configs=self._defaults(draft, name, after.configs),
         )
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
@@ -256,6 +259,15 @@ class Planner:
         operations = [config_write(f"/config/{path}", after.configs, before.version), notification(path)]
         element = draft.stage_configs(path, operations, after)
         return alteration.changed(element=element, changes_configs=True)
+
+    def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:
+        """What holds for topics that say nothing, with these configs of a broker or of all brokers, upon the file of this node."""
+        config = self._node.dynamic_configs.current
+        path = layout.entity_path(layout.BROKERS_ENTITY, layout.DEFAULT_ENTITY)
+        of_cluster = draft.image.configs.get(path, NO_ENTITY_CONFIGS).configs
+        return differing_defaults(
+            config.with_dynamic(configs, of_cluster) if broker else config.with_dynamic({}, configs)
+        )
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

@@ -105,7 +105,7 @@ class Planner:
                     **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
                     requested_state=requested(
                         after,
-                        defaults=default_configs(self._node),
+                        defaults=default_configs(self._node, draft.image),
                         generated_replica_assignments=wanted.assignments is None,
                     ),
                 ),

@@ -97,7 +97,9 @@ class Planner:
                 CreateTopicRequest(
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
                     requested_state=requested(
-                        topic, defaults=default_configs(self._node), generated_replica_assignments=generated
+                        topic,
+                        defaults=default_configs(self._node, draft.image),
+                        generated_replica_assignments=generated,
                     ),
                     automatic=self._context.on_behalf_of >= 0,
                 ),

@@ -6,6 +6,8 @@ Rule: of the cluster's defaults only those are told that are otherwise than Kafk
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from .canonical import canonical
 from .tables import read_default, read_table
 from .topic_keys import TABLE
@@ -14,6 +16,25 @@ KAFKA_DEFAULTS: Mapping[str, str] = MappingProxyType(
     {name: canonical(name, read_default(default) or "") for name, _, default, *_ in read_table(TABLE)}
 )
 """Of every config that a topic can have."""
+
+
+class Synonym(msgspec.Struct, frozen=True):
+    """A key of the node from which a topic's key takes its default."""
+
+    name: str
+    factor: int = 1
+    """Of the node's unit to the topic's."""
+
+
+def _synonym(text: str) -> Synonym:
+    name, _, factor = text.partition("*")
+    return Synonym(name, int(factor or 1))
+
+
+SYNONYMS: Mapping[str, tuple[Synonym, ...]] = MappingProxyType(
+    {name: tuple(map(_synonym, [] if keys == "-" else keys.split())) for name, _, _, _, keys, _ in read_table(TABLE)}
+)
+"""By key of a topic: the first that has a value holds."""
 
 
 class EffectiveConfigs(Mapping[str, str]):

@@ -1,18 +1,24 @@
 """`[[config_bounds]]`: what the configs of a topic may be.
 
 Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to Kafka is more than any number. A minimum and a
-maximum are about what holds, so that a topic which says nothing must have a default within them.
+maximum are about what holds, so that a topic which says nothing must have a default within them; and who changes the default, in the configs of a
+broker or of all brokers, is held to the bounds of all topics that would have it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from ..configs.canonical import TYPES, canonical
+from ..configs.effective import SYNONYMS, EffectiveConfigs
 from ..configs.values import InvalidValueError, KeyType, parse_value
+from ..interface import NO_CONFIGS, AlterBrokerConfigsRequest
 from .facts import Facts
-from .rule import Rule, read_scope
+from .rule import Rule, Scope, read_scope
 from .tables import Table
 
+OPERATIONS = ("create", "alter", "alter_broker")
 INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 UNLIMITED_BELOW_ZERO = frozenset({"retention.bytes", "retention.ms", "local.retention.bytes", "local.retention.ms"})
 """Kafka keeps everything where one of these is negative."""
@@ -23,8 +29,10 @@ AS_RETENTION = "-2"
 """Of `local.retention.*`: as much as `retention.*` says."""
 ABSENT = ("default", "allow")
 
-Fault = Callable[[str | None, Mapping[str, str]], str | None]
-"""What is wrong with a topic's own value, None for no value, beside all that would hold."""
+Fault = Callable[[str | None, Mapping[str, str], str], str | None]
+"""What is wrong with a value, None for no value, beside all that would hold; and where the value is from, for the message."""
+Bound = tuple[str, Fault, bool]
+"""Of a config; and whether it says nothing of defaults."""
 
 
 class UnreadableConfigError(Exception):
@@ -32,8 +40,8 @@ class UnreadableConfigError(Exception):
 
 
 def read_config_bounds(table: Table, name: str) -> Rule:
-    scope = read_scope(table, name, ("create", "alter"))
-    bounds: list[tuple[str, Fault]] = []
+    scope = read_scope(table, name, OPERATIONS, OPERATIONS)
+    bounds: list[Bound] = []
     configs = table.table("configs")
     if configs is None:
         if not table.has("configs"):
@@ -42,26 +50,66 @@ def read_config_bounds(table: Table, name: str) -> Rule:
         for key in configs.keys():  # noqa: SIM118 - a Table is no mapping
             bound = configs.table(key)
             if bound is not None:
-                bounds.append((key, _read_bound(bound, key)))
+                bounds.append((key, *_read_bound(bound, key)))
     table.finish()
 
     def judge(facts: Facts) -> str | None:
+        if isinstance(facts.request, AlterBrokerConfigsRequest):
+            found = _found_in_defaults(facts.request, facts, scope, bounds)
+            return None if found is None else scope.message or found
         if facts.after is None:
             return None
         before = None if facts.before is None else facts.before.configs
-        for key, fault in bounds:
+        for key, fault, _ in bounds:
             value = facts.after.configs.get(key)
             if before is not None and before.get(key) == value:
                 continue
-            found = fault(value, facts.after.effective_configs)
+            found = fault(value, facts.after.effective_configs, "")
             if found is not None:
                 return scope.message or found
         return None
 
-    return scope.rule(judge)
+    return msgspec.structs.replace(scope.rule(judge), knows_defaults=True)
 
 
-def _read_bound(table: Table, key: str) -> Fault:
+def _found_in_defaults(
+    request: AlterBrokerConfigsRequest, facts: Facts, scope: Scope, bounds: Sequence[Bound]
+) -> str | None:
+    """What a change makes of the defaults: as it is written, which may hold at other nodes, and as it would hold here."""
+    before = EffectiveConfigs(NO_CONFIGS, request.default_configs_before)
+    for key, fault, is_of_topics_alone in bounds:
+        if is_of_topics_alone or key not in SYNONYMS:
+            continue
+        values = [
+            (_converted(request.after[name], factor), f" (by {name})")
+            for name, factor in ((each.name, each.factor) for each in SYNONYMS[key])
+            if request.after.get(name) not in {None, request.before.get(name)}
+        ]
+        if request.effective_configs[key] != before[key]:
+            values.append((request.effective_configs[key], " (the default)"))
+        for value, where in values:
+            found = fault(value, request.effective_configs, where)
+            if found is not None and _concerns(facts, scope, key):
+                return found
+    return None
+
+
+def _converted(text: str, factor: int) -> str:
+    return str(int(text) * factor) if factor != 1 and INTEGER.fullmatch(text) else text
+
+
+def _concerns(facts: Facts, scope: Scope, key: str) -> bool:
+    """Whether the rule is about some topic that has no value of its own. Where it is about all topics there may be one tomorrow."""
+    if scope.topics is None:
+        return True
+    for name in facts.cluster.topics(include_internal=True):
+        state = facts.cluster.topic_state(name)
+        if state is not None and key not in state.configs and scope.has_topic(name, facts):
+            return True
+    return False
+
+
+def _read_bound(table: Table, key: str) -> tuple[Fault, bool]:
     least, most, required, forbidden = (
         table.integer("min"), table.integer("max"), table.boolean("required"), table.boolean("forbidden")
     )  # fmt: skip
@@ -77,15 +125,15 @@ def _read_bound(table: Table, key: str) -> Fault:
     table.finish()
     values = None if allowed is None else frozenset(canonical(key, text) for text in allowed)
 
-    def fault(own: str | None, effective: Mapping[str, str]) -> str | None:
+    def fault(own: str | None, effective: Mapping[str, str], where: str) -> str | None:
         if own is None and required:
             return f"{key} must be set."
-        if own is not None and forbidden:
+        if own is not None and forbidden and not where:
             return f"{key} must not be set."
         value = effective.get(key) if own is None and judges_default else own
         if value is None:
             return None
-        shown = f"{key} {value}{' (the default)' if own is None else ''}"
+        shown = f"{key} {value}{' (the default)' if own is None else where}"
         if allowed is not None and values is not None and value not in values:
             return f"{shown} is none of {', '.join(allowed)}."
         if least is None and most is None:
@@ -99,7 +147,7 @@ def _read_bound(table: Table, key: str) -> Fault:
             return f"{shown} is more than {most}."
         return None
 
-    return fault
+    return fault, absent == "allow" or (least is None and most is None and allowed is None)
 
 
 def _number(key: str, value: str) -> int | float:

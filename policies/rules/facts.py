@@ -13,6 +13,7 @@ import cel
 import msgspec
 
 from ..interface import (
+    NO_CONFIGS,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
     AlterTopicRequest,
@@ -49,6 +50,9 @@ class Configs(msgspec.Struct, frozen=True):
     """What is no topic, as it is or as it will be."""
 
     configs: Mapping[str, str]
+    raw_configs: Mapping[str, str]
+    effective_configs: Mapping[str, str]
+    """What would hold for topics that say nothing."""
 
 
 class Facts:
@@ -73,7 +77,10 @@ class Facts:
     def of(self, variable: str) -> Any:
         """What it stands for. What is no topic has configs, too."""
         if variable in ABSENT and isinstance(self.request, EntityRequest):
-            return Configs(getattr(self.request, variable))
+            effective = getattr(self.request, "effective_configs", NO_CONFIGS)
+            return Configs(
+                getattr(self.request, variable), getattr(self.request, f"raw_{variable}") or NO_CONFIGS, effective
+            )
         return getattr(self, variable)
 
     def user(self) -> str | None:

@@ -42,6 +42,8 @@ class Rule(msgspec.Struct, frozen=True):
     """The (variable, field) that its expressions read."""
     spares_kafkas_own: bool = False
     """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a client who names one is a client."""
+    knows_defaults: bool = False
+    """It judges itself which topics a change of a broker's configs concerns."""
     owned: str | None = None
     """Of a quota: the names that count."""
     guards_names: Guard = Guard.NOTHING
@@ -66,7 +68,7 @@ class Rule(msgspec.Struct, frozen=True):
         ):
             return False
         if not topic:
-            return self.topics is None
+            return self.topics is None or self.knows_defaults
         return not (
             (self.topics is not None and not self.topics(topic, facts.user))
             or (self.except_topics is not None and self.except_topics(topic, facts.user))
@@ -85,6 +87,12 @@ class Scope(msgspec.Struct, frozen=True):
     except_principals: Match | None
     message: str | None
 
+    def has_topic(self, name: str, facts: Facts) -> bool:
+        """Whether a rule of this scope is about the topic, whatever the request is about."""
+        return (self.topics is None or self.topics(name, facts.user)) and not (
+            self.except_topics is not None and self.except_topics(name, facts.user)
+        )
+
     def rule(self, judge: Judge, reads: frozenset[tuple[str, str]] = frozenset()) -> Rule:
         return Rule(
             self.name, self.action, self.operations, judge,
@@ -92,13 +100,17 @@ class Scope(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
 
-def read_scope(table: Table, default_name: str | None, operations: Sequence[str] = OPERATIONS) -> Scope:
-    """`operations` are those that the kind of rule can judge."""
+def read_scope(
+    table: Table,
+    default_name: str | None,
+    operations: Sequence[str] = OPERATIONS,
+    meant: Sequence[str] = TOPIC_OPERATIONS,
+) -> Scope:
+    """`operations` are those that the kind of rule can judge, and it judges those of them that are `meant` unless it says which."""
     name = table.text("name") or default_name
     if name is None and not table.has("name"):
         table.note("the rule has no name")
     chosen = table.choices("operations", OPERATIONS)
-    meant = [operation for operation in operations if operation in TOPIC_OPERATIONS]
     for index, operation in enumerate(chosen or ()):
         if operation in OPERATIONS and operation not in operations:
             table.note(
@@ -111,7 +123,7 @@ def read_scope(table: Table, default_name: str | None, operations: Sequence[str]
     return Scope(
         name or "",
         Action(actions[0]) if valid else Action.DENY,
-        frozenset(meant if chosen is None else chosen),
+        frozenset(operations).intersection(meant) if chosen is None else frozenset(chosen),
         table.patterns_of_user("topics", impossible_topic),
         table.patterns_of_user("except_topics", impossible_topic),
         table.patterns("principals", impossible_principal),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minicontroller.policies import (
+    AlterBrokerConfigsRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
@@ -28,7 +29,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.handlers.altering import TOPIC
+from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import Ruling, creating, ruling, wanted
 
 VIOLATION = ErrorCode.POLICY_VIOLATION
@@ -41,7 +42,7 @@ class Asked(TopicManagementPolicy):
     def __init__(self, fault: Callable[[Any], str | None]) -> None:
         self._fault = fault
 
-    def _judge(self, request: PolicyRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+    def _judge(self, request: PolicyRequest | AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if (text := self._fault(request)) is not None:
             raise PolicyViolation(text)
 
@@ -52,6 +53,9 @@ class Asked(TopicManagementPolicy):
         self._judge(request, cluster)
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:
+        self._judge(request, cluster)
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:
         self._judge(request, cluster)
 
 
@@ -222,3 +226,91 @@ async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) ->
         assert await create(cluster, "silent", {}) == ErrorCode.NONE
         assert await create(cluster, "t", {"min.insync.replicas": "3"}) == ErrorCode.NONE
         assert await alter(cluster, "t", "min.insync.replicas", 1, None) == ErrorCode.NONE
+
+
+async def alter_broker(cluster: Ruling, broker: str, key: str, operation: int, value: str | None) -> int:
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=[config])
+    answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    code: int = answer.responses[0].error_code
+    return code
+
+
+BOUNDED = """
+[[config_bounds]]
+configs = { "retention.ms" = { max = 604800000 }, "unclean.leader.election.enable" = { allowed = "false" }, "min.insync.replicas" = { min = 1 } }
+"""
+
+
+def bounded(request: Any) -> str | None:
+    held = request.effective_configs if isinstance(request, AlterBrokerConfigsRequest) else {}
+    if not held:
+        return None
+    is_short = 0 <= int(held["retention.ms"]) <= 604800000
+    return None if is_short and held["unclean.leader.election.enable"] == "false" else "no"
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+@pytest.mark.parametrize("broker", ["", "1", "+01"])
+async def test_a_default_is_no_way_for_all_topics_at_once(kind: str, broker: str, tmp_path: Path) -> None:
+    """Who changes the default of a topic's config, by whichever of its keys and however it is written, is held to the bounds of topics."""
+    async with judged(kind, BOUNDED, bounded, tmp_path) as cluster:
+        for key, value in (
+            ("log.retention.ms", "604800001"),
+            ("log.retention.ms", " -1"),
+            ("log.retention.ms", "+0604800001"),
+            ("unclean.leader.election.enable", " TRUE"),
+        ):
+            assert await alter_broker(cluster, broker, key, 0, value) == VIOLATION
+        assert await alter_broker(cluster, broker, "log.retention.ms", 0, " 05") == ErrorCode.NONE
+        assert await alter_broker(cluster, broker, "unclean.leader.election.enable", 0, "FALSE") == ErrorCode.NONE
+        assert await alter_broker(cluster, broker, "log.segment.bytes", 0, "1000000") == ErrorCode.NONE
+        assert (await cluster.configs(f"brokers/{'1' if broker else '<default>'}") or {})["log.retention.ms"] == " 05"
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+async def test_a_default_that_comes_back_is_judged(kind: str, tmp_path: Path) -> None:
+    """Deleting what hid a longer default is a change of the default; and what is written before it counts at once for topics after it."""
+    settings = {"log.retention.hours": "1000"}
+    async with judged(kind, BOUNDED, bounded, tmp_path, settings) as cluster:
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "7") == ErrorCode.NONE
+        if kind == "rules":
+            assert await create(cluster, "t", {}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 1, None) == VIOLATION
+    if kind == "rules":
+        async with judged(kind, BOUNDED, bounded, tmp_path, settings) as cluster:
+            assert await create(cluster, "t", {}) == VIOLATION
+
+
+async def test_bounds_of_some_topics(tmp_path: Path) -> None:
+    """Bounds of some topics are in the way of a default where one of these has no value of its own; those that are not meant for it never."""
+    scoped = '[[config_bounds]]\ntopics = "short.*"\nconfigs = { "retention.ms" = { max = 604800000 } }\n'
+    async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
+        assert await create(cluster, "short.own", {"retention.ms": "5"}) == ErrorCode.NONE
+        assert await create(cluster, "long", {}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "604800001") == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "604800000") == ErrorCode.NONE
+        assert await create(cluster, "short.silent", {}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "604800001") == VIOLATION
+    for told in (
+        'operations = ["create", "alter"]\nconfigs = { "retention.ms" = { max = 5 } }',
+        'configs = { "retention.ms" = { max = 5, absent = "allow" } }',
+    ):
+        async with judged("rules", f"[[config_bounds]]\n{told}\n", lambda _request: None, tmp_path) as cluster:
+            assert await alter_broker(cluster, "", "log.retention.ms", 0, "604800001") == ErrorCode.NONE
+            assert await alter_broker(cluster, "", "unclean.leader.election.enable", 0, "true") == ErrorCode.NONE
+
+
+async def test_an_expression_about_brokers_sees_values(tmp_path: Path) -> None:
+    """What is written in the configs of brokers is judged by its value, with who asks, before and after."""
+    text = """
+[[rule]]
+name = "clean"
+operations = "alter_broker"
+condition = '''principal == "User:root" || !("unclean.leader.election.enable" in after.configs) ||
+    after.configs["unclean.leader.election.enable"] == "false" && after.raw_configs["unclean.leader.election.enable"] == " FALSE" &&
+    before.configs == {} && after.effective_configs["unclean.leader.election.enable"] == "false" && request.broker == ""'''
+"""
+    async with judged("rules", text, lambda _request: None, tmp_path) as cluster:
+        assert await alter_broker(cluster, "", "unclean.leader.election.enable", 0, " TRUE") == VIOLATION
+        assert await alter_broker(cluster, "", "unclean.leader.election.enable", 0, " FALSE") == ErrorCode.NONE

@@ -10,7 +10,7 @@ from minicontroller.policies import TopicManagementPolicy
 
 ENTITY = [
     *("broker", "principal", "client_id", "client_host", "api", "validate_only", "time_ms"),
-    *("before", "after", "config_operations", "config_operation_kinds"),
+    *("before", "after", "raw_before", "raw_after", "config_operations", "config_operation_kinds"),
 ]
 FIELDS = {
     "TopicState": [
@@ -37,7 +37,7 @@ FIELDS = {
     "CreateTopicRequest": ["requested_state", "automatic"],
     "AlterTopicRequest": ["requested_state", "config_operations", "config_operation_kinds"],
     "DeleteTopicRequest": ["created_ms"],
-    "AlterBrokerConfigsRequest": ENTITY,
+    "AlterBrokerConfigsRequest": [*ENTITY, "default_configs_before", "default_configs"],
     "AlterLoggersRequest": ENTITY,
     "DeleteRecordsRequest": ["delete_records_offsets"],
 }
