@@ -158,6 +158,7 @@ async def run_node(
         candidacy = Candidacy(node, links.link, clock_ms)
         followers = Followers(node, partial(ask_to_alter, node, links))
         node.dynamic_configs.on_change(partial(tell_the_controller, node))
+        node.dynamic_configs.on_change(node.topic_overrides.entity_changed)
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
         await tasks.start(secret.run, store)
         await tasks.start(server.run)

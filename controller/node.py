@@ -12,6 +12,7 @@ from .cluster.auto_creation import AutoCreation
 from .cluster.metadata_cache import MetadataCache
 from .cluster.metadata_fragments import MetadataFragments
 from .cluster.policy_view import TopicStates
+from .cluster.topic_overrides import TopicOverrides
 from .config.node_config import NodeConfig
 from .decisions import Decisions
 from .metrics import NodeMetrics
@@ -57,6 +58,11 @@ class Node:
     """What the policy has seen of the topics."""
     random: Random = field(default_factory=Random)
     """Where placements begin."""
+
+    @cached_property
+    def topic_overrides(self) -> TopicOverrides:
+        """What topics override, where this node is not the controller."""
+        return TopicOverrides(self.store)
 
     @cached_property
     def request_timeout_ms(self) -> int:

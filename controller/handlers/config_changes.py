@@ -307,6 +307,10 @@ async def settled(
         node.decisions.refused(node, context, request if is_told else smaller, refusal)
         nothing = Change(refusal=refusal)
         return [nothing if is_told else decided.get(index, nothing) for index in range(len(request.resources))]
+    finally:
+        for resource in smaller.resources:
+            if resource.resource_type == ResourceType.TOPIC:
+                node.topic_overrides.forget(resource.resource_name)
     rows = [_answered(row) for row in response.responses]
     recorded = dict(zip(here, rows, strict=False)) if len(rows) > len(rest) else {}
     answered = dict(zip(rest, rows[len(rows) - len(rest) :], strict=True))

@@ -1,10 +1,10 @@
 """DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its loggers.
 
-What a topic overrides is in the store, not in a node's image, so it is read for each request; all topics of a request in one round.
+What a topic overrides the controller knows from its image, and every other node from the store and its watches.
 Rows stand in the order of the request, a resource that is named twice is answered twice: by the same encoded row, within bounds.
 """
 
-from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, cast
 
@@ -20,12 +20,12 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from ..bounds import AnswerSize
+from ..cluster.image import Topic
 from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from ..context import RequestContext
 from ..errors import Refusal
-from ..store import layout
 from ..turns import in_turns
 from .long_answers import AT_ONCE
 
@@ -62,27 +62,33 @@ def handle(
             ErrorCode.INVALID_REQUEST,
             f"Resource {unknown.resource_name!r} is of type {unknown.resource_type}, of which nothing can be described.",
         )
-    topics = [
-        each.resource_name
-        for each in request.resources
-        if each.resource_type == ResourceType.TOPIC and each.resource_name in node.cache.image.topics
-    ]
-    if topics:
-        return _with_overrides(node, context, request, topics)
-    rows = _rows(node, context, request, {})
+    overrides = _known(node, request)
+    if overrides is None:
+        return _with_overrides(node, context, request)
+    rows = _rows(node, context, request, overrides)
     return _response(list(rows)) if len(request.resources) <= AT_ONCE else _response_in_turns(rows)
 
 
+def _topics(node: "Node", request: DescribeConfigsRequest) -> list[Topic]:
+    """Those of the request that this node knows, each once."""
+    names = [each.resource_name for each in request.resources if each.resource_type == ResourceType.TOPIC]
+    topics = node.cache.image.topics
+    return [topics[name] for name in dict.fromkeys(names) if name in topics]
+
+
+def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
+    """What the topics of the request override; None if the store has to be asked."""
+    topics = _topics(node, request)
+    if node.controller is None:
+        return node.topic_overrides.known(topics)
+    held = node.controller.image.topics
+    return {topic.name: held[topic.name].configs for topic in topics if topic.name in held}
+
+
 async def _with_overrides(
-    node: "Node", context: RequestContext, request: DescribeConfigsRequest, topics: Iterable[str]
+    node: "Node", context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    names = list(dict.fromkeys(topics))
-    entries = await node.store.get_many([layout.topic_config_path(name) for name in names])
-    overrides = {
-        name: layout.decode_config(entry.data)
-        for name, entry in zip(names, entries, strict=True)
-        if entry is not None and entry.data
-    }
+    overrides = await node.topic_overrides.read(_topics(node, request))
     return await _response_in_turns(_rows(node, context, request, overrides))
 
 
