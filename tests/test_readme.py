@@ -80,7 +80,7 @@ def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None
     here = [each.replace("127.0.0.1:2181", zookeeper.connect) for each in arguments(2)]
     assert here != arguments(2)
     for key in ("listeners", "advertised.listeners"):
-        here += ["--set", f"{key}=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0"]
+        here += ["--set", f"{key}=PLAINTEXT://127.0.0.1:0"]
     with running(*here, folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(READY)

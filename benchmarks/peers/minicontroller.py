@@ -1,6 +1,5 @@
 """minicontroller itself: one process of three nodes on either store, and three processes on ZooKeeper."""
 
-import secrets
 import sys
 
 from .base import HOST, Process, System, free_ports, wait_for_ready_line
@@ -9,20 +8,13 @@ from .java import WithZooKeeper
 READY_SECONDS = 30.0
 SESSION_MS = 6000
 
-# The nodes prove to each other who they are, as they do in `up`: only then does one forward to another.
 PROPERTIES = """\
 broker.id={node_id}
-listeners=PLAINTEXT://{host}:{port},INTERNAL://{host}:0
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT
-inter.broker.listener.name=INTERNAL
-sasl.enabled.mechanisms=PLAIN
-sasl.mechanism.inter.broker.protocol=PLAIN
-listener.name.internal.plain.sasl.jaas.config={login} required username="node" password="{secret}" user_node="{secret}";
+listeners=PLAINTEXT://{host}:{port}
 zookeeper.connect={zookeeper}
 zookeeper.session.timeout.ms={session_ms}
 auto.create.topics.enable=false
 """
-LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class OnMemory(System):
@@ -75,7 +67,6 @@ class Processes(WithZooKeeper):
 
     def prepare(self) -> None:
         super().prepare()
-        self._secret = secrets.token_urlsafe()
         self.addresses = [(HOST, port) for port in free_ports(3)]
 
     def start(self) -> None:
@@ -92,8 +83,6 @@ class Processes(WithZooKeeper):
                 node_id=node_id,
                 host=host,
                 port=port,
-                login=LOGIN,
-                secret=self._secret,
                 zookeeper=self.zookeeper(),
                 session_ms=SESSION_MS,
             )

@@ -106,8 +106,8 @@ def test_the_samples_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServe
     arguments = ["serve", "--config", "server.properties"]
     for setting in (
         f"zookeeper.connect={zookeeper.connect}/the-sample",
-        "listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0",
-        "advertised.listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:0",
+        "listeners=PLAINTEXT://127.0.0.1:0",
+        "advertised.listeners=PLAINTEXT://127.0.0.1:0",
     ):
         arguments += ["--set", setting]
     with running(*arguments, folder=tmp_path) as process:
