@@ -10,8 +10,10 @@ from functools import partial
 
 import trio
 
+from minicontroller.controller.policy_process import PolicyProcess
 from minicontroller.controller.policy_runner import PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, PolicyViolation, TopicManagementPolicy
+from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.rules import RuleSet, Source, load
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
 
@@ -80,7 +82,7 @@ def seconds_each(judge: Callable[[CreateTopicRequest], object], requests: list[C
     return (time.perf_counter() - began) / len(requests)
 
 
-async def seconds_each_by(runner: PolicyRunner, requests: list[CreateTopicRequest], cluster: ClusterState) -> float:
+async def seconds_each_by(runner: PolicyRunner, requests: list[CreateTopicRequest], cluster: ClusterSnapshot) -> float:
     began = time.perf_counter()
     for request in requests:
         await runner.judge(request, cluster)
@@ -92,13 +94,15 @@ async def measure() -> dict[str, float]:
     cluster = ClusterSnapshot({f"sales.a.t{n}": topic_state([[1, 2, 3]]) for n in range(1000)}, cluster_size=3)
     requests, asked, apart, in_python = sample(), rule_file(), rule_file('topics = ["ops.*"]'), InPython()
     quota = load([Source("quota.toml", b"[[quota]]\nowned = 'sales.*'\nmax_topics = 5000\nmax_partitions = 50000\n")])
+    process = PolicyProcess({POLICY_KEY: f"{__file__}:InPython"}, timeout_ms=5000)
+    await process.start()
     for request in requests:
         assert asked.judge(request, cluster) == apart.judge(request, cluster) == ()
         in_python.validate_create_topic(request, cluster)
     runners = {
-        "the runner, 50 rules": PolicyRunner(TopicManagementPolicy(), timeout_ms=5000, rules=asked),
-        "the runner, 50 rules whose match fails": PolicyRunner(TopicManagementPolicy(), timeout_ms=5000, rules=apart),
-        "the runner, the class in Python": PolicyRunner(in_python, timeout_ms=5000),
+        "the runner, 50 rules": PolicyRunner(rules=asked),
+        "the runner, 50 rules whose match fails": PolicyRunner(rules=apart),
+        "the runner, the class in Python": PolicyRunner(process),
     }
     lines: dict[str, Callable[[CreateTopicRequest], object]] = {
         "50 rules": partial(_judge, asked, cluster),

@@ -9,7 +9,8 @@ registration can connect. Stopping: make room for another controller, hand leade
 import logging
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ..policies.configs.values import KeyType
-from ..policies.interface import TopicManagementPolicy
-from ..policies.loading import POLICY_KEY, build_policy, is_rule_file
+from ..policies.loading import POLICY_KEY, is_rule_file, names_class
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -48,6 +48,7 @@ from .handlers.turned_away import turned_away
 from .logs import NODE
 from .node import Node
 from .peer import PeerUnavailable
+from .policy_process import PolicyProcess
 from .policy_runner import PolicyRunner
 from .security.listeners import NodeLogins, server_listeners
 from .security.node_proof import Membership
@@ -113,9 +114,7 @@ async def run_node(
     `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too, `room` is for so many connections. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     NODE.set(config.integer("broker.id"))
-    policy = load_policy(config)
-    rules = load_rules(config, policy)
-    async with trio.open_nursery() as tasks:
+    async with loaded_policy(config) as (policy, rules), trio.open_nursery() as tasks:
         node = Node(
             config=config,
             broker_id=config.integer("broker.id"),
@@ -230,12 +229,24 @@ def rule_files(config: NodeConfig) -> Sequence[Path]:
     return [Path(name) for name in dict.fromkeys(names)]
 
 
-def load_policy(config: NodeConfig) -> PolicyRunner | None:
+@asynccontextmanager
+async def loaded_policy(config: NodeConfig) -> "AsyncIterator[tuple[PolicyRunner | None, RuleFiles | None]]":
+    """What judges, and the rules of its files, in force; None where nothing is configured. Raises PolicyLoadError."""
+    policy = await load_policy(config)
+    try:
+        yield policy, load_rules(config, policy)
+    finally:
+        if policy is not None:
+            policy.kill()  # where the node ends without closing it
+
+
+async def load_policy(config: NodeConfig) -> PolicyRunner | None:
+    if not names_class(config.static):
+        return PolicyRunner() if rule_files(config) else None
     secrets = {name for name, key in KEYS.items() if key.type is KeyType.PASSWORD}
-    policy = build_policy(config.static, secrets=secrets)
-    if policy is None and not rule_files(config):
-        return None
-    return PolicyRunner(policy or TopicManagementPolicy(), timeout_ms=config.integer("policy.timeout.ms"))
+    process = PolicyProcess(config.static, timeout_ms=config.integer("policy.timeout.ms"), secrets=secrets)
+    await process.start()
+    return PolicyRunner(process)
 
 
 def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> "RuleFiles | None":

@@ -192,8 +192,9 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
     import trio
 
     from ..policies.faults import PolicyLoadError
+    from .accidents import log_accidents
     from .errors import ConfigurationError, first_of
-    from .logs import HUMAN, log_accidents, use_format
+    from .logs import HUMAN, use_format
 
     expected = (ConfigurationError, PolicyLoadError, OSError)
     """What the user can mend; anything else is our bug and keeps its trace."""

@@ -8,8 +8,6 @@ import json
 import logging
 import math
 import struct
-import sys
-import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -157,20 +155,3 @@ def use_format(name: str) -> None:
     """From now on everything that is logged looks like this."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())
-
-
-def log_accidents() -> None:
-    """What Python itself would print on stderr becomes events: warnings, and exceptions in threads and where nobody can catch them."""
-    logging.captureWarnings(capture=True)
-    threading.excepthook = _thread_failed
-    sys.unraisablehook = _unraisable
-
-
-def _thread_failed(accident: threading.ExceptHookArgs) -> None:
-    if accident.exc_value is not None:
-        log.error("a thread ended with an exception", exc_info=accident.exc_value)
-
-
-def _unraisable(accident: "sys.UnraisableHookArgs") -> None:
-    if accident.exc_value is not None:
-        log.error("an exception was raised where nobody can catch it", exc_info=accident.exc_value)

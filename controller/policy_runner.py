@@ -1,33 +1,32 @@
 """Asks the policy, and never lets its faults pass for consent (K201-11).
 
 Rule: `judge` returns for one reason only: the policy looked at the request and said nothing against it. A violation, an exception,
-a returned value, a hanging method and a thread that cannot be had are all raised as a `PolicyRefusal`. So whoever forgets to look
+a returned value, a hanging method and a process that cannot be had are all raised as a `PolicyRefusal`. So whoever forgets to look
 at the verdict lets nothing through.
 
 The caller learns why only where the policy said it for him: a `PolicyViolation` carries its text, everything else is
 UNKNOWN_SERVER_ERROR without one, and the reason stands in the log (`minicontroller.policy`) with the request.
 
 Rules and a policy in Python are all asked; the first that denies gives the answer, the rules coming first. Rules are judged in place:
-what they may cost is bounded when they are loaded, and the policy's thread would cost more than they do.
+what they may cost is bounded when they are loaded, and the policy's process would cost more than they do.
 """
 
 import logging
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from ..policies.interface import ClusterState, PolicyRequest, TopicManagementPolicy
-from ..policies.judging import Judge, Judged, Said, answer
+from ..policies.interface import PolicyRequest
+from ..policies.judging import NOBODY, Described, Judged, Said, Verdicts
+from ..policies.states import VersionedCluster
 from ..policies.verdict import Action, Decision, Finding, Verdict
 from ..protocol.error_codes import ErrorCode
 from .errors import Refusal
 from .hiding import secrets_of, without
 from .logs import about
 from .metrics import VerdictMetrics
-from .policy_thread import CallHangsError, PolicyThread, TooManyCallsHangError
 
 if TYPE_CHECKING:
     from ..policies.rules import RuleSet
@@ -47,52 +46,76 @@ class PolicyRefusal(Refusal):
         self.verdict = verdict
 
 
-class PolicyRunner:
-    """One policy for the life of a node; its methods are called one at a time, off the event loop. Its rules may be replaced."""
+class Asked(Protocol):
+    """A policy in Python, wherever it lives (`policy_process.py`)."""
 
-    def __init__(self, policy: TopicManagementPolicy, *, timeout_ms: int, rules: "RuleSet | None" = None) -> None:
-        self._judge = Judge(policy, rules)
+    restarts: int
+    """How often it was started anew."""
+
+    @property
+    def described(self) -> Described:
+        """As it is loaded now."""
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        """What it says. Raises nothing of the policy's."""
+
+    async def close(self) -> Said:
+        """Close it, whatever else is cancelled. Nothing passes afterwards."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+class PolicyRunner:
+    """The rules and the policy of a node, for its life. Its rules may be replaced."""
+
+    def __init__(self, policy: Asked | None = None, *, rules: "RuleSet | None" = None) -> None:
         self._policy = policy
-        self._timeout_ms = timeout_ms
-        self._thread = PolicyThread(timeout_ms / 1000)
+        self._verdicts = Verdicts(NOBODY if policy is None else policy.described, rules)
         self._closed = False
         self.metrics = VerdictMetrics()
 
     def use(self, rules: "RuleSet | None") -> None:
         """These rules judge from the next request on."""
-        self._judge = self._judge.with_rules(rules)
+        self._verdicts = Verdicts(self._verdicts.policy, rules)
         self.metrics.keep({rule.name for rule in rules.rules} if rules is not None else ())
 
     @property
     def rules(self) -> "RuleSet | None":
-        return self._judge.rules
+        return self._verdicts.rules
 
     @property
     def name(self) -> str:
-        return self._judge.name
+        return self._verdicts.name
 
     @property
     def policy_hash(self) -> str:
-        return self._judge.policy_hash
+        return self._verdicts.policy_hash
 
     @property
-    def abandoned(self) -> int:
-        """How many calls hang at this moment."""
-        return self._thread.abandoned
+    def restarts(self) -> int:
+        """How often the policy in Python was started anew."""
+        return 0 if self._policy is None else self._policy.restarts
 
-    async def judge(self, request: Judged, cluster: ClusterState, context: "RequestContext | None" = None) -> Verdict:
+    async def judge(
+        self, request: Judged, cluster: VersionedCluster, context: "RequestContext | None" = None
+    ) -> Verdict:
         """The verdict that allows the request; a `PolicyRefusal` with the verdict that does not.
 
         `cluster` is as before the request takes effect, but after the earlier elements of its batch have. `context` is for the log.
         """
         lines = _Lines(request, context)
         began = time.perf_counter()
-        judge = self._judge  # its rules may be replaced meanwhile
-        findings, fault = judge.found(request, cluster)
-        said = await self._asked(judge.question(request, cluster))
-        verdict = judge.verdict(findings, fault, said, time.perf_counter() - began)
+        verdicts = self._verdicts  # its rules may be replaced meanwhile
+        findings, fault = verdicts.found(request, cluster)
+        said = await self._asked(verdicts, request, cluster)
+        if self._policy is not None and verdicts.policy != self._policy.described:
+            # It was started anew, and its files have changed.
+            self._verdicts = Verdicts(self._policy.described, self.rules)
+            verdicts = Verdicts(self._policy.described, verdicts.rules)
+        verdict = verdicts.verdict(findings, fault, said, time.perf_counter() - began)
         if said[0] is Decision.BROKEN and verdict.decision is Decision.VIOLATED:
-            lines.refused(Verdict(said[0], judge.name, said[1]))
+            lines.refused(Verdict(said[0], verdicts.name, said[1]))
         lines.found(findings)
         self.metrics.found(findings)
         self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
@@ -103,36 +126,25 @@ class PolicyRunner:
         raise PolicyRefusal(verdict)
 
     async def close(self) -> None:
-        """Close the policy, within the same time limit. Does not raise, and is not cut short by cancellation."""
-        if self._closed:
+        """Close the policy, within its time limit. Does not raise, and is not cut short by cancellation."""
+        if self._closed or self._policy is None:
             return
         self._closed = True
         with trio.CancelScope(shield=True):
-            decision, message = await self._guarded(lambda: answer(self._policy.close))
-        self._thread.stop()
+            decision, message = await self._policy.close()
         if decision is not Decision.ALLOWED:
             logger.error("The policy %s could not be closed: %s", self.name, message)
 
-    async def _asked(self, ask: Callable[[], Said] | None) -> Said:
-        if self._closed:
-            return Decision.BROKEN, "it was asked after it was closed"
-        if ask is None:
-            await trio.lowlevel.checkpoint()
-            return Decision.ALLOWED, None
-        return await self._guarded(ask)
+    def kill(self) -> None:
+        """End the policy in Python at once, if it has not been closed."""
+        if self._policy is not None:
+            self._policy.kill()
 
-    async def _guarded(self, ask: Callable[[], Said]) -> Said:
-        try:
-            return await self._thread.call(ask)
-        except CallHangsError as hang:
-            return (
-                Decision.BROKEN,
-                f"it takes more than policy.timeout.ms ({self._timeout_ms}), and is here now:\n{hang}",
-            )
-        except TooManyCallsHangError:
-            return Decision.BROKEN, f"it was not asked, because {self.abandoned} calls of it hang"
-        except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
-            return Decision.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
+    async def _asked(self, verdicts: Verdicts, request: Judged, cluster: VersionedCluster) -> Said:
+        if self._policy is not None and verdicts.asks(request):
+            return await self._policy.ask(request, cluster)
+        await trio.lowlevel.checkpoint()
+        return Decision.ALLOWED, None
 
 
 class _Lines:

@@ -4,8 +4,8 @@ Rule: a verdict allows for one reason only: all were asked and none had anything
 caller; an exception, a returned value and rules that cannot be asked are faults, and refuse as well (K201-11). The first that denies gives
 the answer, the rules coming first.
 
-Nothing here waits. The controller puts the policy in Python into a thread with a time limit between `found` and `verdict`; who has no need
-of that, a back-test for instance, takes `judge`, which is all three.
+Nothing here waits. The controller asks the policy in Python in a process of its own between `found` and `verdict`, and knows of it what
+`describe` tells; who has no need of that, a back-test for instance, takes a `Judge`, which has the policy itself.
 """
 
 import inspect
@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from .interface import (
     AlterBrokerConfigsRequest,
@@ -39,50 +41,55 @@ NO_TEXT = "Request parameters do not satisfy the configured policy."
 MAX_TEXT = 8_000
 """Characters that fit a string of the protocol, whatever they are."""
 
+METHODS: "Mapping[type[Judged], str]" = {
+    CreateTopicRequest: "validate_create_topic",
+    AlterTopicRequest: "validate_alter_topic",
+    DeleteTopicRequest: "validate_delete_topic",
+    DeleteRecordsRequest: "validate_delete_records",
+    AlterBrokerConfigsRequest: "validate_alter_broker_configs",
+    AlterLoggersRequest: "validate_alter_loggers",
+}
+"""What is asked about which request."""
+
 Judged = PolicyRequest | AlterBrokerConfigsRequest | AlterLoggersRequest
 Said = tuple[Decision, str | None]
 """Of a policy in Python: what it decided, and why if it did not allow."""
 
 
-class Judge:
-    """One policy in Python and the rules beside it."""
+class Described(msgspec.Struct, frozen=True):
+    """What is to be known of a policy in Python without having it."""
 
-    def __init__(
-        self,
-        policy: TopicManagementPolicy | None = None,
-        rules: "RuleSet | None" = None,
-        *,
-        class_hash: str | None = None,
-    ) -> None:
-        """`class_hash` is what `policy_hash` gave when the policy was loaded; else it is asked now."""
-        self._policy = policy or TopicManagementPolicy()
-        self._class_hash = policy_hash(self._policy) if class_hash is None else class_hash
-        self._methods = _methods(self._policy)
+    name: str
+    hash: str = ""
+    """SHA-256 of what defines it, when it was loaded; empty for one that judges nothing."""
+    kinds: frozenset[str] = frozenset()
+    """The requests that it is asked about, by the names of their classes."""
+
+
+NOBODY = Described(TopicManagementPolicy.__qualname__)
+"""The policy of who has none."""
+
+
+def describe(policy: TopicManagementPolicy) -> Described:
+    return Described(_name(policy), policy_hash(policy), frozenset(kind.__name__ for kind in _methods(policy)))
+
+
+class Verdicts:
+    """What comes of what rules find and a policy in Python says."""
+
+    def __init__(self, policy: Described = NOBODY, rules: "RuleSet | None" = None) -> None:
+        self.policy = policy
         self.rules = rules
-        class_name = _name(self._policy)
-        names = (class_name if self._class_hash else "", "" if rules is None else rules.name)
-        self.name = " and ".join(filter(None, names)) or class_name
+        names = (policy.name if policy.hash else "", "" if rules is None else rules.name)
+        self.name = " and ".join(filter(None, names)) or policy.name
         """Of its class, of its files, or both."""
-        both = f"{self._class_hash} {rules.hash}" if rules is not None and rules.hash else ""
-        self.policy_hash = sha256(both.encode()).hexdigest() if both else self._class_hash
+        both = f"{policy.hash} {rules.hash}" if rules is not None and rules.hash else ""
+        self.policy_hash = sha256(both.encode()).hexdigest() if both else policy.hash
         """SHA-256, in hexadecimal, of what is in force."""
 
-    @property
-    def has_code(self) -> bool:
-        """Whether there is a policy in Python that is asked about something."""
-        return bool(self._methods)
-
-    def with_rules(self, rules: "RuleSet | None") -> "Judge":
-        """The same policy, as it was loaded, beside other rules."""
-        return Judge(self._policy, rules, class_hash=self._class_hash)
-
-    def judge(self, request: Judged, cluster: ClusterState) -> Verdict:
-        """What comes of asking rules and policy, here and now. Raises nothing of theirs."""
-        began = time.perf_counter()
-        findings, fault = self.found(request, cluster)
-        ask = self.question(request, cluster)
-        said = (Decision.ALLOWED, None) if ask is None else ask()
-        return self.verdict(findings, fault, said, time.perf_counter() - began)
+    def asks(self, request: Judged) -> bool:
+        """Whether the policy in Python cares for such a request."""
+        return type(request).__name__ in self.policy.kinds
 
     def found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """What the rules have against the request, and why they could not tell, which is our fault."""
@@ -95,11 +102,6 @@ class Judge:
         except BaseException:  # noqa: BLE001 - a panic of the engine is none of Exception's
             return (), f"its rules could not be asked:\n{traceback.format_exc()}"
 
-    def question(self, request: Judged, cluster: ClusterState) -> Callable[[], Said] | None:
-        """What to call to ask the policy in Python; None where it does not care. What it raises stays within."""
-        method = self._methods.get(type(request))
-        return None if method is None else partial(answer, method, request, cluster)
-
     def verdict(self, findings: tuple[Finding, ...], fault: str | None, said: Said, seconds: float = 0.0) -> Verdict:
         """What comes of all that was said."""
         decision, message = said
@@ -111,6 +113,33 @@ class Judge:
         return Verdict(decision, self.name, told, seconds, findings, self.policy_hash)
 
 
+class Judge(Verdicts):
+    """The policy itself and the rules beside it, asked here and now."""
+
+    def __init__(self, policy: TopicManagementPolicy | None = None, rules: "RuleSet | None" = None) -> None:
+        policy = policy or TopicManagementPolicy()
+        super().__init__(describe(policy), rules)
+        self._methods = _methods(policy)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is a policy in Python that is asked about something."""
+        return bool(self._methods)
+
+    def judge(self, request: Judged, cluster: ClusterState) -> Verdict:
+        """What comes of asking rules and policy. Raises nothing of theirs."""
+        began = time.perf_counter()
+        findings, fault = self.found(request, cluster)
+        ask = self.question(request, cluster)
+        said = (Decision.ALLOWED, None) if ask is None else ask()
+        return self.verdict(findings, fault, said, time.perf_counter() - began)
+
+    def question(self, request: Judged, cluster: ClusterState) -> Callable[[], Said] | None:
+        """What to call to ask the policy in Python; None where it does not care. What it raises stays within."""
+        method = self._methods.get(type(request))
+        return None if method is None else partial(answer, method, request, cluster)
+
+
 def _name(policy: TopicManagementPolicy) -> str:
     return policy.policy_name if isinstance(policy, LegacyPolicies) else type(policy).__qualname__
 
@@ -118,14 +147,7 @@ def _name(policy: TopicManagementPolicy) -> str:
 def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, ClusterState], object]]:
     """What to call for a request. A method that the policy did not override allows, and costs nothing."""
     methods: dict[type, Callable[[Any, ClusterState], object]] = {}
-    for request, name in (
-        (CreateTopicRequest, "validate_create_topic"),
-        (AlterTopicRequest, "validate_alter_topic"),
-        (DeleteTopicRequest, "validate_delete_topic"),
-        (DeleteRecordsRequest, "validate_delete_records"),
-        (AlterBrokerConfigsRequest, "validate_alter_broker_configs"),
-        (AlterLoggersRequest, "validate_alter_loggers"),
-    ):
+    for request, name in METHODS.items():
         method = getattr(policy, name)
         if getattr(method, "__func__", None) is not getattr(TopicManagementPolicy, name):
             methods[request] = method

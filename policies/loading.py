@@ -68,6 +68,12 @@ def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -
     return policy
 
 
+def names_class(configs: Mapping[str, str]) -> bool:
+    """Whether there is a policy in Python to build."""
+    specs = [configs[key] for key in (POLICY_KEY, CREATE_KEY, ALTER_KEY) if key in configs]
+    return not all(map(is_rule_file, specs))
+
+
 def is_rule_file(spec: str) -> bool:
     """Whether this names a file of rules rather than a class."""
     return spec.strip().endswith(".toml")

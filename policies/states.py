@@ -6,18 +6,19 @@ were written; counts and canonical values are derived from them in this one plac
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 from .configs.canonical import canonical_configs
-from .interface import NO_CONFIGS, RequestedTopicState, TopicState
+from .interface import NO_CONFIGS, ClusterState, RequestedTopicState, TopicState
 
 __all__ = [
     "NO_CONFIGS",
     "ClusterSnapshot",
     "RememberedStates",
     "ReplicaAssignments",
+    "VersionedCluster",
     "requested_state",
     "topic_state",
 ]
@@ -126,11 +127,23 @@ class RememberedStates(Generic[Version]):
             self._known.clear()
 
 
+class VersionedCluster(ClusterState, Protocol):
+    """A cluster whose topics can be compared with those of before without a look at them."""
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        """All topics, each as an object that is another one whenever the topic has changed."""
+
+
 class ClusterSnapshot(msgspec.Struct, frozen=True):
     """A `ClusterState` of topics given one by one: for the tests of a policy, and for judging recorded history."""
 
     known_topics: Mapping[str, TopicState] = MappingProxyType({})
     cluster_size: int = 1
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        return self.known_topics
 
     def topic_state(self, topic: str) -> TopicState | None:
         return self.known_topics.get(topic)

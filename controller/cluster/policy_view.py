@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ...policies.interface import ClusterState, RequestedTopicState, TopicState
-from ...policies.states import NO_CONFIGS, RememberedStates, requested_state, topic_state
+from ...policies.interface import RequestedTopicState, TopicState
+from ...policies.states import NO_CONFIGS, RememberedStates, VersionedCluster, requested_state, topic_state
 from ...policies.topic_counts import TopicCounts
 from ..hiding import known
 from .image import Image, Topic
@@ -32,10 +32,14 @@ def _state(topic: Topic) -> TopicState:
 
 
 class ImageView(msgspec.Struct, frozen=True):
-    """A `ClusterState`; safe to read from the policy's thread, because an image never changes."""
+    """A `VersionedCluster`: an image never changes, and shares its topics with the one before."""
 
     image: Image
     states: TopicStates
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        return self.image.topics
 
     def topic_state(self, topic: str) -> TopicState | None:
         found = self.image.topics.get(topic)
@@ -59,7 +63,7 @@ class ImageView(msgspec.Struct, frozen=True):
         return len(self.image.brokers)
 
 
-def view(image: Image, states: TopicStates) -> ClusterState:
+def view(image: Image, states: TopicStates) -> VersionedCluster:
     """The cluster of `image`, as it is before the request that is about to be judged."""
     states.forget_beyond(len(image.topics))
     return ImageView(image, states)

@@ -105,7 +105,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         ("node", "rule", "action"),
     ),
     "policy_seconds": (HistogramMetricFamily, "How long the policy took for one element.", ("node",)),
-    "policy_hanging_calls": (GaugeMetricFamily, "Calls of the policy that were given up and still run.", ("node",)),
+    "policy_restarts": (
+        CounterMetricFamily,
+        "How often the process of a policy in Python was started anew, because it took too long or ended.",
+        ("node",),
+    ),
     "rules": (GaugeMetricFamily, "Rules in force.", ("node",)),
     "rule_loads": (
         CounterMetricFamily,
@@ -305,7 +309,7 @@ def _policy(families: Families, node: str, running: "RunningNode") -> None:
         for found, count in sorted(policy.metrics.findings.items()):
             families.add("policy_findings", [node, *found], count)
         families.histogram("policy_seconds", [node], policy.metrics.latencies)
-        families.add("policy_hanging_calls", [node], policy.abandoned)
+        families.add("policy_restarts", [node], policy.restarts)
     files = running.node.rule_files
     if policy is not None and files is not None:
         families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rules))

@@ -1,11 +1,9 @@
 """Every recorded decision can be asked again: the policy, in Python and in rule files, is shown what it was shown then, and says what it said.
 
-Over lives made by chance, with controllers that go, connections that break, and others who write meanwhile. On the real clock: a policy has a
-thread of its own, for which a mock clock does not wait.
+Over lives made by chance, with controllers that go, connections that break, and others who write meanwhile.
 """
 
 import math
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -39,7 +37,8 @@ from minicontroller.policies import (
 )
 from minicontroller.policies.audit_event import Decision, Effect
 from minicontroller.policies.audit_replay import Replay
-from minicontroller.policies.judging import Judge
+from minicontroller.policies.judging import Judge, Judged, Said
+from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -50,6 +49,7 @@ from tests.audit.logs import decisions_in, events_in, found
 from tests.cluster.small_cluster import SmallCluster, context_for
 from tests.handlers.altering import TOPIC
 from tests.handlers.ruling import wanted
+from tests.policies.in_place import InPlace
 from tests.rules.reading import rules
 from tests.store.worlds import MemoryWorld
 
@@ -57,7 +57,6 @@ NAMES = ["a.orders", "a.users", "b.orders", "b.users", "c"]
 ROUNDS = 12
 AT_ONCE = 5
 PATIENCE_MS = 3_000
-POLICY_LIMIT_MS = 60_000  # never reached
 
 RULES = rules("""
 [[quota]]
@@ -141,7 +140,7 @@ class Looking(TopicManagementPolicy):
 class World:
     """A small cluster with one policy, and who asks it for changes."""
 
-    def __init__(self, folder: Path, nursery: trio.Nursery, random: Random, policy: TopicManagementPolicy) -> None:
+    def __init__(self, folder: Path, nursery: trio.Nursery, random: Random, policy: InPlace) -> None:
         self.memory = MemoryWorld()
         self.cluster = SmallCluster(nursery, self.memory, settings={"audit.dir": str(folder)})
         self.random = random
@@ -152,7 +151,7 @@ class World:
         for broker_id in broker_ids:
             await self.cluster.start(broker_id)
             node = self.cluster.members[broker_id].node
-            node.policy = PolicyRunner(self.policy, timeout_ms=POLICY_LIMIT_MS, rules=RULES)
+            node.policy = PolicyRunner(self.policy, rules=RULES)
         await self.cluster.until_quiet()
 
     async def end(self) -> None:
@@ -292,7 +291,7 @@ async def test_whatever_happened_is_asked_again(
     findings of each recorded decision come out again, and the policy is shown, to the last field, what it was shown then.
     """
     random, policy = Random(seed), Looking()
-    world = World(tmp_path, nursery, random, policy)
+    world = World(tmp_path, nursery, random, InPlace(policy))
     await world.start(1, 2, 3)
     for _ in range(ROUNDS):
         async with trio.open_nursery() as clients:
@@ -309,18 +308,25 @@ async def test_whatever_happened_is_asked_again(
     assert {each.policy.decision for each in decisions if each.policy} == {"allowed", "violated"}
 
 
-class Slow(Looking):
-    """Thinks about topic `b.users` until it is told to go on; what was asked for before it is planned by then, and not yet committed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.thinks, self.go_on = threading.Event(), threading.Event()
+class Agreeing(Looking):
+    """Looks, and allows."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
         self.seen.append(digest(request, cluster))
-        if request.topic == "b.users":
+
+
+class Slow(InPlace):
+    """Thinks about topic `b.users` until it is told to go on; what was asked for before it is planned by then, and not yet committed."""
+
+    def __init__(self, policy: TopicManagementPolicy) -> None:
+        super().__init__(policy)
+        self.thinks, self.go_on = trio.Event(), trio.Event()
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        if isinstance(request, CreateTopicRequest) and request.topic == "b.users":
             self.thinks.set()
-            assert self.go_on.wait(60)
+            await self.go_on.wait()
+        return await super().ask(request, cluster)
 
 
 A_COMMIT = 3_000
@@ -332,15 +338,16 @@ async def test_what_was_assumed(tmp_path: Path, nursery: trio.Nursery, monkeypat
     asked again.
     """
     monkeypatch.setattr(jobs, "PART_SECONDS", math.inf)
-    policy = Slow()
-    world = World(tmp_path, nursery, Random(1), policy)
+    policy = Agreeing()
+    slow = Slow(policy)
+    world = World(tmp_path, nursery, Random(1), slow)
     await world.start(1, 2)
     async with trio.open_nursery() as clients:
         clients.start_soon(partial(world.create, "d.orders", "c", "b.users", "b.orders", partitions=A_COMMIT))
-        await trio.to_thread.run_sync(policy.thinks.wait)
+        await slow.thinks.wait()
         await world.occupy("c")
         await trio.testing.wait_all_tasks_blocked(0.05)
-        policy.go_on.set()
+        slow.go_on.set()
     image = world.cluster.controller.image
     await world.end()
     decisions = {each.name: each for each in decisions_in(tmp_path)}

@@ -70,7 +70,7 @@ def test_a_signal_while_it_starts(tmp_path: Path, number: signal.Signals) -> Non
     """Ctrl-C between the loading and the ready line: code 0 and no trace."""
     (tmp_path / "impatient.py").write_text(
         f"import os, signal\n\nfrom minicontroller.policies import TopicManagementPolicy as Policy\n\n"
-        f"os.kill(os.getpid(), {number.value})\n"
+        f"os.kill(os.getppid(), {number.value})\n"
     )
     policy = "topic.management.policy.class.name=impatient.py:Policy"
     outcome = call("up", "--port", "0", "--set", policy, folder=tmp_path)

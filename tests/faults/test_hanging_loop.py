@@ -17,14 +17,12 @@ from tests.support.zookeeper import ZooKeeperEnsemble
 pytestmark = pytest.mark.slow
 
 WATCHDOG_MS = 1_000
-POLICY = """\
-\"\"\"A policy whose author has misunderstood event loops: SIGUSR1 makes the thread of the loop sleep until a file is there.\"\"\"
+SLEEPY = """\
+\"\"\"Whatever an operator may have put there: SIGUSR1 makes the thread of the loop sleep until a file is there.\"\"\"
 
 import signal
 import time
 from pathlib import Path
-
-from minicontroller.policies import TopicManagementPolicy
 
 
 def sleep(*_):
@@ -33,25 +31,18 @@ def sleep(*_):
 
 
 signal.signal(signal.SIGUSR1, sleep)
-
-
-class Sleepy(TopicManagementPolicy):
-    pass
 """
 
 
 def test_a_controller_that_hangs_gives_its_session_up(
-    tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record
+    tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`controller.watchdog.timeout.ms`: its heartbeats would keep the session alive, so a thread ends it; another one rules while the loop
     still hangs, and the one that hung follows.
     """
-    policy = tmp_path / "sleepy.py"
-    policy.write_text(POLICY)
-    settings = {
-        "topic.management.policy.class.name": f"{policy}:Sleepy",
-        "controller.watchdog.timeout.ms": str(WATCHDOG_MS),
-    }
+    (tmp_path / "sitecustomize.py").write_text(SLEEPY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    settings = {"controller.watchdog.timeout.ms": str(WATCHDOG_MS)}
     zookeepers = [ensemble.connect + chroot] * 3
     with running_nodes(tmp_path, zookeepers, settings) as nodes, Tree(ensemble.connect, chroot) as tree:
         controller = nodes.controller()

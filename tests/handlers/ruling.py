@@ -34,9 +34,9 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from tests.handlers.asking import CLUSTER_ID, Client, broker
+from tests.policies.in_place import InPlace
 
 NO_ID = bytes(16)
-POLICY_LIMIT_MS = 60_000  # never reached
 PATIENT_MS = 30_000
 
 
@@ -122,7 +122,7 @@ async def ruling(
     brokers: Sequence[Broker] = (broker(1), broker(2), broker(3)),
     policy: TopicManagementPolicy | None = None,
 ) -> AsyncIterator[Ruling]:
-    """For the length of the block. With a policy, on the real clock: the tests' own would run while the policy's thread does."""
+    """For the length of the block. A policy is asked in place."""
     tree, deaf = MemoryTree(), set[int]()
     nodes: dict[int, Node] = {}
     await prepare(MemoryStore(tree))
@@ -136,7 +136,7 @@ async def ruling(
         nodes[each.broker_id] = node
     first = nodes[min(nodes)]
     if policy is not None:
-        first.policy = PolicyRunner(policy, timeout_ms=POLICY_LIMIT_MS)
+        first.policy = PolicyRunner(InPlace(policy))
         first.rule_files = load_rules(first.config, first.policy)
     first.audit = open_audit(first.config, first)
     candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)

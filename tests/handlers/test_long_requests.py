@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from minicontroller.controller.cluster import jobs
 from minicontroller.controller.cluster.jobs import Draft
 from minicontroller.controller.policy_runner import PolicyRunner
-from minicontroller.policies import ClusterState, TopicManagementPolicy
+from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -25,7 +25,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
 )
 from tests.audit.logs import decisions_in
 from tests.handlers.altering import TOPIC
-from tests.handlers.ruling import PATIENT_MS, POLICY_LIMIT_MS, Ruling, codes, creating, ruling, wanted
+from tests.handlers.ruling import PATIENT_MS, Ruling, codes, creating, ruling, wanted
 from tests.rules.reading import rules
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ TIMED_OUT, VIOLATION = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.POLICY_VIOLATION
 class Slow(PolicyRunner):
     """Rules that take their time."""
 
-    async def judge(self, request: Any, cluster: ClusterState, context: "RequestContext | None" = None) -> Verdict:
+    async def judge(self, request: Any, cluster: VersionedCluster, context: "RequestContext | None" = None) -> Verdict:
         await trio.sleep(JUDGED_SECONDS)
         return await super().judge(request, cluster, context)
 
@@ -48,7 +48,7 @@ class Slow(PolicyRunner):
 @asynccontextmanager
 async def slowly_ruling(text: str = "[[partitions]]\nmax = 100") -> AsyncIterator[Ruling]:
     async with ruling() as cluster:
-        cluster.node.policy = Slow(TopicManagementPolicy(), timeout_ms=POLICY_LIMIT_MS, rules=rules(text))
+        cluster.node.policy = Slow(rules=rules(text))
         yield cluster
         await cluster.node.policy.close()
 

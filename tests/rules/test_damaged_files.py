@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
 from minicontroller.controller.rule_files import RuleFiles
 from minicontroller.controller.watched_files import WatchedFiles
-from minicontroller.policies import TopicManagementPolicy
 from tests.policies.asking import cluster, create
-from tests.policies.misbehaving import LIMIT_MS
 from tests.rules.reading import mistake, rules
 from tests.rules.test_rule_files import settled, write
 
@@ -111,7 +109,7 @@ async def test_nothing_passes_while_files_change(
     """Whenever the node looks, requests are judged by whole rules, the old or the new; at rest the new ones are in force."""
     folder = tmp_path_factory.mktemp("rules")
     one, two = write(folder / "one.toml", OLD), write(folder / "two.toml", "[[deletion_age]]\nmin = '1h'\n")
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles([one, two], runner, interval_ms=1000)
     files.load()
     before = runner.policy_hash
@@ -209,7 +207,7 @@ async def test_nothing_passes_while_files_are_damaged(
     folder = tmp_path / "rules"
     folder.mkdir()
     path = write(folder / "rules.toml", OLD)
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles([path], runner, interval_ms=1000)
     files.load()
     for number, _ in enumerate(damage(path, tmp_path / "aside"), 1):
@@ -227,7 +225,7 @@ async def test_nothing_passes_while_files_are_damaged(
 async def test_an_unreadable_file_in_a_set(tmp_path: Path) -> None:
     """One file that is gone keeps all files' rules as they were."""
     one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", FILLER)
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles([one, two], runner, interval_ms=1000)
     files.load()
     one.write_text("")
@@ -244,7 +242,7 @@ async def test_the_same_size_and_time_is_another_content(tmp_path: Path) -> None
     """A file counts by what it holds: one that was rewritten with equal size and time is noticed."""
     path = tmp_path / "rules.toml"
     path.write_text(SIX)
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles([path], runner, interval_ms=1000)
     files.load()
     seen = path.stat()
@@ -258,7 +256,7 @@ async def test_the_same_size_and_time_is_another_content(tmp_path: Path) -> None
 async def test_whoever_means_no_rules_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """`rule_count = 0` opens what rules had closed, and that set is then the last good one; it may also start a node."""
     path = write(tmp_path / "rules.toml", OLD)
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles([path], runner, interval_ms=1000)
     files.load()
     write(path, "rule_count = 0\n")

@@ -14,12 +14,12 @@ from minicontroller.controller.app import load_policy, load_rules
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
 from minicontroller.controller.rule_files import RuleFiles
-from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.faults import PolicyLoadError
 from minicontroller.policies.verdict import Action, Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
-from tests.policies.misbehaving import LIMIT_MS, Doing, raising, refusal
+from tests.policies.in_place import InPlace
+from tests.policies.misbehaving import Doing, raising, refusal
 from tests.rules.reading import rules
 
 FIVE, NINE = "[[partitions]]\nmax = 5\n", "[[partitions]]\nmax = 9\n"
@@ -34,7 +34,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def watching(*paths: Path) -> tuple[RuleFiles, PolicyRunner]:
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     files = RuleFiles(paths, runner, interval_ms=1000)
     files.load()
     return files, runner
@@ -124,8 +124,8 @@ def reloaded(files: RuleFiles, times: int) -> bool:
 
 
 async def until(done: Callable[[], bool]) -> None:
-    """Turn after turn, on the tests' clock."""
-    for _ in range(7000):
+    """Turn after turn, on the tests' clock, which runs on while a thread looks."""
+    for _ in range(1_000_000):
         if done():
             return
         await trio.sleep(0.5)
@@ -149,16 +149,16 @@ async def test_it_looks_again_and_again(tmp_path: Path, autojump_clock: MockCloc
 
 async def test_an_interval_of_zero_looks_never(tmp_path: Path) -> None:
     """Then the rules are those of the start."""
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS)
+    runner = PolicyRunner()
     await RuleFiles([tmp_path / "nosuch.toml"], runner, interval_ms=0).run()
 
 
 # ------------------------------------------------------------------ configuration
 
 
-def started(settings: Mapping[str, str]) -> PolicyRunner | None:
+async def started(settings: Mapping[str, str]) -> PolicyRunner | None:
     config = NodeConfig.from_mapping({"broker.id": "1", **settings})
-    runner = load_policy(config)
+    runner = await load_policy(config)
     load_rules(config, runner)
     return runner
 
@@ -171,32 +171,32 @@ def started(settings: Mapping[str, str]) -> PolicyRunner | None:
         {"topic.management.policy.class.name": "{0}", "policy.rules.files": "{0},{1}"},
     ],
 )
-def test_files_add_up(tmp_path: Path, settings: Mapping[str, str]) -> None:
+async def test_files_add_up(tmp_path: Path, settings: Mapping[str, str]) -> None:
     """Either key takes rule files, and one that is named twice is one."""
     one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", "[[replication]]\nmax = 9\n")
-    runner = started({key: value.format(one, two) for key, value in settings.items()})
+    runner = await started({key: value.format(one, two) for key, value in settings.items()})
     assert runner is not None
     assert runner.rules is not None
     assert [rule.name for rule in runner.rules.rules] == ["partitions", "replication"]
     assert runner.name == f"{one}, {two}"
 
 
-def test_two_files_may_not_have_rules_of_one_name(tmp_path: Path) -> None:
+async def test_two_files_may_not_have_rules_of_one_name(tmp_path: Path) -> None:
     """A name says which rule it was."""
     one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", NINE)
     with pytest.raises(PolicyLoadError, match=f"{two}:1:1: there is a rule partitions already, in {one}"):
-        started({"policy.rules.files": f"{one},{two}"})
+        await started({"policy.rules.files": f"{one},{two}"})
 
 
-def test_a_mistake_ends_the_start(tmp_path: Path) -> None:
+async def test_a_mistake_ends_the_start(tmp_path: Path) -> None:
     """A node does not serve with rules that it cannot read."""
     with pytest.raises(PolicyLoadError, match=r"nosuch\.toml:1:1: the file cannot be read"):
-        started({"policy.rules.files": str(tmp_path / "nosuch.toml")})
+        await started({"policy.rules.files": str(tmp_path / "nosuch.toml")})
 
 
-def test_no_rules_no_policy() -> None:
+async def test_no_rules_no_policy() -> None:
     """Where nothing is configured nobody is asked."""
-    assert started({}) is None
+    assert await started({}) is None
 
 
 # ------------------------------------------------------------------ with a policy in Python
@@ -206,7 +206,7 @@ async def test_rules_and_a_class_are_all_asked() -> None:
     """The first that denies gives the answer, the rules coming first; the class is asked all the same."""
     asked: list[str] = []
     policy = Doing(lambda request: asked.append(request.topic))
-    runner = PolicyRunner(policy, timeout_ms=LIMIT_MS, rules=rules(FIVE))
+    runner = PolicyRunner(InPlace(policy), rules=rules(FIVE))
     refused = await refusal(runner, SEVEN_PARTITIONS)
     assert (refused.code, refused.message) == (ErrorCode.POLICY_VIOLATION, "7 partitions are more than 5.")
     assert (refused.verdict.rule, refused.verdict.policy) == ("partitions", "Doing and rules.toml")
@@ -216,7 +216,7 @@ async def test_rules_and_a_class_are_all_asked() -> None:
 
 async def test_a_class_refuses_what_the_rules_allow() -> None:
     """Both must consent, and each alone may be broken: that refuses (K201-11)."""
-    runner = PolicyRunner(raising(ValueError("a bug")), timeout_ms=LIMIT_MS, rules=rules(NINE))
+    runner = PolicyRunner(InPlace(raising(ValueError("a bug"))), rules=rules(NINE))
     refused = await refusal(runner, SEVEN_PARTITIONS)
     assert (refused.code, refused.verdict.rule) == (ErrorCode.UNKNOWN_SERVER_ERROR, "")
     await runner.close()
@@ -228,7 +228,7 @@ async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
         f"[[rule]]\nname = '{name}'\noperations = 'create'\ncondition = 'false'\nmessage = 'tsk'\naction = '{name}'\n"
         for name in ("warn", "audit")
     )
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules(text))
+    runner = PolicyRunner(rules=rules(text))
     with caplog.at_level(logging.INFO, "minicontroller.policy"):
         verdict = await runner.judge(create("orders"), cluster())
     assert (verdict.decision, verdict.rule, verdict.policy_hash) == (Decision.ALLOWED, "", runner.policy_hash)
@@ -245,7 +245,7 @@ async def test_a_rule_that_fails_refuses(caplog: pytest.LogCaptureFixture) -> No
     text = (
         "[[rule]]\nname = 'it'\noperations = 'create'\naction = 'audit'\ncondition = 'int(after.configs[\"x\"]) > 1'\n"
     )
-    runner = PolicyRunner(TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules(text))
+    runner = PolicyRunner(rules=rules(text))
     refused = await refusal(runner, create("orders"))
     assert (refused.code, refused.verdict.rule) == (ErrorCode.POLICY_VIOLATION, "it")
     assert refused.message == "The rule it could not be evaluated on this request, which is therefore refused."
@@ -264,6 +264,7 @@ class Panicking:
     """A cluster that cannot be looked at."""
 
     cluster_size = 3
+    versions: Mapping[str, object] = {}
 
     def topic_state(self, topic: str) -> None:
         raise Panic(topic)
@@ -274,9 +275,7 @@ class Panicking:
 
 async def test_not_even_a_panic_passes() -> None:
     """What is none of Exception's refuses with a server error, and does not end the node (K201-11)."""
-    runner = PolicyRunner(
-        TopicManagementPolicy(), timeout_ms=LIMIT_MS, rules=rules("[[quota]]\nowned = '*'\nmax_topics = 1")
-    )
+    runner = PolicyRunner(rules=rules("[[quota]]\nowned = '*'\nmax_topics = 1"))
     with pytest.raises(PolicyRefusal) as refused:
         await runner.judge(create(), Panicking())
     assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
@@ -285,8 +284,8 @@ async def test_not_even_a_panic_passes() -> None:
 
 async def test_a_policys_hash_is_of_its_source_and_its_rules() -> None:
     """Either change makes another policy."""
-    only_class = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS)
-    both = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS, rules=rules(FIVE))
-    other = PolicyRunner(Doing(lambda _: None), timeout_ms=LIMIT_MS, rules=rules(NINE))
+    only_class = PolicyRunner(InPlace(Doing(lambda _: None)))
+    both = PolicyRunner(InPlace(Doing(lambda _: None)), rules=rules(FIVE))
+    other = PolicyRunner(InPlace(Doing(lambda _: None)), rules=rules(NINE))
     assert len({only_class.policy_hash, both.policy_hash, other.policy_hash}) == 3
     assert all(len(runner.policy_hash) == 64 for runner in (only_class, both, other))

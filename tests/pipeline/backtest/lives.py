@@ -61,18 +61,22 @@ class Life:
         await self._cluster.until_quiet()
         for member in list(self._cluster.members.values()):
             assert member.node.audit is not None
+            assert member.node.policy is not None
             await member.node.audit.close()
+            await member.node.policy.close()
 
     async def _start(self, *broker_ids: int) -> None:
         for broker_id in broker_ids:
             await self._cluster.start(broker_id)
             node = self._cluster.members[broker_id].node
-            node.policy = load_policy(node.config)
+            node.policy = await load_policy(node.config)
             load_rules(node.config, node.policy)
         await self._cluster.until_quiet()
 
     async def _change_controller(self) -> None:
         controller = self._cluster.controller
+        assert controller.node.policy is not None
+        controller.node.policy.kill()
         await self._cluster.kill(controller.node.broker_id)
         await self._cluster.until_succeeded(controller.epoch)
         await self._start(controller.node.broker_id)

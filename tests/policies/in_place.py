@@ -1,0 +1,34 @@
+"""A policy in Python that is asked here and now: for tests of what is around it. The same tests ask it in its process, too."""
+
+import trio
+
+from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies.judging import Described, Judge, Judged, Said, answer, describe
+from minicontroller.policies.states import VersionedCluster
+from minicontroller.policies.verdict import Decision
+
+
+class InPlace:
+    """An `Asked` (`controller/policy_runner.py`)."""
+
+    restarts = 0
+
+    def __init__(self, policy: TopicManagementPolicy) -> None:
+        self._policy = policy
+        self._judge = Judge(policy)
+        self._is_closed = False
+        self.described: Described = describe(policy)
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        await trio.lowlevel.checkpoint()
+        ask = self._judge.question(request, cluster)
+        if self._is_closed:
+            return Decision.BROKEN, "it was asked after it was closed"
+        return (Decision.ALLOWED, None) if ask is None else ask()
+
+    async def close(self) -> Said:
+        self._is_closed = True
+        return answer(self._policy.close)
+
+    def kill(self) -> None:
+        self._is_closed = True
