@@ -199,10 +199,11 @@ async def carry_out(
             is_carried_out = True
             if timeout_ms > 0 and not validate_only:
                 await _wait_until_complete(node, context, controller, parts.changes, completed)
-    except Exception:
+    except Exception as error:
         if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
-        raise
+        if not (parts.changes and isinstance(error, Refusal) and error.code == ErrorCode.NOT_CONTROLLER):
+            raise  # else a part was carried out, and another controller must not be asked for that again
     changes = parts.changes
     if not is_carried_out:
         reason = IN_DOUBT if parts.is_planned else NOT_BEGUN

@@ -114,6 +114,26 @@ async def test_what_is_late_is_not_begun(autojump_clock: MockClock) -> None:
         assert len([name for name in cluster.image.topics if name.startswith("beside.")]) == 20
 
 
+async def test_a_controller_that_goes_between_two_parts(autojump_clock: MockClock) -> None:
+    """What it carried out is told as done, the rest is not begun and carries REQUEST_TIMED_OUT: nobody asks its successor for all of it."""
+    async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
+        nursery.start_soon(cluster.ask, batch("beside", 20), LAST)
+        answers: list[Any] = []
+
+        async def ask() -> None:
+            answers.append(await cluster.ask(batch("long", 20), LAST))
+
+        nursery.start_soon(ask)
+        await trio.sleep(3.1)
+        cluster.controller.step_down()
+        await trio.sleep(60)
+        made = [row.name for row in answers[0].topics if row.error_code == 0]
+        assert 0 < len(made) < 20
+        assert codes(answers[0]) == [0] * len(made) + [TIMED_OUT] * (20 - len(made))
+        known = cluster.nodes[1].cache.image.topics
+        assert {name for name in known if name.startswith("long.")} == set(made)
+
+
 @pytest.mark.parametrize("timeout_ms", [100, 1])
 async def test_timed_out_means_not_done(autojump_clock: MockClock, timeout_ms: int) -> None:
     """A deletion and a creation that wait behind a slow request until their time is over do not happen afterwards."""

@@ -156,9 +156,11 @@ async def test_nodes_are_answered_as_it_comes_and_clients_in_order() -> None:
             assert (await peer.answer(CreateTopicsResponse, 7))[0] == 3
         served.node.gate = trio.Event()
         async with await authenticated(served, "alice", "alice-secret") as client:
+            before = len(served.node.seen)
             await client.send(client.encode(7, CREATE) + client.encode(1, metadata_of("quick")))
             await until(lambda: served.node.waiting == 1)
             assert await client.silent()
+            assert len(served.node.seen) == before + 1, "the second is begun when the first is answered"
 
 
 async def test_leftover_bytes_of_a_node_end_its_connection() -> None:
