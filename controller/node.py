@@ -17,6 +17,7 @@ from .config.node_config import NodeConfig
 from .decisions import Decisions
 from .metrics import NodeMetrics
 from .store.base import Session, Store
+from .store.sessions import Absence
 
 if TYPE_CHECKING:
     from .audit.log import AuditLog
@@ -73,6 +74,9 @@ class Node:
     def completion_is_cluster_wide(self) -> bool:
         """K4-6: a change is complete when every live node has it, not this one alone."""
         return self.config.string("metadata.completion") == "cluster"
+
+    def __post_init__(self) -> None:
+        self.store_absence = Absence(self.store)
 
     @property
     def is_registered(self) -> bool:

@@ -4,6 +4,7 @@ What a topic overrides the controller knows from its image, and every other node
 Rows stand in the order of the request, a resource that is named twice is answered twice: by the same encoded row, within bounds.
 """
 
+import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, cast
@@ -26,14 +27,20 @@ from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from ..context import RequestContext
 from ..errors import Refusal
+from ..store.base import SessionExpired, StoreUnavailable
 from ..turns import in_turns
 from .long_answers import AT_ONCE
 
 if TYPE_CHECKING:
     from ..node import Node
 
+log = logging.getLogger("minicontroller.config")
+
 LOGGER_SOURCE = 6
 """Kafka's DYNAMIC_BROKER_LOGGER_CONFIG."""
+STORE_IS_AWAY = (
+    "What topics override is in ZooKeeper, which this node does not reach now: ask again, or ask another one."
+)
 SUCCESS_TEXT = ""
 """What Kafka says where there is nothing to say; also of a topic that is not there."""
 
@@ -88,7 +95,11 @@ def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
 async def _with_overrides(
     node: "Node", context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    overrides = await node.topic_overrides.read(_topics(node, request))
+    overrides: Overrides | None = None
+    try:
+        overrides = await node.topic_overrides.read(_topics(node, request))
+    except (StoreUnavailable, SessionExpired) as error:
+        log.debug("the configs of topics cannot be read now: %s", error)
     return await _response_in_turns(_rows(node, context, request, overrides))
 
 
@@ -101,7 +112,7 @@ def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
 
 
 def _rows(
-    node: "Node", context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides
+    node: "Node", context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Iterator[Row]:
     encode = registry.encoder(DescribeConfigsResult, context.api_version)
     made: dict[Hashable, Row] = {}
@@ -129,7 +140,7 @@ def _too_often(kind: int, name: str) -> DescribeConfigsResult:
 
 
 def _result(
-    node: "Node", request: DescribeConfigsRequest, resource: DescribeConfigsResource, overrides: Overrides
+    node: "Node", request: DescribeConfigsRequest, resource: DescribeConfigsResource, overrides: Overrides | None
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message=SUCCESS_TEXT, resource_type=resource.resource_type, resource_name=resource.resource_name
@@ -148,7 +159,7 @@ def _result(
     return result
 
 
-def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides) -> Sequence[ConfigEntry]:
+def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[ConfigEntry]:
     """Everything about one resource. Raises Refusal."""
     name, config = resource.resource_name, node.dynamic_configs.current
     match resource.resource_type:
@@ -156,6 +167,8 @@ def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrid
             validate_topic_name(name)
             if name not in node.cache.image.topics:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, SUCCESS_TEXT)
+            if overrides is None:
+                raise Refusal(ErrorCode.REQUEST_TIMED_OUT, STORE_IS_AWAY)
             return topic_entries(overrides.get(name, {}), config)
         case ResourceType.BROKER if not name:
             return default_broker_entries(config)

@@ -98,5 +98,7 @@ def _reasons(running: "RunningNode", image: "Image") -> Iterator[str]:
         yield "it is not registered"
     elif node.broker_id not in image.brokers:
         yield "the controller has not told it of its registration"
+    if node.store_absence.seconds > node.config.integer("zookeeper.session.timeout.ms") / 1000:
+        yield "it does not reach ZooKeeper"
     if image.controller_id not in image.brokers:
         yield "it knows no controller"

@@ -11,6 +11,7 @@ import msgspec
 from ... import __version__
 from ..audit.log import AuditLog
 from ..cluster.image import Broker, Image, Partition, Topic
+from ..cluster.loading import entity_configs
 from ..hiding import hidden
 from ..store import layout
 from ..store.base import SessionExpired, StoreUnavailable
@@ -221,4 +222,4 @@ async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
         entry = await node.store.get(layout.topic_config_path(name))
     except (StoreUnavailable, SessionExpired):
         return None
-    return hidden(layout.decode_config(entry.data)) if entry is not None and entry.data else {}
+    return hidden(entity_configs(f"topic {name}", entry).configs)

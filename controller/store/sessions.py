@@ -7,6 +7,25 @@ import trio
 from .base import Session, Store
 
 
+class Absence:
+    """How long a store has been away."""
+
+    def __init__(self, store: Store) -> None:
+        self._since: float | None = None
+        store.on_session(self._look)
+
+    def _look(self, state: Session) -> None:
+        if state is Session.CONNECTED:
+            self._since = None
+        elif self._since is None:
+            self._since = trio.current_time()
+
+    @property
+    def seconds(self) -> float:
+        """0 while it is there."""
+        return 0.0 if self._since is None else trio.current_time() - self._since
+
+
 async def wait_connected(store: Store) -> None:
     """Return once the session is connected."""
     await _wait(store, lambda state: state is Session.CONNECTED)

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+import trio.testing
 
 from minicontroller.controller import bounds
 from minicontroller.controller.bounds import MAX_REPEATED_BYTES
 from minicontroller.controller.node import Node
 from minicontroller.controller.store import layout
-from minicontroller.controller.store.base import Create
+from minicontroller.controller.store.base import Create, SetData
+from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.protocol import registry
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (
@@ -280,3 +282,33 @@ async def test_more_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> 
     node = await node_where({})
     results = (await Client(node).ask(wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1")), LAST)).results
     assert {result.error_code for result in results} == {ErrorCode.INVALID_REQUEST}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_without_the_store(version: int, autojump_clock: object) -> None:
+    """What the node knows itself it tells; of a topic it says that its configs cannot be read now, and never UNKNOWN_SERVER_ERROR."""
+    node = await node_where({"topics/orders": {"retention.ms": "5"}})
+    assert isinstance(node.store, MemoryStore)
+    node.store.tree.suspend(node.store)
+    await trio.testing.wait_all_tasks_blocked()
+    answer = await Client(node).ask(
+        wanting((TOPIC, "orders"), (TOPIC, "missing"), (BROKER, "1"), (BROKER, "")), version
+    )
+    assert [result.error_code for result in answer.results] == [
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+    ]
+    assert "ZooKeeper" in answer.results[0].error_message
+    assert not answer.results[0].configs
+    assert answer.results[2].configs
+
+
+async def test_configs_that_make_no_sense() -> None:
+    """What somebody else wrote as a topic's configs, and is none, overrides nothing."""
+    node = await node_where({"topics/orders": {}})
+    await node.store.commit([SetData("/config/topics/orders", b'{"version":1,"config":[')])
+    answer = await Client(node).ask(wanting((TOPIC, "orders")), LAST)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    assert FROM_TOPIC not in {source for _, source in rows(answer.results[0]).values()}
