@@ -40,7 +40,7 @@ class TopicOverrides:
 
     def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
         """By name; None if the store has to be asked."""
-        if self._store.session_id != self._session_id:
+        if self._store.session is not Session.CONNECTED or self._store.session_id != self._session_id:
             return None if topics else {}
         found = {}
         for topic in topics:
