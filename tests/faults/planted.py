@@ -28,6 +28,7 @@ from minicontroller.controller.store.base import (
     SetData,
     Stat,
     StoreError,
+    Watch,
 )
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from minicontroller.protocol.error_codes import ErrorCode
@@ -132,7 +133,7 @@ def fence_left_out() -> None:
     unchecked(layout.CONTROLLER_EPOCH, layout.COMMITS)
 
 
-@planted(troubles=("strange_configs", "leftovers"))
+@planted(troubles=("far_zookeeper", "strange_configs", "leftovers"))
 def commits_not_chained() -> None:
     """A commit takes effect although the one before it was refused, and is planned again all the same."""
     unchecked(layout.COMMITS)
@@ -298,15 +299,16 @@ def update_lost() -> None:
     put_in(channel.Channel, "_update_metadata", losing)
 
 
-@planted(troubles=("kill", "terminate"))
+@planted(troubles=("false_marks",))
 def lost_watch() -> None:
-    """The controller does not hear of nodes that come and go."""
-    load_brokers = loading.load
+    """One in ten looks at the notifications of configs sets no watch."""
+    children, now = ZooKeeperStore.children, every(10)
 
-    async def deaf(store: Any, _on_brokers: Any, *others: Any) -> Any:
-        return await load_brokers(store, lambda _event: None, *others)
+    async def deaf(store: ZooKeeperStore, path: str, watch: Watch | None = None) -> list[str]:
+        is_lost = watch is not None and path == layout.CONFIG_CHANGES and now()
+        return await children(store, path, None if is_lost else watch)
 
-    put_in(active_controller, "load", deaf)
+    put_in(ZooKeeperStore, "children", deaf)
 
 
 @planted(troubles=("freeze", "cut_from_zookeeper", "kill_leader"))

@@ -29,7 +29,9 @@ def main() -> int:
     arguments = parsed()
     if arguments.replay:
         return replay(arguments.replay)
-    plan = Plan(seed=arguments.seed, seconds=arguments.seconds, troubles=arguments.troubles.split(","))
+    plan = Plan(
+        seed=arguments.seed, seconds=arguments.seconds, troubles=arguments.troubles.split(","), keeps_all=arguments.keep
+    )
     with TemporaryDirectory() as folder, ZooKeeperEnsemble(Path(folder) / "zookeeper") as ensemble:
         if arguments.planted:
             return search(Path(folder), ensemble, plan, arguments.planted)
@@ -132,6 +134,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--troubles", default=",".join(TROUBLES))
     parser.add_argument("--completion", choices=COMPLETIONS)
     parser.add_argument("--go-on", action="store_true", help="do not end at the first anomaly")
+    parser.add_argument("--keep", action="store_true", help="keep the histories without an anomaly, too")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="check a history again that was kept")
     parser.add_argument(
         "--planted", metavar="NAME", help=f"look for a bug put in on purpose: all, or of {', '.join(BUGS)}"

@@ -48,6 +48,8 @@ class Plan(msgspec.Struct):
     calm: float = 0.3
     """The share of windows without any trouble that breaks something."""
     most_troubles: int = 3
+    keeps_all: bool = False
+    """Histories without an anomaly, too."""
 
 
 class Told(msgspec.Struct):
@@ -123,7 +125,7 @@ class Experiment:
             slowest=max(answered, key=waited, default=None),
             checking_seconds=time.monotonic() - began,
         )
-        if verdict.anomalies:
+        if verdict.anomalies or self._plan.keeps_all:
             KEPT.mkdir(parents=True, exist_ok=True)
             told.kept = KEPT / f"history-{self._plan.seed}-{window.number}.ndjson"
             save(window, told.kept)
