@@ -127,7 +127,7 @@ def unchecked(*paths: str) -> None:
     altering_commits(alter)
 
 
-@planted(troubles=("freeze", "cut_from_zookeeper"))
+@planted(troubles=("move_controller",))
 def fence_left_out() -> None:
     """A commit does not check that its controller still rules, nor which one came before it."""
     unchecked(layout.CONTROLLER_EPOCH, layout.COMMITS)
@@ -222,9 +222,9 @@ def doubt_is_success() -> None:
     put_in(jobs.Element, "__init__", sure)
 
 
-@planted(troubles=("kill", "freeze", "cut_from_zookeeper"))
+@planted(troubles=("freeze_server", "kill_leader", "far_zookeeper"))
 def answered_before_it_is_safe() -> None:
-    """A request is answered when it is planned, and its commit travels meanwhile."""
+    """A change of configs is answered when it is planned, and its commit travels meanwhile."""
     done = jobs.Job.__dict__["result"]
 
     def early(job: Any, result: Any) -> None:
@@ -383,7 +383,7 @@ def forwarded_again() -> None:
     )
 
 
-@planted(troubles=("freeze", "cut_from_zookeeper"))
+@planted(troubles=("move_controller",))
 def refused_out_of_hand() -> None:
     """A refusal does not wait until what it rests on is safe, nor until it is known that this controller rules."""
     plan = writer.Writer._plan

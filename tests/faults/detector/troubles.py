@@ -48,7 +48,7 @@ class Stage:
     def node(self) -> Iterator[NodeProcess | None]:
         """One that nobody else breaks, the controller more often than others; None if there is none."""
         with self._lock:
-            claim = self._controller()
+            claim = self.controller()
             choices = sorted(self._free_nodes)
             if claim in self._free_nodes and self.dice.random() < 0.4:
                 choices = [claim]
@@ -81,7 +81,7 @@ class Stage:
         """For a moment, or past the end of sessions."""
         self.over.wait(self.dice.choice((0.05, 0.5, 1.5, LONG_SECONDS)))
 
-    def _controller(self) -> int:
+    def controller(self) -> int:
         try:
             return self.arena.tree.controller_id or 0
         except KazooException:  # the way to its server is broken, too
@@ -118,6 +118,19 @@ def freeze(stage: Stage) -> None:
             node.freeze()
             stage.linger()
             node.thaw()
+
+
+def move_controller(stage: Stage) -> None:
+    """Somebody deletes `/controller`, as operators do to have another one, while the controller looks away; its session lives on."""
+    with stage.node() as node:
+        if node is not None:
+            node.freeze()
+            try:
+                if stage.controller() == node.broker_id:
+                    stage.arena.tree.client.delete("/controller")
+                stage.over.wait(stage.dice.choice((0.2, 1.0)))
+            finally:
+                node.thaw()
 
 
 def cut_from_nodes(stage: Stage) -> None:
@@ -270,6 +283,7 @@ BREAKING: tuple[Trouble, ...] = (
     kill,
     terminate,
     freeze,
+    move_controller,
     cut_from_nodes,
     cut_from_zookeeper,
     unheard_by_zookeeper,
