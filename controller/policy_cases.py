@@ -13,7 +13,10 @@ from typing import Any, Literal
 import msgspec
 
 from ..policies.configs.canonical import canonical_configs
+from ..policies.configs.effective import defaults_with
 from ..policies.interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
     AlterTopicRequest,
     CreateTopicRequest,
     DeleteRecordsRequest,
@@ -22,6 +25,7 @@ from ..policies.interface import (
     RequestedTopicState,
     TopicState,
 )
+from ..policies.judging import Judged
 from ..policies.rules import RuleSet
 from ..policies.states import ClusterSnapshot, requested_state, topic_state
 from ..policies.verdict import Action, Finding, refusal
@@ -32,7 +36,14 @@ APIS = {
     "alter": "IncrementalAlterConfigs",
     "delete": "DeleteTopics",
     "delete_records": "DeleteRecords",
+    "alter_broker": "IncrementalAlterConfigs",
+    "alter_loggers": "IncrementalAlterConfigs",
 }
+ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = {
+    "alter_broker": AlterBrokerConfigsRequest,
+    "alter_loggers": AlterLoggersRequest,
+}
+"""What is no topic and has configs."""
 
 
 class CaseError(Exception):
@@ -60,8 +71,10 @@ class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    topic: str
-    operation: Literal["create", "alter", "delete", "delete_records"] = "create"
+    topic: str = ""
+    broker: str = ""
+    """The id; empty for the default of all brokers."""
+    operation: Literal["create", "alter", "delete", "delete_records", "alter_broker", "alter_loggers"] = "create"
     principal: str | None = None
     api: str | None = None
     client_id: str | None = None
@@ -88,7 +101,7 @@ class CaseGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request: RequestGiven
     name: str = ""
     before: TopicGiven | None = None
-    """Of the request's topic: short for an entry of `cluster.topics`."""
+    """Of the request's topic: short for an entry of `cluster.topics`. Of a broker the configs that it has."""
     cluster: ClusterGiven = ClusterGiven()
     expect: Literal["allow", "deny", "warn", "audit"] = "allow"
     rule: str | None = None
@@ -106,7 +119,7 @@ class Case(msgspec.Struct, frozen=True):
     file: Path
     name: str
     rules: tuple[Path, ...]
-    request: PolicyRequest
+    request: Judged
     cluster: ClusterSnapshot
     expect: str
     rule: str | None = None
@@ -180,12 +193,16 @@ def _converted(file: Path, document: Mapping[str, Any], kind: type[Any]) -> Any:
 def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) -> Case:
     request = given.request
     topics = {name: _state(name, topic) for name, topic in given.cluster.topics.items()}
-    if given.before is not None:
+    if request.operation in ENTITIES and request.topic:
+        raise CaseError(f"{file}: case {number}: {request.operation} is about a broker, and names a topic")
+    if request.operation not in ENTITIES and not request.topic:
+        raise CaseError(f"{file}: case {number}: {request.operation} names no topic")
+    if given.before is not None and request.topic:
         topics[request.topic] = _state(request.topic, given.before)
     if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
         topics[request.topic] = _state(request.topic, TopicGiven())
     try:
-        asked = _request(request, topics.get(request.topic), canonical_configs(given.cluster.default_configs))
+        asked = _asked(given, topics.get(request.topic), canonical_configs(given.cluster.default_configs))
     except ValueError as error:
         raise CaseError(f"{file}: case {number}: {error}") from None
     return Case(
@@ -204,16 +221,46 @@ def _ms(time: datetime) -> int:
     return int(time.timestamp() * 1000)
 
 
-def _request(given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str]) -> PolicyRequest:
+def _asked(given: CaseGiven, before: TopicState | None, defaults: Mapping[str, str]) -> Judged:
+    request = given.request
     common: dict[str, Any] = {
-        "topic": given.topic,
-        "principal": given.principal,
-        "client_id": given.client_id,
-        "client_host": given.client_host,
-        "api": given.api or APIS[given.operation],
-        "validate_only": given.validate_only,
-        "time_ms": None if given.time is None else _ms(given.time),
+        "principal": request.principal,
+        "client_id": request.client_id,
+        "client_host": request.client_host,
+        "api": request.api or APIS[request.operation],
+        "validate_only": request.validate_only,
+        "time_ms": None if request.time is None else _ms(request.time),
     }
+    if request.operation in ENTITIES:
+        configs = given.before.configs or {} if given.before is not None else {}
+        return _entity_request(request, configs, defaults, common)
+    return _topic_request(request, before, defaults, {**common, "topic": request.topic})
+
+
+def _entity_request(
+    given: RequestGiven, before: Mapping[str, str], defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> AlterBrokerConfigsRequest | AlterLoggersRequest:
+    after = {**before, **(given.config_operations or {})}
+    if given.after is not None and given.after.configs is not None:
+        after = given.after.configs
+    changed: Mapping[str, str | None] = {name: after.get(name) for name in _different(before, after)}
+    asked = ENTITIES[given.operation](
+        **common,
+        broker=given.broker,
+        config_operations=given.config_operations or changed,
+        before=before,
+        after=after,
+    )
+    if isinstance(asked, AlterLoggersRequest):
+        return asked
+    return msgspec.structs.replace(
+        asked, default_configs_before=defaults_with(before, defaults), default_configs=defaults_with(after, defaults)
+    )
+
+
+def _topic_request(
+    given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> PolicyRequest:
     if given.operation == "delete":
         return DeleteTopicRequest(**common, created_ms=None if given.created is None else _ms(given.created))
     if given.operation == "delete_records":
@@ -228,16 +275,18 @@ def _alteration(
     given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
 ) -> AlterTopicRequest:
     """As a node would ask it: a request names the configs that it changes, and what it names is changed."""
-    operations = given.config_operations
     after = _after(given, before, defaults)
-    if operations is None and dict(after.raw_configs) != dict(before.raw_configs):
+    operations: Mapping[str, str | None] | None = given.config_operations
+    moves = _rows(after) != _rows(before)
+    if operations is None and not moves:
         changed = _different(before.raw_configs, after.raw_configs)
-        return AlterTopicRequest(
-            **common,
-            requested_state=after,
-            config_operations={name: after.raw_configs.get(name) for name in changed},
-        )
-    return AlterTopicRequest(**common, requested_state=after, config_operations=operations)
+        operations = {name: after.raw_configs.get(name) for name in changed}
+    api = given.api or ("CreatePartitions" if moves else APIS[given.operation])
+    return AlterTopicRequest(**{**common, "api": api}, requested_state=after, config_operations=operations)
+
+
+def _rows(state: TopicState) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in state.replica_assignments.values()]
 
 
 def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -250,7 +299,7 @@ def _after(given: RequestGiven, before: TopicState | None, defaults: Mapping[str
     if configs is None:
         configs = {**({} if before is None else before.raw_configs), **(given.config_operations or {})}
     rows = after.rows(before)
-    is_placed_here = before is None or rows != list(before.replica_assignments.values())
+    is_placed_here = before is None or list(map(tuple, rows)) != _rows(before)
     return requested_state(
         rows,
         configs,

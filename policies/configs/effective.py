@@ -62,6 +62,17 @@ class EffectiveConfigs(Mapping[str, str]):
         return repr(dict(self))
 
 
+def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
+    """The defaults of topics where a broker, or all of them, have these configs upon what their file says."""
+    changed = dict(defaults)
+    for key, synonyms in SYNONYMS.items():
+        first = next((each for each in synonyms if each.name in configs), None)
+        if first is not None:
+            value = canonical(first.name, configs[first.name])
+            changed[key] = str(int(value) * first.factor) if first.factor != 1 else value
+    return otherwise_than_kafka(changed)
+
+
 def otherwise_than_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
     """Of a cluster's defaults."""
     return MappingProxyType({name: text for name, text in defaults.items() if KAFKA_DEFAULTS.get(name) != text})

@@ -154,3 +154,21 @@ def test_a_node_does_not_start_with_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text("[[partitions]]\nmax = 'many'\n")
     said = complaint("up", "--port", "0", "--set", "topic.management.policy.class.name=rules.toml", folder=tmp_path)
     assert "rules.toml:2:1: max is a string, but must be a whole number" in said
+
+
+def test_check_knows_brokers(tmp_path: Path) -> None:
+    """A request may be about the default of all brokers, and is told when it mixes a broker up with a topic."""
+    (tmp_path / "bounds.toml").write_text("[[config_bounds]]\nconfigs = { 'retention.ms' = { max = 3600000 } }\n")
+    asked = "[request]\noperation = 'alter_broker'\nafter = { configs = { 'log.retention.hours' = ' 02' } }\n"
+    (tmp_path / "two.toml").write_text(asked)
+    (tmp_path / "one.toml").write_text(asked.replace("02", "01"))
+    (tmp_path / "both.toml").write_text(f"{asked}topic = 'x'\n")
+    outcome = call("policy", "check", "bounds.toml", "--request", "two.toml", "--request", "one.toml", folder=tmp_path)
+    assert outcome.stdout.splitlines()[1:] == [
+        "two.toml: deny",
+        "  deny by config_bounds: retention.ms 7200000 (by log.retention.hours) is more than 3600000.",
+        "  The caller gets POLICY_VIOLATION (44).",
+        "one.toml: allow",
+    ]
+    mixed = call("policy", "check", "bounds.toml", "--request", "both.toml", folder=tmp_path)
+    assert (mixed.code, "alter_broker is about a broker, and names a topic" in mixed.stderr) == (1, True)
