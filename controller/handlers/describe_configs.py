@@ -126,7 +126,8 @@ def _rows(
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
             thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))
-            row = row if size.takes(thing, row) else _too_often(kind, name)
+            if not size.takes(thing, row):
+                row = made[asked] = _too_often(kind, name)
         yield row
 
 
