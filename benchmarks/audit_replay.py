@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from minicontroller.policies import ClusterState, PolicyRequest
+from minicontroller.policies import ClusterState
 from minicontroller.policies.audit_event import (
     AuditEvent,
     Decision,
@@ -22,6 +22,7 @@ from minicontroller.policies.audit_event import (
     State,
 )
 from minicontroller.policies.audit_replay import Replay
+from minicontroller.policies.judging import Judged
 from minicontroller.policies.rules import Source, load
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -37,7 +38,7 @@ RULES = {
     "topic_count": "[[rule]]\nname = 'r'\noperations = ['create', 'alter']\ncondition = 'cluster.topic_count < 100000'",
 }
 
-Judge = Callable[[PolicyRequest, ClusterState], object]
+Judge = Callable[[Judged, ClusterState], object]
 
 
 def a_state(random: Random) -> State:
@@ -119,13 +120,13 @@ def replayed(events: Sequence[AuditEvent], judge: Judge) -> float:
 
 
 def judges() -> dict[str, Judge]:
-    def nothing(request: PolicyRequest, cluster: ClusterState) -> None:
+    def nothing(request: Judged, cluster: ClusterState) -> None:
         """The replay alone."""
 
-    def one_topic(request: PolicyRequest, cluster: ClusterState) -> object:
-        return cluster.topic_state(request.topic)
+    def one_topic(request: Judged, cluster: ClusterState) -> object:
+        return cluster.topic_state(getattr(request, "topic", ""))
 
-    def all_names(_request: PolicyRequest, cluster: ClusterState) -> object:
+    def all_names(_request: Judged, cluster: ClusterState) -> object:
         return len(cluster.topics())
 
     kinds: dict[str, Judge] = {"nothing": nothing, "one topic": one_topic, "all names": all_names}

@@ -5,6 +5,7 @@ asked then, and gets the very same; what does not fit is told when an event is f
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .audit_event import (
     AuditEvent,
@@ -20,7 +21,15 @@ from .audit_event import (
     SnapshotTopics,
     State,
 )
-from .interface import AlterTopicRequest, CreateTopicRequest, DeleteTopicRequest, PolicyRequest
+from .interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    EntityRequest,
+    PolicyRequest,
+)
 from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .states import requested_state
 
@@ -132,20 +141,22 @@ class Replay:
 
     # ------------------------------------------------------------------ what a policy sees
 
-    def question(self, event: Decision) -> tuple[PolicyRequest, ReplayedCluster] | None:
+    def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
         """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn.
 
         The cluster stays as it is while the replay goes on. Where the topics are not known, the decision's own topic is as it says itself.
         """
-        if event.asked_ms is None or event.resource != "topic":
+        is_topic = event.resource == "topic"
+        if event.asked_ms is None or not (is_topic or event.entity is not None):
             return None
         seen = self._seen if (event.epoch, event.request) == self._request else self._known
-        if not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
+        if is_topic and not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
             seen = seen.changed(event.name, event.before)
         for each in event.assumed:
             seen = seen.changed(each.topic, each.state)
         self._states.forget_beyond(len(seen.states))
-        return policy_request(event), ReplayedCluster(seen, event.cluster_size, self._states)
+        asked = policy_request(event) if is_topic else entity_request(event)
+        return asked, ReplayedCluster(seen, event.cluster_size, self._states)
 
 
 def _as_state(wanted: Requested) -> State:
@@ -172,10 +183,22 @@ def same(one: State | None, other: State | None) -> bool:
     )
 
 
-def policy_request(event: Decision) -> PolicyRequest:
-    """The request as the policy was given it."""
-    common = {
-        "topic": event.name,
+def entity_request(event: Decision) -> EntityRequest:
+    """The request about what is no topic, as the policy was given it. Only of an event that tells what was asked."""
+    assert event.entity is not None
+    kind = AlterLoggersRequest if event.resource == "logger" else AlterBrokerConfigsRequest
+    return kind(
+        **_asked_by(event),
+        broker=event.name,
+        config_operations=operands_of(event) or {},
+        config_operation_kinds=event.config_operation_kinds,
+        before=event.entity.before,
+        after=event.entity.requested,
+    )
+
+
+def _asked_by(event: Decision) -> dict[str, Any]:
+    return {
         "principal": event.principal,
         "client_id": event.client_id,
         "client_host": event.client_host,
@@ -183,11 +206,16 @@ def policy_request(event: Decision) -> PolicyRequest:
         "validate_only": event.validate_only,
         "time_ms": event.asked_ms,
     }
+
+
+def policy_request(event: Decision) -> PolicyRequest:
+    """The request as the policy was given it."""
+    common = {"topic": event.name, **_asked_by(event)}
     if event.operation == "delete_topic" or event.requested is None:
         created_ms = event.asked_created_ms
         if created_ms is None and event.before is not None:
             created_ms = event.before.created_ms
-        return DeleteTopicRequest(**common, created_ms=created_ms)  # type: ignore[arg-type]
+        return DeleteTopicRequest(**common, created_ms=created_ms)
     wanted = requested_state(
         event.requested.replicas,
         event.requested.configs,
@@ -197,9 +225,9 @@ def policy_request(event: Decision) -> PolicyRequest:
         default_configs=event.requested.default_configs,
     )
     if event.operation == "create_topic":
-        return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)  # type: ignore[arg-type]
+        return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)
     return AlterTopicRequest(
-        **common,  # type: ignore[arg-type]
+        **common,
         requested_state=wanted,
         config_operations=operands_of(event),
         config_operation_kinds=event.config_operation_kinds,

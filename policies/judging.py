@@ -26,6 +26,7 @@ from .interface import (
     CreateTopicRequest,
     DeleteRecordsRequest,
     DeleteTopicRequest,
+    EntityRequest,
     PolicyRequest,
     PolicyViolation,
     TopicManagementPolicy,
@@ -51,7 +52,7 @@ METHODS: "Mapping[type[Judged], str]" = {
 }
 """What is asked about which request."""
 
-Judged = PolicyRequest | AlterBrokerConfigsRequest | AlterLoggersRequest
+Judged = PolicyRequest | EntityRequest
 Said = tuple[Decision, str | None]
 """Of a policy in Python: what it decided, and why if it did not allow."""
 

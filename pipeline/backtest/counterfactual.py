@@ -19,7 +19,7 @@ from ...policies.audit_event import (
     SnapshotEnd,
     State,
 )
-from ...policies.audit_replay import Replay, policy_request, same
+from ...policies.audit_replay import Replay, entity_request, policy_request, same
 from ...policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .replaying import Asked, Moot
 from .tally import Note, Tally
@@ -71,6 +71,10 @@ class Otherwise:
     def question(self, event: Decision) -> Asked | Moot | None:
         self._begin(event)
         self._allowed = None
+        if event.entity is not None:  # about no topic: what became of those does not change it
+            self._states.forget_beyond(len(self.topics))
+            asked_about = entity_request(event)
+            return Asked(asked_about, ReplayedCluster(self._seen(event), event.cluster_size, self._states))
         before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
         if not self._recorded.is_known:
             before = was = event.before  # nothing else is known of it
@@ -86,9 +90,7 @@ class Otherwise:
         if moot is not None:
             return moot
         wanted = _requested(event, before) if parted and before is not None else event.requested
-        request = policy_request(
-            event if wanted is event.requested else msgspec.structs.replace(event, requested=wanted)
-        )
+        request = policy_request(event if wanted is event.requested else _otherwise(event, before, wanted))
         seen = self._seen(event)
         self._states.forget_beyond(len(seen.states))
         cluster = ReplayedCluster(seen, event.cluster_size, self._states)
@@ -202,6 +204,15 @@ def _requested(event: Decision, before: State) -> Requested | None:
         kept = {key: value for key, value in before.configs.items() if key not in named}
         configs = kept | {key: wanted.configs[key] for key in named if key in wanted.configs}
     return msgspec.structs.replace(wanted, replicas=before.replicas, configs=configs)
+
+
+def _otherwise(event: Decision, before: State | None, wanted: Requested | None) -> Decision:
+    """From where the topic would have been; then AlterConfigs leaves out other configs."""
+    kinds = event.config_operation_kinds
+    if kinds is not None and event.operation == "alter_configs" and before is not None and wanted is not None:
+        left_out = {key: "delete" for key in before.configs if key not in wanted.configs}
+        kinds = left_out | {key: kinds[key] for key in event.config_operations or {}}
+    return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
 
 
 def _made(event: Decision, before: State | None, wanted: Requested | None) -> State | None:

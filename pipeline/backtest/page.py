@@ -3,12 +3,13 @@
 Rule: all of it stands in the files beside it; the page has room for so many differences, and says where the others are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ...policies.audit_event import Decision, Effect, Requested, State
+from ...policies.audit_replay import operands_of
 from ..page.files import Files
 from ..page.rendering import render
 from ..page.sheet import Column, Sheet, count, moment, plural
@@ -23,6 +24,7 @@ ROWS = 20
 """Of a table."""
 PARTITIONS = 12
 """Whose replicas are shown."""
+SIGNS = {"append": "+=", "subtract": "-="}
 EFFECTS = {Effect.APPLIED: "carried out", Effect.NONE: "no effect", Effect.UNKNOWN: "unknown"}
 SAID = {ALLOWED: "allowed", VIOLATED: "denied", BROKEN: "failed"}
 TONES: Mapping[Kind, str] = {
@@ -125,20 +127,19 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
     lines.append(("by", f"{difference.principal or NOBODY} ({via})" if via else difference.principal or NOBODY))
     asked = f"{event.api} version {event.api_version}, element {event.element + 1} of {event.elements}"
     lines.append(("request", asked + (", only to validate" if event.validate_only else "")))
-    if event.config_operations:
+    if operations := operands_of(event):
+        kinds = event.config_operation_kinds or {}
         named = (
-            f"{key} = {value}" if value is not None else f"{key} deleted"
-            for key, value in event.config_operations.items()
+            f"{key} {SIGNS.get(kinds.get(key, ''), '=')} {value}" if value is not None else f"{key} deleted"
+            for key, value in operations.items()
         )
         lines.append(("configs named", "\n".join(named)))
-    if event.requested is not None:
-        lines.append(("wanted", _state(event.requested)))
-    lines.append(("before", _state(event.before)))
-    if difference.before is not None or difference.requested is not None:
-        lines.append(("before, as it would have been", _state(difference.before)))
-        if difference.requested is not None:
-            lines.append(("wanted, as it would have been", _state(difference.requested)))
-    lines.append(("after", _state(event.after)))
+    if event.entity is not None:
+        entity = event.entity
+        states = (("wanted", entity.requested), ("before", entity.before), ("after", entity.after))
+        lines += [(name, _configs(configs)) for name, configs in states]
+    else:
+        lines += _states(difference, event)
     refused = f", {event.error}" + (f": {event.message}" if event.message else "") if event.error_code else ""
     outcome = EFFECTS[event.effect] + refused
     lines.append(("outcome then", outcome))
@@ -154,6 +155,22 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
     if not difference.is_steady:
         lines.append(("unsteady", "Asked again, the candidate said something else."))
     return lines
+
+
+def _states(difference: Difference, event: Decision) -> Iterator[Line]:
+    """Of a topic."""
+    if event.requested is not None:
+        yield "wanted", _state(event.requested)
+    yield "before", _state(event.before)
+    if difference.before is not None or difference.requested is not None:
+        yield "before, as it would have been", _state(difference.before)
+        if difference.requested is not None:
+            yield "wanted, as it would have been", _state(difference.requested)
+    yield "after", _state(event.after)
+
+
+def _configs(configs: Mapping[str, str]) -> str:
+    return "\n".join(f"{key} = {value}" for key, value in configs.items()) or "nothing of its own"
 
 
 def _said(opinion: Opinion) -> str:

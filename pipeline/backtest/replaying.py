@@ -18,7 +18,8 @@ import msgspec
 
 from ...policies.audit_event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
 from ...policies.audit_replay import Replay
-from ...policies.interface import ClusterState, PolicyRequest
+from ...policies.interface import ClusterState
+from ...policies.judging import Judged
 from ...policies.verdict import Verdict
 from .tally import Note, Tally
 from .verdicts import (
@@ -62,7 +63,7 @@ ALWAYS = Window()
 class Asked(msgspec.Struct, frozen=True):
     """What a candidate is asked."""
 
-    request: PolicyRequest
+    request: Judged
     cluster: ClusterState
     before: State | None = None
     """The topic, where it is not as recorded."""
@@ -171,7 +172,7 @@ class Backtest:
     def _decided(self, event: Decision, line: bytes | memoryview | None) -> Difference | None:
         counts = self._tally.counts
         is_within = self._window.has(event.time_ms)
-        if event.resource != "topic":
+        if event.resource != "topic" and event.entity is None:
             counts["other-resource", event.resource] += is_within
             return None
         asked = self._world.question(event)
@@ -217,7 +218,7 @@ class Backtest:
             self._tally.counts["hidden-differences",] += 1
         return Difference(
             cluster_id=event.cluster_id, epoch=event.epoch, sequence=event.sequence, time_ms=event.time_ms, kind=kind,
-            principal=event.principal, operation=event.operation, topic=event.name, rule=rule_behind(then, now), recorded=then,
+            principal=event.principal, operation=event.operation, topic=subject_of(event), rule=rule_behind(then, now), recorded=then,
             candidate=now, hidden=hidden, is_certain=self._world.is_known, is_steady=is_steady, before=asked.before,
             requested=asked.requested, event=msgspec.Raw(encode(event).strip() if line is None else bytes(line).strip()),
         )  # fmt: skip
@@ -275,9 +276,17 @@ class Backtest:
             self._tally.note(about, Note(event.cluster_id, event.epoch, event.sequence, text))
 
 
+def subject_of(event: Decision) -> str:
+    """What it is about, for people: a topic by its name."""
+    return event.name if event.resource == "topic" else f"{event.resource} {event.name or '(default)'}"
+
+
 def hidden_in(event: Decision) -> tuple[str, ...]:
     """Configs that the request names or leaves as they are, whose values the log does not show."""
     operations, requested, before = event.config_operations, event.requested, event.before
+    if event.entity is not None:
+        shown = (operations or {}, event.entity.requested, event.entity.before)
+        return tuple(sorted({key for configs in shown for key, value in configs.items() if value == HIDDEN}))
     if not (
         (operations and HIDDEN in operations.values())
         or (requested is not None and requested.configs and HIDDEN in requested.configs.values())

@@ -14,8 +14,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 from typing import Any
 
-from ...policies.interface import ClusterState, PolicyRequest
-from ...policies.judging import Judge, Said
+from ...policies.interface import ClusterState
+from ...policies.judging import Judge, Judged, Said
 from ...policies.verdict import Decision, Verdict
 
 ALLOWED: Said = (Decision.ALLOWED, None)
@@ -57,7 +57,7 @@ class Watched:
         if lost.written:
             self.deeds.add("prints; what it says is thrown away")
 
-    def ask(self, request: PolicyRequest, cluster: ClusterState) -> Verdict:
+    def ask(self, request: Judged, cluster: ClusterState) -> Verdict:
         """What comes of it. Raises nothing of the policy's."""
         self.timed_out = False
         judge = self._judge

@@ -81,7 +81,10 @@ def lacks(summary: Summary) -> Iterator[str]:
         resources = ", ".join(
             f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.other_resources.items()
         )
-        yield f"Decisions about other resources than topics are not replayed: {resources}."
+        yield (
+            "Decisions about other resources than topics are not replayed where the log does not tell what was asked: "
+            f"{resources}."
+        )
 
 
 def steadiness(summary: Summary) -> Iterator[str]:

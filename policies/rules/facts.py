@@ -30,7 +30,7 @@ from ..topic_counts import counts_of
 from .matching import compiled_regex
 from .vocabulary import ABSENT, ANONYMOUS, FLAT, VARIABLES
 
-Judged = PolicyRequest | AlterBrokerConfigsRequest | AlterLoggersRequest
+Judged = PolicyRequest | EntityRequest
 OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
     AlterTopicRequest: "alter",

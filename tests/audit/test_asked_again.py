@@ -27,11 +27,11 @@ from minicontroller.controller.store.base import NodeExists, Session, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.turns import Turn
 from minicontroller.policies import (
+    AlterBrokerConfigsRequest,
     AlterTopicRequest,
     ClusterState,
     CreateTopicRequest,
     DeleteTopicRequest,
-    PolicyRequest,
     PolicyViolation,
     TopicManagementPolicy,
 )
@@ -47,7 +47,7 @@ from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import decisions_in, events_in, found
 from tests.cluster.small_cluster import SmallCluster, context_for
-from tests.handlers.altering import TOPIC
+from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import wanted
 from tests.policies.in_place import InPlace
 from tests.rules.reading import rules
@@ -96,7 +96,7 @@ condition = '!request.validate_only'
 """)
 
 
-def digest(request: PolicyRequest, cluster: ClusterState) -> str:
+def digest(request: Judged, cluster: ClusterState) -> str:
     """Of everything that a policy can see."""
     names = cluster.topics(include_internal=True, include_marked_for_deletion=True)
     seen = [
@@ -131,7 +131,10 @@ class Looking(TopicManagementPolicy):
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:
         self._look(request, cluster)
 
-    def _look(self, request: PolicyRequest, cluster: ClusterState) -> None:
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:
+        self._look(request, cluster)
+
+    def _look(self, request: Judged, cluster: ClusterState) -> None:
         self.seen.append(seen := digest(request, cluster))
         if seen[0] in "01":
             raise PolicyViolation(f"I saw {seen}.")
@@ -197,17 +200,27 @@ class World:
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
         return await self.ask(alter_configs.decide, ApiKey.ALTER_CONFIGS, 2, request)
 
+    async def configure(self, *, value: int, validate_only: bool = False) -> Any:
+        """A broker, or the default of all."""
+        configs = [AlterableConfig(name="log.cleaner.backoff.ms", value=str(value))] if value else []
+        name = self.random.choice(["", "1", "02"])
+        resources = [AlterConfigsResource(resource_type=BROKER, resource_name=name, configs=configs)]
+        request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
+        return await self.ask(alter_configs.decide, ApiKey.ALTER_CONFIGS, 2, request)
+
     async def act(self) -> None:
         """Something that makes sense, or does not."""
         names = self.random.sample(NAMES, self.random.choice([1, 1, 2, 4]))
         count, validates = self.random.randint(1, 4), self.random.random() < 0.3
-        match self.random.choice(["create", "create", "create", "delete", "grow", "alter"]):
+        match self.random.choice(["create", "create", "create", "delete", "grow", "alter", "configure"]):
             case "create":
                 await self.create(*names, partitions=count, validate_only=validates)
             case "delete":
                 await self.delete(*names)
             case "grow":
                 await self.grow(*names, count=count, validate_only=validates)
+            case "configure":
+                await self.configure(value=self.random.randint(0, 5), validate_only=validates)
             case _:
                 await self.alter(*names, value=self.random.randint(0, 5), validate_only=validates)
 

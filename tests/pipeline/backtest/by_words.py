@@ -10,6 +10,7 @@ from minicontroller.policies.audit_event import (
     Decision,
     Dropped,
     Effect,
+    EntityChange,
     NamedState,
     Observed,
     PolicyDecision,
@@ -85,6 +86,15 @@ class History:
         adjusted = msgspec.structs.replace(self.topics[name], configs=kept)
         more = {"requested": _requested(adjusted), "config_operations": dict(operations)}
         return self._decide(name, "incremental_alter_configs", adjusted, **more, **said)
+
+    def decide_entity(
+        self, resource: str, name: str, entity: EntityChange, operands: Mapping[str, str | None], **said: Any
+    ) -> "History":
+        """A change of what is no topic; what it names without a value it deletes."""
+        kinds = {key: "delete" if operand is None else "set" for key, operand in operands.items()}
+        more = {"config_operations": dict(operands), "config_operation_kinds": kinds, "entity": entity}
+        none = {"resource": resource, "before": None, "after": None}
+        return self._decide(name, "incremental_alter_configs", self.topics.get(name), **none, **more, **said)
 
     def refuse(self, name: str, error: str, **said: Any) -> "History":
         """Before the policy had its turn."""

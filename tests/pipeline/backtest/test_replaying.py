@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.verdicts import Kind
-from minicontroller.policies.audit_event import AuditEvent, PolicyDecision, RuleFinding, encode
+from minicontroller.policies.audit_event import AuditEvent, EntityChange, PolicyDecision, RuleFinding, encode
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, told
 from tests.pipeline.backtest.by_words import BEGAN_MS, History, broken, denied
 from tests.pipeline.backtest.slicing import backtested
@@ -88,6 +89,29 @@ def test_what_was_not_the_policys_to_decide_is_counted_apart(tmp_path: Path) -> 
     assert tally.by("not-asked") == {"INVALID_TOPIC_EXCEPTION": 1, "TOPIC_ALREADY_EXISTS": 2}
     assert tally.by("other-resource") == {"broker": 1}
     assert tally.of("asked") == 0
+
+
+def test_brokers_and_loggers_are_put_to_the_candidate(tmp_path: Path) -> None:
+    """With their configs before and after, whatever topics are called alike; one that never was there for them has nothing to say."""
+    silent = EntityChange(before={"root": "INFO"}, requested={"root": "FATAL"}, after={"root": "FATAL"})
+    fewer = EntityChange(before={"log.cleaner.threads": "2"}, requested={}, after={})
+    history = History().create("1")
+    for resource, entity in (("logger", silent), ("broker", fewer)):
+        operands = {key: entity.requested.get(key) for key in entity.before}
+        history.decide_entity(resource, "1", entity, operands)
+    candidate = in_python(
+        tmp_path,
+        "def validate_alter_loggers(self, request, cluster):\n"
+        "    if (request.broker, request.before['root'], request.after['root']) == ('1', 'INFO', 'FATAL'):\n"
+        "        raise PolicyViolation('no')\n"
+        "def validate_alter_broker_configs(self, request, cluster):\n"
+        "    if 'log.cleaner.threads' in request.before and request.config_operation_kinds == {'log.cleaner.threads': 'delete'}:\n"
+        "        raise PolicyViolation('no')\n",
+    )
+    for world in (None, Otherwise()):
+        differences, tally = backtested(history.events, candidate, world)
+        assert told(differences) == [("newly-denied", "logger 1"), ("newly-denied", "broker 1")]
+        assert tally.by("other-resource") == {}
 
 
 def test_a_policy_that_failed_then(tmp_path: Path) -> None:
