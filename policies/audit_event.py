@@ -141,7 +141,7 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     element: int
     """Which of them, from 0, in the order in which they were judged."""
     elements: int
-    """How many there are."""
+    """How many there are. Those that were not begun in time have no event: nothing was decided of them."""
     principal: str | None
     """`User:alice`; null for a caller who is not authenticated (`User:ANONYMOUS` is a user of that name)."""
     client_id: str | None
