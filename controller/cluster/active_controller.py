@@ -141,7 +141,7 @@ class ActiveController:
         self.node.controller = None  # requests that come now, here or by forwarding, wait for the next one
         with trio.move_on_after(STEP_DOWN_SECONDS):
             await self.writer.finish()
-            await self._propagation.wait_acknowledged()
+            await self._propagation.wait_acknowledged(configs=True)
         self.resign()
 
     async def _rule(self, nursery: trio.Nursery) -> None:

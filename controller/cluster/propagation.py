@@ -183,9 +183,9 @@ class Propagation:
         for channel in self._behind(sequence, request, broker_id):
             channel.configs_changed(request)
             channel.hurry(sequence)
-        while not self._ended and self._behind(sequence, request, broker_id):
+        while (behind := self._behind(sequence, request, broker_id)) and not self._ended:
             await self._acknowledgements.park()
-        return not self._ended
+        return not behind
 
     def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
         """Which nodes, or whether this one, have not acknowledged so much."""

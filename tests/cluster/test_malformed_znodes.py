@@ -7,7 +7,9 @@ from contextlib import suppress
 import pytest
 import trio
 
-from minicontroller.controller.cluster.image import NO_LEADER
+from minicontroller.controller.app import prepare, registrable
+from minicontroller.controller.cluster.image import NO_LEADER, Broker, Endpoint
+from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store
 from tests.cluster.small_cluster import SmallCluster
@@ -209,3 +211,31 @@ async def test_an_accident_ends_the_reign_and_not_the_node(
     await trio.sleep(60)
     await cluster.until_quiet()
     assert await cluster.create("t") == [0]
+
+
+@pytest.mark.parametrize(
+    "data", [b"x", b'{"version":"1","id":7}', b'{"version":"1","id":"%s"}' % (b"c" * 40_000), None]
+)
+async def test_a_cluster_without_a_name(data: bytes | None, memory: MemoryWorld) -> None:
+    """A node cannot start in a cluster whose id is none, and says so in a sentence."""
+    store = await memory.open()
+    await store.ensure("/cluster")
+    await store.commit([Create(layout.CLUSTER_ID, data)])
+    with pytest.raises(ConfigurationError, match=r"/cluster/id in ZooKeeper is not what"):
+        await prepare(store)
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [
+        Broker(1, (Endpoint("PLAINTEXT", "host", 9092),), rack="r" * 256),
+        Broker(1, (Endpoint("PLAINTEXT", "h" * 256, 9092),)),
+        Broker(1, (Endpoint("PLAINTEXT", "no host", 9092),)),
+    ],
+    ids=["rack", "length", "space"],
+)
+def test_nobody_registers_what_others_cannot_read(broker: Broker) -> None:
+    """A configuration that would make such a registration is refused at the start."""
+    assert registrable(Broker(1, (Endpoint("PLAINTEXT", "host", 9092),), rack="r" * 255)).rack == "r" * 255
+    with pytest.raises(ConfigurationError, match="other nodes cannot read"):
+        registrable(broker)

@@ -317,6 +317,21 @@ async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_
     assert world.propagation.behind == 0
 
 
+async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: object) -> None:
+    """The last acknowledgement and the end of the reign come in one turn: who waited for it alone is told that all have it."""
+    world = World()
+    async with trio.open_nursery() as outer, trio.open_nursery() as reign:
+        await reign.start(world.propagation.run)
+        await world.register(1, 2)
+        world.brokers[2].answers = trio.Event()
+        world.change(topic("t", 2))
+        told = await waiting(world, outer)
+        for channel in world.propagation._channels.values():
+            channel.acknowledged = world.propagation._sequence
+        reign.cancel_scope.cancel()
+    assert told() == [True]
+
+
 async def test_a_broker_born_again_is_told_everything_again(world: World, autojump_clock: object) -> None:
     """The same id with another registration is another broker: it has forgotten all, and its epoch is in the requests."""
     world.change(topic("t", 2))
