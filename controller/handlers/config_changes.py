@@ -314,7 +314,8 @@ async def settled(
     rows = [_answered(row) for row in response.responses]
     recorded = dict(zip(here, rows, strict=False)) if len(rows) > len(rest) else {}
     answered = dict(zip(rest, rows[len(rows) - len(rest) :], strict=True))
-    return [{**decided, **recorded, **answered}[index] for index in range(len(request.resources))]
+    outcomes = {**decided, **recorded, **answered}
+    return [outcomes[index] for index in range(len(request.resources))]
 
 
 def _answered(row: Any) -> Change:
