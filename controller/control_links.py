@@ -1,5 +1,6 @@
 """From the controller to the nodes, and from a node to the controller: the connections that carry no client's request."""
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from .security.listeners import NodeLogins
 
 if TYPE_CHECKING:
     from .node import Node
+
+log = logging.getLogger("minicontroller.controller")
 
 KEYS: dict[type[ControlRequest], ApiKey] = {
     LeaderAndIsrRequest: ApiKey.LEADER_AND_ISR,
@@ -59,6 +62,12 @@ class ControlLinks:
 
     def link(self, broker: Broker) -> ControlLink:
         """To one broker, for the controller."""
+        if not broker.proves_itself:
+            log.warning(
+                "broker %d does not prove itself as nodes do: it is Kafka's own, or of an older version. It is told what happens, and what it "
+                "asks is believed only where SASL between nodes has shown who it is",
+                broker.broker_id,
+            )
         endpoint = broker.endpoint(self._listener) or broker.endpoint(self._node.config.inter_broker_listener.name)
         return PeerLink(None if endpoint is None else self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 

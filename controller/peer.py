@@ -13,20 +13,20 @@ import math
 import os
 import ssl
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import trio
 
 from ..protocol import registry
 from ..protocol.api_keys import ApiKey
-from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from ..protocol.header import DecidedElement, RequestHeader
 from ..protocol.schema import WireStruct
 from .bounds import MAX_BETWEEN_NODES_BYTES
+from .peer_login import StrangerError, log_in
 from .security.credentials import Credentials
-from .security.node_proof import MECHANISM as NODE_PROOF
 from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
 
 log = logging.getLogger("minicontroller.peer")
@@ -38,7 +38,8 @@ DEAD_AFTER_SECONDS = 10
 MAX_IDLE_SECONDS = 540.0
 """Kafka's clients: connections.max.idle.ms, a minute below the server's. A connection that the other end may be about to close
 is not used: a request on it would be left in doubt for nothing."""
-HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+MAX_LOGIN_BYTES = 64 * 1024
+"""Of an answer, before the other end has shown who it is."""
 FAREWELL_ID = -1
 """The correlation id of no request."""
 FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
@@ -59,10 +60,6 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
         super().__init__(text)
         self.in_doubt = in_doubt
         self.stranger = stranger
-
-
-class StrangerError(ProtocolError):
-    """The other end does not know how nodes prove themselves."""
 
 
 class TooLargeForPeer(PeerUnavailable):
@@ -109,6 +106,8 @@ class _Link:
         self.ended = False
         self.said_farewell = False
         self.last_used = trio.current_time()
+        self.expires = math.inf
+        """From when on the other end wants to be shown anew who we are (KIP-368)."""
 
     @property
     def is_stale(self) -> bool:
@@ -277,7 +276,7 @@ class PeerConnection:
             return None
         if link.is_stale:
             self._end(link, "it was idle for too long")
-        elif link.basis != self._basis():
+        elif link.basis != self._basis() or trio.current_time() >= link.expires:
             self._leave(link)
         return self._link
 
@@ -322,10 +321,12 @@ class PeerConnection:
             attempt.over.set()
 
     async def _open(self) -> _Link:
-        link = _Link(await self._transport(), self._basis(), self._max_bytes)
+        link = _Link(await self._transport(), self._basis(), MAX_LOGIN_BYTES)
         try:
             for credentials in self._logins:
-                await self._authenticate(link, credentials)
+                lifetime = await log_in(partial(self._ask_alone, link), credentials)
+                link.expires = min(link.expires, trio.current_time() + lifetime)
+            link.frames.max_bytes = self._max_bytes
         except BaseException:
             link.end()
             raise
@@ -363,41 +364,6 @@ class PeerConnection:
         link.end()
 
     # ------------------------------------------------------------------ who we are
-
-    async def _authenticate(self, link: _Link, credentials: Credentials) -> None:
-        """Before the connection is shared: one request after the other."""
-        from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-
-        await self._agree(link, credentials.mechanism)
-        exchange = credentials.exchange()
-        token = next(exchange)
-        while True:
-            answer = await self._ask_alone(
-                link, ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, SaslAuthenticateRequest(auth_bytes=token)
-            )
-            assert isinstance(answer, SaslAuthenticateResponse)
-            if answer.error_code != ErrorCode.NONE:
-                raise ProtocolError(f"it does not accept us as {credentials.username!r}: {answer.error_message}")
-            try:
-                token = exchange.send(answer.auth_bytes)
-            except StopIteration:
-                return
-
-    async def _agree(self, link: _Link, mechanism: str) -> None:
-        from ..protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-
-        request = SaslHandshakeRequest(mechanism=mechanism)
-        answer = await self._ask_alone(link, ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, request)
-        assert isinstance(answer, SaslHandshakeResponse)
-        if mechanism == NODE_PROOF and answer.error_code != ErrorCode.NONE:
-            raise StrangerError(
-                "it does not know how nodes prove themselves, so it is an older version of this program, or no node of it"
-            )
-        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            raise ProtocolError("nobody authenticates at this listener: its security protocol is one without SASL")
-        if answer.error_code != ErrorCode.NONE:
-            offered = ", ".join(answer.mechanisms) or "none"
-            raise ProtocolError(f"it does not take the SASL mechanism {mechanism}; it offers {offered}")
 
     async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         link.outbox.put(registry.encode_request(self._header(api_key, version), message))

@@ -30,7 +30,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from minicontroller.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from tests.server.harness import NODES, TINY_HANDLERS, Client, Served, TinyNode, serving, until
+from tests.server.harness import NODES, PATIENCE_SECONDS, TINY_HANDLERS, Client, Served, TinyNode, serving, until
 from tests.server.pair import CREATE, Recorder, codes, pair
 
 SECRETS = [b"the first secret of the cluster!", b"the second secret of the cluster"]
@@ -161,6 +161,31 @@ async def test_whoever_is_connected_to_by_an_old_proof_hears_no_more() -> None:
         del secrets[0]
         assert await update(peer) == ErrorCode.NONE
         await until(lambda: first not in two.served.server.connections)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_login_is_shown_anew_before_its_end(autojump_clock: MockClock) -> None:
+    """Where `connections.max.reauth.ms` is set no request meets the end of the session, which would leave it in doubt."""
+    gate, asked = trio.Event(), 0
+
+    async def slow(_node: TinyNode, _ctx: object, _request: object) -> UpdateMetadataResponse:
+        nonlocal asked
+        asked += 1
+        await gate.wait()
+        return UpdateMetadataResponse()
+
+    short = msgspec.structs.replace(NODES, reauthenticate_ms=60_000)
+    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: slow}
+    async with serving(handlers=handlers, listeners=[short]) as served, trio.open_nursery() as nursery:
+        port = served.server.ports["NODES"]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="1", logins=[PASSWORD])
+        async with trio.open_nursery() as asking:
+            for _ in range(3):
+                asking.start_soon(update, peer)
+                await trio.sleep(55)
+            assert len(served.server.connections) == asked == 3
+            gate.set()
+        await until(lambda: len(served.server.connections) == 1)
         nursery.cancel_scope.cancel()
 
 
@@ -305,6 +330,24 @@ async def test_a_thief_of_an_address_gets_no_password() -> None:
             await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
         assert not caught.value.in_doubt
         assert len(heard) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_stranger_is_not_listened_to_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    """Before he has shown who he is an answer is no longer than a login's, and the log keeps little of what he says."""
+
+    async def talk(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all((200_000).to_bytes(4) + b"\0\0\0\1" + bytes(199_996))
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, talk, 0)
+        port = listeners[0].socket.getsockname()[1]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="1", logins=[PASSWORD])
+        with pytest.raises(PeerUnavailable) as caught, trio.fail_after(PATIENCE_SECONDS):
+            await update(peer)
+        assert not caught.value.in_doubt
+        assert len(caplog.text) < 1_000
         nursery.cancel_scope.cancel()
 
 
