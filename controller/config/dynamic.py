@@ -99,9 +99,11 @@ class DynamicConfigs:
     async def _read(self, store: Store, names: Iterable[str]) -> None:
         wanted = list(names)
         entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
+        before = self.of_node, self.of_cluster
         for name, entry in zip(wanted, entries, strict=True):
             self._take(name, entry.data if entry is not None else None)
-        self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+        if (self.of_node, self.of_cluster) != before:  # what was parsed of this configuration is kept with it
+            self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
 
     def _take(self, name: str, data: bytes | None) -> None:
         try:
