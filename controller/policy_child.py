@@ -53,6 +53,8 @@ MAX_MEMORY_BYTES = 2 << 30
 """For what the policy keeps; beyond it Python raises MemoryError (where the system knows this limit: Linux does)."""
 MAX_TEXT = 100_000
 """Characters of a trace."""
+MAX_SAID = 10_000
+"""Characters of a record of the log."""
 PR_SET_PDEATHSIG = 1
 READ_BYTES = 1 << 16
 FEW_TOPICS = 16
@@ -192,7 +194,7 @@ class ToTheNode(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            told = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)})
+            told = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)[:MAX_SAID]})
             os.write(2, f"\n{LOG_MARK}{told}\n".encode())  # what was printed before may have no end
         except Exception:  # noqa: BLE001 - as every handler does: whoever logs is not to suffer for it
             self.handleError(record)

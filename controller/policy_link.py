@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 import trio
 
+from ..policies.loading import is_secret
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from .policy_messages import LOG_MARK, MAX_FROM_POLICY, FromPolicy, Message, framed, from_policy
@@ -28,13 +29,16 @@ from .policy_messages import LOG_MARK, MAX_FROM_POLICY, FromPolicy, Message, fra
 MODULE = f"{__package__}.policy_child"
 READ_BYTES = 1 << 16
 PATIENCE_MS = 1
-"""How long the loop waits in place for an answer before it turns to other tasks: most come within a tenth of that, and to be woken costs
-more than the answer."""
+"""How long the loop waits in place for a policy that was as quick the last time, before it turns to other tasks: most answer within a tenth
+of that, and to be woken costs more than the answer."""
 TRACE_MS = 100
 """For the system to write down where a process is that is about to be killed."""
 MAX_TRACE_BYTES = 1 << 14
-MAX_LINE_BYTES = 1 << 13
+MAX_LINE_BYTES = 1 << 16
 """Of what a policy prints; a longer line is told in pieces."""
+PIECE_BYTES = 1 << 13
+MAX_LOGGERS = 100
+"""That a policy has; what it says by more is told as the policy's."""
 LINES_IN_A_ROW = 100
 REST_SECONDS = 0.1
 """After so many lines: who prints without end waits for us, and is too late in the end."""
@@ -62,7 +66,7 @@ class Link:
                 stdout=their_output.fileno(),
                 stderr=their_output.fileno(),
                 pass_fds=given,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
+                env=_environment(),
                 process_group=0,  # signals of a terminal are for the node, and what the policy starts ends with it
             )
         except BaseException:
@@ -78,6 +82,7 @@ class Link:
         self._look = select.poll()
         self._look.register(self._end, select.POLLIN)
         self._frames = FrameBuffer(MAX_FROM_POLICY)
+        self._is_quick = True
         self._output = Output(output, self._wait)
 
     @property
@@ -110,8 +115,10 @@ class Link:
             raise LinkLostError(f"its process does not speak as it should: {error}") from None
 
     async def _read(self) -> bytes:
-        if not self._look.poll(PATIENCE_MS):
+        began = time.perf_counter()
+        if not self._look.poll(PATIENCE_MS if self._is_quick else 0):
             await trio.lowlevel.wait_readable(self._end)
+        self._is_quick = time.perf_counter() - began < PATIENCE_MS / 1000
         try:
             data = self._end.recv(READ_BYTES)
         except OSError as error:
@@ -165,6 +172,12 @@ class Link:
             self._kill_group()
 
 
+def _environment() -> dict[str, str]:
+    """Ours, without the secrets of the configuration that may stand there; modules are found where we find them."""
+    public = {name: value for name, value in os.environ.items() if not is_secret(name.lower().replace("_", "."))}
+    return {**public, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
+
+
 class Output:
     """What a policy prints and logs, in the node's log. A thread, because it goes on while nobody asks; at the end it collects the process."""
 
@@ -172,6 +185,7 @@ class Output:
         self._end = end
         self._collect = collect
         self._is_stopped = False
+        self._loggers: set[str] = set()
         context = copy_context()  # of the node: what is said is about it
         threading.Thread(target=context.run, args=(self._read,), name="policy output", daemon=True).start()
 
@@ -184,7 +198,7 @@ class Output:
     def _read(self) -> None:
         with self._end:
             for number, line in enumerate(self._lines(), start=1):
-                _tell(line)
+                self._tell(line)
                 if number % LINES_IN_A_ROW == 0:
                     if self._is_stopped:
                         break
@@ -203,9 +217,22 @@ class Output:
 
     def _receive(self) -> bytes:
         try:
-            return self._end.recv(MAX_LINE_BYTES)
+            return self._end.recv(PIECE_BYTES)
         except OSError:
             return b""
+
+    def _tell(self, line: bytes) -> None:
+        text = line.decode("utf-8", "backslashreplace").rstrip()
+        if text.startswith(LOG_MARK):
+            with suppress(msgspec.MsgspecError):
+                record = msgspec.json.decode(text[len(LOG_MARK) :], type=_Logged)
+                if len(self._loggers) < MAX_LOGGERS:
+                    self._loggers.add(record.logger)
+                to = logging.getLogger(record.logger) if record.logger in self._loggers else logger
+                to.log(record.level, "%s", record.text)
+                return
+        if text:
+            logger.info("The policy prints: %s", text)
 
 
 class _Logged(msgspec.Struct):
@@ -214,14 +241,3 @@ class _Logged(msgspec.Struct):
     level: int
     logger: str
     text: str
-
-
-def _tell(line: bytes) -> None:
-    text = line.decode("utf-8", "backslashreplace").rstrip()
-    if text.startswith(LOG_MARK):
-        with suppress(msgspec.MsgspecError):
-            record = msgspec.json.decode(text[len(LOG_MARK) :], type=_Logged)
-            logging.getLogger(record.logger).log(record.level, "%s", record.text)
-            return
-    if text:
-        logger.info("The policy prints: %s", text)

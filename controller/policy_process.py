@@ -84,7 +84,7 @@ class PolicyProcess:
                 self.kill()
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
-        """What the policy says. Once it is asked, its answer is waited for within the limit even if the caller is cancelled."""
+        """What the policy says. A caller who is cancelled while it judges costs its process, as one that takes too long does."""
         async with self._turn:
             if self._is_closed:
                 return Decision.BROKEN, "it was asked after it was closed"
@@ -112,19 +112,26 @@ class PolicyProcess:
             self._child = None
 
     async def _answered(self, child: "_Child", ask: Callable[[], Awaitable[Said]]) -> Said:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._limit):
-            try:
+        try:
+            with trio.move_on_after(self._limit):
                 return await ask()
-            except LinkLostError as error:
-                fault = f"it did not answer, because {error}"
-            except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
-                fault = f"it could not be asked:\n{traceback.format_exc()}"
-            await self._start_anew(child)
-            return Decision.BROKEN, fault
-        with trio.CancelScope(shield=True):
-            where = await child.link.where()
-            await self._start_anew(child)
-        return Decision.BROKEN, f"it takes more than policy.timeout.ms ({self._timeout_ms}), and is here now:\n{where}"
+            fault = await self._too_late(child)
+        except LinkLostError as error:
+            fault = f"it did not answer, because {error}"
+        except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
+            fault = f"it could not be asked:\n{traceback.format_exc()}"
+        except BaseException:
+            await self._start_anew(
+                child
+            )  # the caller is cancelled: nobody waits for the answer, and no other one may get it
+            raise
+        await self._start_anew(child)
+        return Decision.BROKEN, fault
+
+    async def _too_late(self, child: "_Child") -> str:
+        return (
+            f"it takes more than policy.timeout.ms ({self._timeout_ms}), and is here now:\n{await child.link.where()}"
+        )
 
     async def _start_anew(self, child: "_Child") -> None:
         """Instead of this one."""

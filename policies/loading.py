@@ -94,13 +94,12 @@ def policy_hash(policy: TopicManagementPolicy) -> str:
 
 def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:
     """What a policy may see of the node's configuration: it needs no passwords to judge topics."""
-    return MappingProxyType(
-        {
-            key: value
-            for key, value in configs.items()
-            if key not in secrets and not any(word in key.lower() for word in SECRET_WORDS)
-        }
-    )
+    return MappingProxyType({key: value for key, value in configs.items() if key not in secrets and not is_secret(key)})
+
+
+def is_secret(key: str) -> bool:
+    """By its name."""
+    return any(word in key.lower() for word in SECRET_WORDS)
 
 
 def _legacy(keys: list[str], configs: Mapping[str, str]) -> LegacyPolicies:

@@ -1,5 +1,6 @@
 """From the start to the end of `up` and `serve`: the ready line, signals at any moment, and a `ping` from outside."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -75,6 +76,52 @@ def test_a_signal_while_it_starts(tmp_path: Path, number: signal.Signals) -> Non
     policy = "topic.management.policy.class.name=impatient.py:Policy"
     outcome = call("up", "--port", "0", "--set", policy, folder=tmp_path)
     assert (outcome.code, outcome.stdout) == (0, "")
+
+
+POLICY = """
+import os, threading
+from pathlib import Path
+from minicontroller.policies import TopicManagementPolicy
+
+def say(what):
+    with Path(__file__).with_suffix(".txt").open("a") as file:
+        file.write(f"{os.getpid()} {what}\\n")
+
+class Policy(TopicManagementPolicy):
+    def configure(self, configs):
+        say("configured")
+        threading.Thread(target=threading.Event().wait).start()
+
+    def validate_create_topic(self, request, cluster):
+        pass
+
+    def close(self):
+        say("closed")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_policies_end_with_their_nodes(tmp_path: Path, number: signal.Signals) -> None:
+    """Each node's policy has a process; none is left when the nodes end, or are killed. Policies are closed where there is time for it."""
+    (tmp_path / "policy.py").write_text(POLICY)
+    with running(
+        "up", "--port", "0", "--set", "topic.management.policy.class.name=policy.py:Policy", folder=tmp_path
+    ) as process:
+        assert first_line(process).startswith(READY)
+        end(process, number)
+    said = [line.split() for line in (tmp_path / "policy.txt").read_text().splitlines()]
+    assert [what for _, what in said] == ["configured"] * 3 + ([] if number == signal.SIGKILL else ["closed"] * 3)
+    pids = {int(pid) for pid, _ in said}
+    assert len(pids) == 3
+    until(lambda: not any(map(is_there, pids)))
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @SIGNALS

@@ -146,6 +146,11 @@ class Hostile(TopicManagementPolicy):
             return
         if request.topic == "descriptors":
             raise PolicyViolation(" ".join(sorted(map(descriptor, Path("/proc/self/fd").iterdir()))))
+        if request.topic == "environment":
+            raise PolicyViolation(" ".join(os.environ))
+        if request.topic == "log":
+            for number in range(300):
+                logging.getLogger(f"acme.{number}").warning("x" * 50_000)
         if request.topic == "ask":
             while True:
                 cluster.topic_state("orders")
@@ -156,7 +161,7 @@ class Hostile(TopicManagementPolicy):
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:
         print("I am asked about", request.topic)  # noqa: T201
-        print("é\ud800" + "x" * 20_000, end="")  # noqa: T201
+        print("é\ud800" + "x" * 200_000, end="")  # noqa: T201
         logging.getLogger("acme.rules").warning("of %s\nand more", cluster.cluster_size)
         logging.getLogger("acme.rules").debug("nobody hears")
 

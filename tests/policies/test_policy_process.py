@@ -149,13 +149,16 @@ async def test_a_copy_of_the_process_says_nothing() -> None:
         assert process.restarts == 0
 
 
-async def test_it_inherits_nothing() -> None:
-    """No socket and no file of the node, not even one that is meant to be inherited."""
+async def test_it_inherits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No socket and no file of the node, not even one that is meant to be inherited, and no password of its environment."""
+    monkeypatch.setenv("KAFKA_SSL_KEY_PASSWORD", "geheim")
     with socket.create_server(("127.0.0.1", 0)) as listener, open(FILE) as file:  # noqa: ASYNC230, PTH123
         listener.set_inheritable(True)
         os.set_inheritable(file.fileno(), True)
         async with process_of("Hostile") as (runner, _):
             kinds = await said(runner, create("descriptors"))
+            variables = await said(runner, create("environment"))
+    assert variables is not None and "PATH" in variables and "PASSWORD" not in variables
     assert (
         kinds == "/dev/null gone pipe socket socket socket"
     )  # input; the look itself; trace; output, errors; the pair
@@ -171,8 +174,18 @@ async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFi
     assert ("minicontroller.policy", logging.INFO, "The policy prints: I am asked about orders") in told
     assert ("acme.rules", logging.WARNING, "of 3\nand more") in told
     assert "é\\ud800xxx" in caplog.text
-    assert max(len(text) for _, _, text in told) < 20_000
+    assert max(len(text) for _, _, text in told) < 80_000
     assert "nobody hears" not in caplog.text
+
+
+async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    """Records are cut, and loggers without end are told as the policy's own."""
+    async with process_of("Hostile") as (runner, _):
+        assert await said(runner, create("log")) == ""
+        await trio.to_thread.run_sync(until, lambda: len(caplog.records) >= 300)
+    names = {record.name for record in caplog.records}
+    assert names == {"minicontroller.policy", *(f"acme.{number}" for number in range(100))}
+    assert max(len(record.getMessage()) for record in caplog.records) == 10_000
 
 
 # ------------------------------------------------------------------ what it sees
@@ -412,8 +425,8 @@ async def test_close(tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str,
 
 
 async def test_a_cancelled_caller_disturbs_nobody() -> None:
-    """What was asked for somebody who is gone is answered before the next one is asked."""
-    async with process_of("Hostile", SHORT_MS) as (runner, process):
+    """A node that stops, or rules no more, does not wait for its policy; nobody gets the answer that was meant for another."""
+    async with process_of("Hostile") as (runner, process):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(said, runner, create("killed-1"))
             await trio.testing.wait_all_tasks_blocked(0.05)
