@@ -64,7 +64,7 @@ class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaul
     """What the cluster said for topics that say nothing, where that was otherwise than Kafka's own default; absent where nothing was."""
 
 
-class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The configs of a broker or of the default of all brokers, or the levels of a node's loggers that the request names."""
 
     before: dict[str, str]
@@ -73,6 +73,10 @@ class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """As they would be if the request was allowed: all of them, as before."""
     after: dict[str, str]
     """In the moment after: as before, if there was no effect or the effect is unknown."""
+    default_configs_before: dict[str, str] = {}
+    """Of brokers: what held for topics that say nothing, where that was otherwise than Kafka's own default; absent where nothing was."""
+    default_configs: dict[str, str] = {}
+    """The same, as it would be if the request was allowed."""
 
 
 class NamedState(msgspec.Struct, frozen=True, kw_only=True):

@@ -185,15 +185,20 @@ def same(one: State | None, other: State | None) -> bool:
 
 def entity_request(event: Decision) -> EntityRequest:
     """The request about what is no topic, as the policy was given it. Only of an event that tells what was asked."""
-    assert event.entity is not None
-    kind = AlterLoggersRequest if event.resource == "logger" else AlterBrokerConfigsRequest
-    return kind(
+    entity = event.entity
+    assert entity is not None
+    common: dict[str, Any] = {
         **_asked_by(event),
-        broker=event.name,
-        config_operations=operands_of(event) or {},
-        config_operation_kinds=event.config_operation_kinds,
-        before=event.entity.before,
-        after=event.entity.requested,
+        "broker": event.name,
+        "config_operations": operands_of(event) or {},
+        "config_operation_kinds": event.config_operation_kinds,
+        "before": entity.before,
+        "after": entity.requested,
+    }
+    if event.resource == "logger":
+        return AlterLoggersRequest(**common)
+    return AlterBrokerConfigsRequest(
+        **common, default_configs_before=entity.default_configs_before, default_configs=entity.default_configs
     )
 
 

@@ -29,7 +29,7 @@ from ...policies.audit_event import (
     SnapshotTopics,
     State,
 )
-from ...policies.interface import EntityRequest, RequestedTopicState
+from ...policies.interface import AlterBrokerConfigsRequest, EntityRequest, RequestedTopicState
 from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
@@ -245,7 +245,16 @@ def requested(wanted: RequestedTopicState) -> Requested:
 
 def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
     before, wanted = hidden_of(kind, asked.raw_before or {}), hidden_of(kind, asked.raw_after or {})
-    return EntityChange(before=before, requested=wanted, after=wanted if is_applied else before)
+    after = wanted if is_applied else before
+    if not isinstance(asked, AlterBrokerConfigsRequest):
+        return EntityChange(before=before, requested=wanted, after=after)
+    return EntityChange(
+        before=before,
+        requested=wanted,
+        after=after,
+        default_configs_before=dict(asked.default_configs_before),
+        default_configs=dict(asked.default_configs),
+    )
 
 
 def _policy(verdict: Verdict, secrets: Collection[str]) -> PolicyDecision:

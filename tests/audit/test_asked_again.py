@@ -202,7 +202,7 @@ class World:
 
     async def configure(self, *, value: int, validate_only: bool = False) -> Any:
         """A broker, or the default of all."""
-        configs = [AlterableConfig(name="log.cleaner.backoff.ms", value=str(value))] if value else []
+        configs = [AlterableConfig(name="log.retention.ms", value=str(1000 * value))] if value else []
         name = self.random.choice(["", "1", "02"])
         resources = [AlterConfigsResource(resource_type=BROKER, resource_name=name, configs=configs)]
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
