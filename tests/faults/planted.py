@@ -210,7 +210,7 @@ def new_id_by_growth() -> None:
 # ---------------------------------------------------------------------- what is answered
 
 
-@planted(troubles=("cut_from_zookeeper", "unheard_by_zookeeper", "kill_leader"))
+@planted(troubles=("unheard_by_zookeeper",))
 def doubt_is_success() -> None:
     """What was on its way when the connection broke is answered with success, whatever the tree shows then."""
     init = jobs.Element.__init__
@@ -222,7 +222,7 @@ def doubt_is_success() -> None:
     put_in(jobs.Element, "__init__", sure)
 
 
-@planted(troubles=("freeze_server", "kill_leader", "far_zookeeper"))
+@planted(troubles=("unheard_by_zookeeper",))
 def answered_before_it_is_safe() -> None:
     """A change of configs is answered when it is planned, and its commit travels meanwhile."""
     done = jobs.Job.__dict__["result"]

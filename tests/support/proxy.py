@@ -22,7 +22,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._cut = False
-        self._swallow_answers = False
+        self._swallowed: bool | None = None
+        """Answers (True), requests (False), or nothing."""
         self._delay_seconds = 0.0
         self._threads: list[threading.Thread] = []
         self._spawn(self._accept)
@@ -43,7 +44,7 @@ class Proxy:
         """Break what is open, and let nobody through until `mend`."""
         with self._lock:
             self._cut = True
-            self._swallow_answers = False
+            self._swallowed = None
             for end in self._open:
                 shut(end)
 
@@ -54,7 +55,12 @@ class Proxy:
     def swallow_answers(self) -> None:
         """From now on the server hears everything, and its answers go nowhere, until `cut`."""
         with self._lock:
-            self._swallow_answers = True
+            self._swallowed = True
+
+    def swallow_requests(self) -> None:
+        """From now on the server hears nothing, and nobody is told, until `cut`."""
+        with self._lock:
+            self._swallowed = False
 
     def delay(self, seconds: float) -> None:
         """Each way takes so much longer from now on."""
@@ -101,7 +107,7 @@ class Proxy:
             while data := source.recv(CHUNK_BYTES):
                 if self._delay_seconds:
                     time.sleep(self._delay_seconds)
-                if not (answers and self._swallow_answers):
+                if self._swallowed is not answers:
                     sink.sendall(data)
         shut(source)
         shut(sink)

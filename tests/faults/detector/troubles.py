@@ -20,6 +20,7 @@ from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE
 from tests.faults.detector.models import SET
 from tests.faults.tree import patiently
 from tests.support.nodes import NodeProcess
+from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperServer
 
 LONG_SECONDS = 4.5
@@ -153,12 +154,21 @@ def cut_from_zookeeper(stage: Stage) -> None:
 
 
 def unheard_by_zookeeper(stage: Stage) -> None:
+    """What a node asks is not heard; then the connection breaks."""
+    _swallow(stage, Proxy.swallow_requests)
+
+
+def unanswered_by_zookeeper(stage: Stage) -> None:
     """What a node asks is done, and the answers go nowhere; then the connection breaks."""
+    _swallow(stage, Proxy.swallow_answers)
+
+
+def _swallow(stage: Stage, swallow: Callable[[Proxy], None]) -> None:
     with stage.node() as node:
         if node is not None:
             proxies = stage.arena.to_zookeeper[node.broker_id - 1]
             for proxy in proxies:
-                proxy.swallow_answers()
+                swallow(proxy)
             stage.over.wait(stage.dice.choice((0.05, 0.3)))
             for proxy in proxies:
                 proxy.cut()
@@ -287,6 +297,7 @@ BREAKING: tuple[Trouble, ...] = (
     cut_from_nodes,
     cut_from_zookeeper,
     unheard_by_zookeeper,
+    unanswered_by_zookeeper,
     kill_server,
     kill_leader,
     freeze_server,
