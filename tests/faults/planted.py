@@ -116,11 +116,11 @@ def leaving_out(kind: type, start: str, end: str = "") -> None:
 # ---------------------------------------------------------------------- what is written
 
 
-def unchecked(*paths: str) -> None:
-    """Any version of these will do."""
+def unchecked(start: str) -> None:
+    """Of what begins with this any version will do."""
 
     def alter(operation: Operation) -> Operation:
-        if isinstance(operation, Check | SetData) and operation.path in paths:
+        if isinstance(operation, Check | SetData | Delete) and operation.path.startswith(start):
             return msgspec.structs.replace(operation, version=ANY_VERSION)
         return operation
 
@@ -129,8 +129,8 @@ def unchecked(*paths: str) -> None:
 
 @planted(troubles=("move_controller",))
 def fence_left_out() -> None:
-    """A commit does not check that its controller still rules, nor which one came before it."""
-    unchecked(layout.CONTROLLER_EPOCH, layout.COMMITS)
+    """A commit checks neither that its controller still rules nor what it writes over."""
+    unchecked("")
 
 
 @planted(troubles=("far_zookeeper", "strange_configs", "leftovers"))
@@ -142,16 +142,7 @@ def commits_not_chained() -> None:
 @planted(troubles=("strange_configs",))
 def version_dropped() -> None:
     """Configs are written over whatever is there."""
-    over_whatever_is_there()
-
-
-def over_whatever_is_there() -> None:
-    def alter(operation: Operation) -> Operation:
-        if isinstance(operation, SetData) and operation.path.startswith("/config/"):
-            return SetData(operation.path, operation.data)
-        return operation
-
-    altering_commits(alter)
+    unchecked("/config/")
 
 
 @planted(troubles=("strange_configs",))
@@ -372,10 +363,10 @@ def planned_upon_what_is_committed() -> None:
         return change
 
     put_in(config_changes.Planner, "_plan_one", behind)
-    over_whatever_is_there()
+    unchecked("/config/")
 
 
-@planted(troubles=("freeze", "cut_from_zookeeper", "kill_leader"))
+@planted(troubles=("cut_from_nodes", "kill", "far_zookeeper"))
 def forwarded_again() -> None:
     """A node that does not know what became of a request that it forwarded sends it again."""
     put_in(
