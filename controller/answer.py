@@ -20,7 +20,7 @@ from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import MalformedMessage, ProtocolError
 from ..protocol.header import RequestHeader
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES
+from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
 from .context import RequestContext
 from .error_answers import error_answer
 from .errors import NoNode, Refusal, TurnedAway
@@ -114,6 +114,8 @@ class AnswerLine:
             if forged:
                 self._refuse_forged(ctx, header)
             self._authorize(ctx)
+            if len(frame) > SMALL_BYTES and api_key in FORWARDABLE_APIS:
+                check_changes(request)
             response = route.handler(self._node, ctx, request)
         except TurnedAway as refusal:
             response = self._turn_away(ctx, request, refusal)

@@ -5,6 +5,7 @@ what clients may send: a request grows there by who asked for it, and by the new
 """
 
 from collections.abc import Hashable
+from typing import Any
 
 from ..protocol.error_codes import ErrorCode
 from .errors import Refusal
@@ -17,6 +18,25 @@ MAX_BETWEEN_NODES_BYTES = 128 * 1024 * 1024
 """Of a request or an answer between nodes, however small `socket.request.max.bytes` is: the same for all nodes of a cluster."""
 MAX_REPEATED_BYTES = 1024 * 1024
 """Of an answer: what it says of a thing for the second time, or of an error at each of many elements."""
+MAX_CHANGES = 20_000
+"""Of topics, resources and their configs in one request that changes something: each is judged, written and told of."""
+SMALL_BYTES = 32 * 1024
+"""Of a request that cannot have so many."""
+
+
+def check_changes(request: Any) -> None:
+    """Raises INVALID_REQUEST of more than anybody changes at once."""
+    elements = [
+        *getattr(request, "topics", ()),
+        *getattr(request, "topic_names", ()),
+        *getattr(request, "resources", ()),
+    ]
+    count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
+    if count > MAX_CHANGES:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"The request has {count} topics, resources and configs, {MAX_CHANGES} are allowed.",
+        )
 
 
 class AnswerSize:

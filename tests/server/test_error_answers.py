@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from minicontroller.controller.answer import AnswerLine
+from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
 from minicontroller.controller.errors import Refusal
@@ -243,3 +244,13 @@ def test_a_message_for_very_many_elements_is_left_out() -> None:
         request = DeleteTopicsRequest(topic_names=["t"] * count)
         answer = error_answer(20, request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000)
         assert {row.error_message for row in answer.responses} == {said}
+
+
+async def test_more_changes_than_anybody_makes_at_once() -> None:
+    """They are refused before anything is done for them, one by one, and as many as are allowed are not."""
+    async with serving() as served, await served.connect() as client:
+        served.node.gate.set()
+        for count, code in ((MAX_CHANGES + 1, ErrorCode.INVALID_REQUEST), (MAX_CHANGES, ErrorCode.NONE)):
+            request = CreateTopicsRequest(topics=[CreatableTopic(name="t")] * count)
+            answer = await client.ask(4, request, CreateTopicsResponse)
+            assert [topic.error_code for topic in answer.topics] == [code] * count
