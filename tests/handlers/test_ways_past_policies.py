@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.replaying import Asked as Replayed
+from minicontroller.pipeline.backtest.replaying import AsRecorded, World
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -17,6 +20,7 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
+from minicontroller.policies.audit_event import Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig as Replaced
 from minicontroller.protocol.messages.alter_configs import AlterConfigsRequest
@@ -29,6 +33,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.audit.logs import events_in
 from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import Ruling, creating, ruling, wanted
 
@@ -314,3 +319,38 @@ condition = '''principal == "User:root" || !("unclean.leader.election.enable" in
     async with judged("rules", text, lambda _request: None, tmp_path) as cluster:
         assert await alter_broker(cluster, "", "unclean.leader.election.enable", 0, " TRUE") == VIOLATION
         assert await alter_broker(cluster, "", "unclean.leader.election.enable", 0, " FALSE") == ErrorCode.NONE
+
+
+class Keeping(TopicManagementPolicy):
+    """Keeps what it was asked about brokers."""
+
+    def __init__(self) -> None:
+        self.asked: list[AlterBrokerConfigsRequest] = []
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        self.asked.append(request)
+
+
+@pytest.mark.parametrize("world", [AsRecorded, Otherwise])
+async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[World], tmp_path: Path) -> None:
+    """The audit log tells all that the policy saw of a broker, of values and of defaults, so that a back-test is asked the same."""
+    keeping = Keeping()
+    settings = {"audit.dir": str(tmp_path / "audit"), "log.retention.hours": "1"}
+    async with ruling(settings, policy=keeping) as cluster:
+        assert await create(cluster, "t", {}) == ErrorCode.NONE
+        for broker, key, value in (("", "log.retention.ms", " 05"), ("1", "unclean.leader.election.enable", "TRUE")):
+            assert await alter_broker(cluster, broker, key, 0, value) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 1, None) == ErrorCode.NONE
+    past, again = world(), []
+    for event in events_in(tmp_path / "audit"):
+        if isinstance(event, Decision) and event.resource == "broker":
+            asked = past.question(event)
+            assert isinstance(asked, Replayed)
+            again.append(asked.request)
+        assert list(past.apply(event)) == []
+    assert again == keeping.asked
+    assert [dict(each.default_configs) for each in keeping.asked] == [
+        {"retention.ms": "5"},
+        {"retention.ms": "5", "unclean.leader.election.enable": "true"},
+        {"retention.ms": "3600000"},
+    ]
