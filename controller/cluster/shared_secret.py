@@ -53,7 +53,7 @@ class SharedSecret:
             except AccessDenied as error:
                 if not started:
                     raise ConfigurationError(
-                        f"ZooKeeper lets this node not read {MEMBERSHIP}, by which the nodes of the cluster know each other: "
+                        f"ZooKeeper does not let this node read {MEMBERSHIP}, by which the nodes of the cluster know each other: "
                         "all of them need the same rights to the cluster's tree."
                     ) from error
                 self._forget(str(error))
