@@ -28,7 +28,11 @@ PREFIX = "minicontroller_"
 
 FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "info": (GaugeMetricFamily, "Always 1; the version is in the label.", ("version",)),
-    "ready": (GaugeMetricFamily, "1 if the node serves, is registered, knows the controller and reaches ZooKeeper.", ("node",)),
+    "ready": (
+        GaugeMetricFamily,
+        "1 if the node serves, is registered, knows the controller and reaches ZooKeeper.",
+        ("node",),
+    ),
     "requests": (
         CounterMetricFamily,
         "Requests answered, by API, version and outcome: the first error code in the answer, or NONE.",
