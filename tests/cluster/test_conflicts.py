@@ -15,11 +15,16 @@ from minicontroller.controller.audit import records
 from minicontroller.controller.cluster.image import Image, Topic
 from minicontroller.controller.cluster.jobs import Draft, Element
 from minicontroller.controller.cluster.writer import Writer
+from minicontroller.controller.handlers import delete_topics
+from minicontroller.controller.policy_runner import PolicyRunner
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Check, Create, Delete, Operation, Result, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from tests.cluster.small_cluster import BROKER, SmallCluster
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.cluster.small_cluster import BROKER, SmallCluster, context_for
+from tests.rules.reading import rules
 from tests.store.worlds import MemoryWorld, World, zookeeper_world
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -280,3 +285,33 @@ async def test_a_refused_commit_compares_images_once(nursery: trio.Nursery, tmp_
     assert codes[0] == ErrorCode.TOPIC_ALREADY_EXISTS and not any(codes[1:])
     assert compared < 1_000
     await cluster.kill(1)
+
+
+async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: SmallCluster) -> None:
+    """Each of two who delete a topic at the same time is judged by himself, whoever is faster; who may, is told of one end (K4-D3)."""
+    node = cluster.rulers()[-1].node
+    node.policy = PolicyRunner(
+        rules=rules(
+            "[[rule]]\nname = 'owned'\noperations = 'delete'\ncondition = 'principal in [\"User:owner\", \"User:friend\"]'"
+        )
+    )
+    codes: dict[str, list[int]] = {"owner": [], "friend": [], "stranger": []}
+
+    async def delete(who: str) -> None:
+        context = context_for(node, ApiKey.DELETE_TOPICS, 5)
+        context.principal = f"User:{who}"
+        request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=5_000)
+        codes[who].append((await delete_topics.handle(node, context, request)).responses[0].error_code)
+
+    for _ in range(10):
+        assert await cluster.create("t") == [0]
+        async with trio.open_nursery() as clients:
+            for who in codes:
+                clients.start_soon(delete, who)
+        while "t" in cluster.controller.image.topics:  # noqa: ASYNC110 - its clean-up tells nobody
+            await trio.sleep(0.001)
+    gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert set(codes["stranger"]) <= {ErrorCode.POLICY_VIOLATION, gone}
+    assert ErrorCode.POLICY_VIOLATION in codes["stranger"]
+    for one, other in zip(codes["owner"], codes["friend"], strict=True):
+        assert {one, other} <= {0, gone} and 0 in {one, other}
