@@ -85,6 +85,8 @@ class Writer:
         self._pending = image
         self._store = store
         self._fence = fence
+        self._max_bytes = store.max_commit_bytes - weight(fence) - weight(_count(0))
+        """Of the operations of a commit beside the fence and the count."""
         self._on_commit = on_commit
         """Called with the image before, the image after, and the elements that were settled, for each commit in order."""
         self._reread = reread
@@ -218,20 +220,21 @@ class Writer:
                     continue
                 if not self._ready:
                     await self._plan_waiting()
-                await self._send(nursery)
+                if self._ready:
+                    await self._send(nursery)
             else:
                 await self._wake.park()
 
     async def _plan_waiting(self) -> None:
         """A part of what waits: what is planned is not kept from the store by those that come after it."""
-        total, limit, ends = 0, self._store.max_commit_bytes, trio.current_time() + PLANNING_SECONDS
+        total, ends = 0, trio.current_time() + PLANNING_SECONDS
         for _ in range(MAX_PLANNED_JOBS):
-            if not self.queue or total >= limit or trio.current_time() >= ends:
-                break
             job = self.queue.take()
             await self._plan(job)
             await self._turn.pause()
             total += sum(element.weight for element in job.elements)
+            if not self.queue or total >= self._max_bytes or trio.current_time() >= ends:
+                break
         self._make_ready()
 
     async def _plan(self, job: Job) -> None:
@@ -269,11 +272,6 @@ class Writer:
         else:  # it supposed what will not be, or brokers came or went while it was planned
             self._pending = functools.reduce(lambda image, element: element.apply(image), job.elements, self._pending)
 
-    @property
-    def _max_bytes(self) -> int:
-        """Of the operations of a commit beside the fence and the count."""
-        return self._store.max_commit_bytes - weight(self._fence) - weight(_count(0))
-
     def _make_ready(self) -> None:
         self._ready.extend(pack(self._planned, self._max_bytes))
         self._planned = []
@@ -287,8 +285,6 @@ class Writer:
         return bool(self.queue or self._planned or self._ready or any(commit.finished for commit in self._in_flight))
 
     async def _send(self, nursery: trio.Nursery) -> None:
-        if not self._ready:
-            return
         if self._store.session is Session.SUSPENDED:
             raise InDoubt  # of what went before; what is not sent is not in doubt
         commit = self._ready.popleft()
@@ -324,7 +320,7 @@ class Writer:
         if commit.error is None:
             self._in_flight.popleft()
             # With nothing else under way, what was planned is what is there.
-            self._settle(commit, None if self._in_flight or self._ready else self._pending)
+            self._settle(commit, None if self._in_flight or self._ready or self._planned else self._pending)
             return
         while not all(each.finished for each in self._in_flight):
             await self._wake.park()
