@@ -156,10 +156,14 @@ class Follower:
                 yield from self._new_lines(file, stream, offset, number)
 
     def _new_lines(self, file: Path, stream: BufferedReader, offset: int, number: int) -> Iterator[Located]:
-        for line in stream:
-            if not line.endswith(b"\n"):
+        while line := stream.readline(MAX_LINE_BYTES + 1):
+            size, rest = len(line), line
+            while rest and not rest.endswith(b"\n"):
+                rest = stream.readline(MAX_LINE_BYTES)
+                size += len(rest)
+            if not rest:
                 return  # its end is yet to come
-            offset, number = offset + len(line), number + 1
+            offset, number = offset + size, number + 1
             self._offsets[file] = offset, number
             yield located(Place(file, number), line)
 

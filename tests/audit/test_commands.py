@@ -162,6 +162,28 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
     assert peak < 5 * MAX_LINE_BYTES
 
 
+def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
+    """Who follows a log waits for a line's end in bounded memory, however long it has become by then."""
+    file = write(tmp_path / "a.ndjson", a_log(2))
+    follower = Follower([file])
+    events = [each.event for each in follower.look()]
+    tracemalloc.start()
+    with file.open("ab") as stream:
+        for _ in range(6):
+            stream.write(bytes(MAX_LINE_BYTES // 2))
+            stream.flush()
+            assert list(follower.look()) == []
+        stream.write(b"\n")
+    write(tmp_path / "b.ndjson", a_log(2))
+    with file.open("ab") as stream:
+        stream.write((tmp_path / "b.ndjson").read_bytes())
+    found = [each.event or str(each.problem) for each in follower.look()]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == ["the line is too long to be an event", *events]
+    assert peak < 4 * MAX_LINE_BYTES
+
+
 @ALL
 def test_what_is_no_event_is_not_obeyed(tmp_path: Path, command: str) -> None:
     """What a line or the name of its file holds is quoted without anything in it that a terminal would obey."""
