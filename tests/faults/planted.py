@@ -369,9 +369,12 @@ def planned_upon_what_is_committed() -> None:
 @planted(troubles=("cut_from_nodes", "kill", "far_zookeeper"))
 def forwarded_again() -> None:
     """A node that does not know what became of a request that it forwarded sends it again."""
-    put_in(
-        PeerUnavailable, "__init__", lambda error, text, **_in_doubt: error.__dict__.update(in_doubt=False, text=text)
-    )
+    init = PeerUnavailable.__init__
+
+    def certain(error: Any, text: str, **named: Any) -> None:
+        init(error, text, **{**named, "in_doubt": False})
+
+    put_in(PeerUnavailable, "__init__", certain)
 
 
 @planted(troubles=("move_controller",))

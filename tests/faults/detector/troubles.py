@@ -27,7 +27,7 @@ LONG_SECONDS = 4.5
 """Sessions end after 3."""
 FAR_AWAY_SECONDS = 0.003
 LEFTOVER = b'{"version":1,"config":{"flush.ms":"77"}}'
-STRANGE_SECONDS = 0.15
+STRANGE_SECONDS = 0.05
 """Between two deeds of a stranger."""
 
 
