@@ -133,12 +133,6 @@ def fence_left_out() -> None:
     unchecked("")
 
 
-@planted(troubles=("far_zookeeper", "strange_configs", "leftovers"))
-def commits_not_chained() -> None:
-    """A commit takes effect although the one before it was refused, and is planned again all the same."""
-    unchecked(layout.COMMITS)
-
-
 @planted(troubles=("strange_configs",))
 def version_dropped() -> None:
     """Configs are written over whatever is there."""

@@ -26,8 +26,9 @@ EXPECTED = {
         ErrorCode.INVALID_PARTITIONS,
         ErrorCode.INVALID_TOPIC_EXCEPTION,
     },
-    "alter": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
-    "replace": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    # The second: another program writes the same faster than it can be read.
+    "alter": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION},
+    "replace": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_UPDATE_VERSION},
     "describe": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE},
     "configs": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
 }

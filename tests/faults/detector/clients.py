@@ -85,6 +85,18 @@ class Habits(msgspec.Struct, frozen=True):
     validates: float = 0.05
 
 
+HABITS = (
+    *[Habits()] * 6,
+    Habits(at_once=5, pause_seconds=0.15, stays=1.0),
+    Habits(at_once=3, pause_seconds=0.1),
+    Habits(brokers=0.9, reads=0.3, pause_seconds=0.08),
+    Habits(brokers=0.9, reads=0.1, at_once=2, pause_seconds=0.08),
+    Habits(reads=0.9, pause_seconds=0.06),
+    Habits(validates=0.7, pause_seconds=0.1),
+)
+"""Of twelve clients."""
+
+
 class Client:
     """Runs until it is cancelled between two turns."""
 

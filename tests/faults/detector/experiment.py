@@ -13,21 +13,11 @@ import trio
 from tests.faults.detector import floods
 from tests.faults.detector.arena import Arena
 from tests.faults.detector.checks import Verdict, judge
-from tests.faults.detector.clients import Client, Habits, Journal
+from tests.faults.detector.clients import HABITS, Client, Habits, Journal
 from tests.faults.detector.history import CONFIGS, DESCRIBE, UNKNOWN, Operation, Window, save, waited
 from tests.faults.detector.settling import disagreements, look, settle, stumbles
 from tests.faults.detector.troubles import BREAKING, TROUBLES, Stage, play, strange_configs
 from tests.faults.tree import patiently
-
-HABITS = (
-    *[Habits()] * 6,
-    Habits(at_once=5, pause_seconds=0.15, stays=1.0),
-    Habits(at_once=3, pause_seconds=0.1),
-    Habits(brokers=0.9, reads=0.3, pause_seconds=0.08),
-    Habits(brokers=0.9, reads=0.1, at_once=2, pause_seconds=0.08),
-    Habits(reads=0.9, pause_seconds=0.06),
-    Habits(validates=0.7, pause_seconds=0.1),
-)
 
 ASYNCHRONOUS = {trouble.__name__ for trouble in (*BREAKING, strange_configs)}
 """Troubles with which a node may rightly be behind what was acknowledged."""
