@@ -276,15 +276,17 @@ def malformed(stage: Stage) -> None:
         "/admin/delete_topics/broken2": b"{",
         "/isr_change_notification/isr_change_nonsense": b"nonsense",
     }
-    there = []
-    for path in stage.dice.sample(sorted(strange), 3):
-        with suppress(NodeExistsError, NoNodeError):
-            client.create(path, strange[path])
-            there.append(path)
-    stage.linger()
-    for path in there:
-        with suppress(NoNodeError):
-            patiently(partial(client.delete, path))
+    chosen = stage.dice.sample(sorted(strange), 3)
+    try:
+        for path in chosen:
+            with suppress(NodeExistsError, NoNodeError):
+                client.create(path, strange[path])
+        stage.linger()
+    finally:  # also of what was created without an answer
+        for path in chosen:
+            with suppress(NoNodeError):
+                if patiently(partial(client.get, path))[0] == strange[path]:
+                    patiently(partial(client.delete, path, recursive=True))
 
 
 Trouble = Callable[[Stage], None]
