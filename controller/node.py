@@ -79,6 +79,13 @@ class Node:
         self.store_absence = Absence(self.store)
 
     @property
+    def controller_here(self) -> "ActiveController | None":
+        """The controller that this node follows, if it is in this process."""
+        controllers = (node.controller for node in (self, *self.neighbours.values()))
+        epoch = self.cache.image.controller_epoch
+        return next((each for each in controllers if each is not None and each.epoch == epoch), None)
+
+    @property
     def is_registered(self) -> bool:
         return self.registered_session == self.store.session_id and self.store.session is not Session.EXPIRED
 

@@ -95,14 +95,7 @@ class ActiveController:
         """K4-6: until this node, or every one (None), that is registered answers no more as if nothing had changed; this controller's own
         node is one of them in any case. `configs`: they are among what changed. False if the reign ended before.
         """
-        if not configs:
-            return await self._propagation.wait_acknowledged(broker_id)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.nearby.catch_up, broker_id)
-            is_told = await self._propagation.wait_acknowledged(broker_id, configs=True)
-            if not is_told:
-                nursery.cancel_scope.cancel()
-        return is_told
+        return await self._propagation.wait_acknowledged(broker_id, configs=configs)
 
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""
@@ -195,6 +188,7 @@ class ActiveController:
             image = image.with_counts()
         self.writer.reset(image, count)
         self.nearby.tell_everything(image)
+        self.nearby.tell_configs(image)
         self._propagation.restart(image)
         if not self._step_down.is_set():
             self.node.controller = self
@@ -312,10 +306,12 @@ class ActiveController:
 
     # ------------------------------------------------------------------ telling
 
-    def _committed(self, before: Image, _after: Image, elements: Sequence[Element]) -> None:
+    def _committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
         self.node.metrics.commits += 1
         self.node.metrics.committed_elements += len(elements)
         self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
+        if after.configs is not before.configs:
+            self.nearby.tell_configs(after)
 
     def _tell(self, before: Image, names: Iterable[str]) -> None:
         changed, forgotten = [], []

@@ -9,10 +9,8 @@ would tell them.
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-import trio
-
-from .channel import RETRY_SECONDS
-from .image import Broker, Image, Topic
+from ..store import layout
+from .image import NO_ENTITY_CONFIGS, Broker, Image, Topic
 from .metadata_cache import MetadataCache
 
 if TYPE_CHECKING:
@@ -61,19 +59,13 @@ class NearbyNodes:
         """These topics changed, and those are gone or going."""
         self._tell(image, _visible(image, changed), removed, None)
 
-    async def catch_up(self, asked: int | None) -> None:
-        """Until the controller's own node and this one, or all of them (None), have read the configs of brokers as they are now, or later."""
-        async with trio.open_nursery() as nursery:
-            for broker_id in self.ids:
-                if asked is None or broker_id in (asked, self._own_id):
-                    nursery.start_soon(self._catch_up, broker_id)
-
-    async def _catch_up(self, broker_id: int) -> None:
-        while broker_id in self.ids:
+    def tell_configs(self, image: Image) -> None:
+        """The configs of brokers are these now: what the others read of the store when they are told of it."""
+        of_cluster = _broker_configs(image, layout.DEFAULT_ENTITY)
+        for broker_id in self.ids:
             node = self._node if broker_id == self._own_id else self._neighbours.get(broker_id)
-            if node is None or await node.dynamic_configs.catch_up(node.store):
-                return
-            await trio.sleep(RETRY_SECONDS)
+            if node is not None and not _has_newer(node.cache, image):
+                node.dynamic_configs.told(_broker_configs(image, str(broker_id)), of_cluster)
 
     def _tell(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
@@ -106,6 +98,10 @@ class NearbyNodes:
                 cache.become(now, list(now.topics.values()), gone)
         self._others = here
         self.ids = frozenset({self._own_id, *here})
+
+
+def _broker_configs(image: Image, name: str) -> dict[str, str]:
+    return dict(image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS).configs)
 
 
 def _has_newer(cache: MetadataCache, image: Image) -> bool:

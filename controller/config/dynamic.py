@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 import trio
 
 from ..store import layout
-from ..store.base import Store, StoreError
+from ..store.base import Entry, Store, StoreError
 from .changes import ConfigChanges, EntityChanged, now_ms
 from .node_config import NodeConfig
 
@@ -37,6 +37,8 @@ class DynamicConfigs:
         self._reading = trio.Lock()
         self._begun = self._loaded = 0
         """Readings of everything, by number: the last that was begun, and the last that is in force."""
+        self._told = 0
+        """How often a controller of this process said what holds: what was read of the store before that is no news."""
 
     def on_change(self, listener: EntityChanged) -> None:
         """Call `listener(entity_type, entity_name)` for each change that is notified, topics included; for one of this node's
@@ -56,6 +58,13 @@ class DynamicConfigs:
                 await store.sync()
                 await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
                 self._loaded = number
+
+    def told(self, of_node: Mapping[str, str], of_cluster: Mapping[str, str]) -> None:
+        """A controller of this process has written these, and says so before its client hears of it."""
+        self._told += 1
+        if (of_node, of_cluster) != (self.of_node, self.of_cluster):
+            self.of_node, self.of_cluster = of_node, of_cluster
+            self.current = self.current.with_dynamic(of_node, of_cluster)
 
     async def catch_up(self, store: Store) -> bool:
         """The same for whoever is waited for. False if the store does not answer in time. What this node reads of the store
@@ -97,8 +106,11 @@ class DynamicConfigs:
         return name in {layout.DEFAULT_ENTITY, self._own_name}
 
     async def _read(self, store: Store, names: Iterable[str]) -> None:
-        wanted = list(names)
-        entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
+        wanted, told = list(names), None
+        entries: list[Entry | None] = []
+        while told != self._told:
+            told = self._told
+            entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
         before = self.of_node, self.of_cluster
         for name, entry in zip(wanted, entries, strict=True):
             self._take(name, entry.data if entry is not None else None)

@@ -86,9 +86,9 @@ def _topics(node: "Node", request: DescribeConfigsRequest) -> list[Topic]:
 def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
     """What the topics of the request override; None if the store has to be asked."""
     topics = _topics(node, request)
-    if node.controller is None:
+    if (controller := node.controller_here) is None:
         return node.topic_overrides.known(topics)
-    held = node.controller.image.topics
+    held = controller.image.topics
     return {topic.name: held[topic.name].configs for topic in topics if topic.name in held}
 
 

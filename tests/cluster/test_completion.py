@@ -80,12 +80,11 @@ async def test_the_controller_itself_has_the_config(
     await cluster.until(lambda: in_force(cluster, RETENTION) == ["5"] * 3)
 
 
-@pytest.mark.parametrize("neighbours", [False, True], ids=["wire", "neighbours"])
 async def test_a_node_without_the_store_is_waited_for(
-    neighbours: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
     """It would answer with the old value; what needs no store it is told meanwhile."""
-    cluster = SmallCluster(nursery, memory, neighbours=neighbours)
+    cluster = SmallCluster(nursery, memory)
     await cluster.start(1)
     await cluster.until_quiet()
     await cluster.start(2, 3)
@@ -105,6 +104,22 @@ async def test_a_node_without_the_store_is_waited_for(
     assert answers == []
     memory.tree.resume(store)
     await cluster.until(lambda: answers == [0])
+    assert in_force(cluster, RETENTION) == ["5"] * 3
+
+
+async def test_a_neighbour_without_the_store_is_told(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """In one process the controller says what it has written: no node has to read it."""
+    cluster = SmallCluster(nursery, memory, neighbours=True)
+    await cluster.start(1)
+    await cluster.until_quiet()
+    await cluster.start(2, 3)
+    await cluster.until_quiet()
+    store = cluster.members[3].store
+    assert isinstance(store, MemoryStore)
+    memory.tree.suspend(store)
+    assert await set_default(cluster, RETENTION, "5") == 0
     assert in_force(cluster, RETENTION) == ["5"] * 3
 
 
