@@ -314,7 +314,7 @@ class ActiveController:
             self.nearby.tell_configs(after)
 
     def _tell(self, before: Image, names: Iterable[str]) -> None:
-        changed, forgotten = [], []
+        changed, forgotten, removed = [], [], []
         for name in names:
             topic, old = self.image.topics.get(name), before.topics.get(name)
             if topic is old:
@@ -324,10 +324,16 @@ class ActiveController:
                 if topic is not None and not (old is not None and is_known and old.topic_id == topic.topic_id):
                     forgotten.append(topic)
                     self._propagation.topic_forgotten(topic)
-            else:
-                changed.append(topic)
-                self._propagation.topic_changed(old, topic)
-        self.nearby.tell(self.image, changed, [topic.name for topic in forgotten])
+                elif topic is None and old is not None and not is_known:  # others have removed it
+                    removed.append(name)
+                    self._propagation.topic_forgotten(old)
+                continue
+            if old is not None and len(old.partitions) > len(topic.partitions):  # others have replaced it
+                self._propagation.topic_forgotten(old)
+                old = None
+            changed.append(topic)
+            self._propagation.topic_changed(old, topic)
+        self.nearby.tell(self.image, changed, [*removed, *(topic.name for topic in forgotten)])
         for topic in forgotten:
             self.deletions.start(topic)
 

@@ -6,6 +6,8 @@ and is resumed from the marker by whichever controller finds it. A replica on a 
 
 import contextlib
 import functools
+import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,11 @@ from .jobs import ControllerMoved, Draft, Element
 if TYPE_CHECKING:
     from .active_controller import ActiveController
 
+
+log = logging.getLogger("minicontroller.controller")
+
+RETRY_SECONDS = 5.0
+"""Until what others hindered is tried again."""
 
 Key = tuple[str, bytes]
 """Name and id: a topic of the same name may be born, and marked, before this one is forgotten."""
@@ -64,19 +71,29 @@ class Deletions:
 
     async def run(self) -> None:
         """Delete the znodes of topics without replicas, many in one commit; what is left, the next controller finds marked."""
+        left: list[Topic] = []
         while True:
-            await self._wake.wait()
+            with trio.move_on_after(RETRY_SECONDS if left else math.inf):
+                await self._wake.wait()
             self._wake = trio.Event()
-            topics, self._without_replicas = self._without_replicas, []
+            topics, self._without_replicas = [*left, *self._without_replicas], []
             with contextlib.suppress(ControllerMoved):
-                await self._delete_znodes(topics)
+                left = await self._delete_znodes(topics)
 
-    async def _delete_znodes(self, topics: list[Topic]) -> None:
-        refused = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
-        if refused():
-            await self._controller.write(lambda draft: self._plan(draft, refused(), self._existing_znodes))
+    async def _delete_znodes(self, topics: list[Topic]) -> list[Topic]:
+        """Those that are still there: others keep writing below them."""
+        left = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
+        refused = left()
+        if refused:
+            left = await self._controller.write(lambda draft: self._plan(draft, refused, self._existing_znodes))
+        for topic in left():
+            log.warning(
+                "the znodes of topic %s cannot be deleted, because others write there: trying again", topic.name
+            )
         for topic in topics:
-            self._replicas_left.pop(_key(topic), None)
+            if topic not in left():
+                self._replicas_left.pop(_key(topic), None)
+        return left()
 
     async def _plan(
         self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
@@ -92,23 +109,18 @@ class Deletions:
         return lambda: [topic for topic, element in staged if element.refusal is not None]
 
     async def _existing_znodes(self, topic: Topic) -> list[Operation]:
-        """A topic that was never whole, or whose deletion was begun by a predecessor: look what is there."""
-        store = self._controller.node.store
-        partitions_path = layout.partitions_path(topic.name)
-        (partitions,) = await store.children_many([partitions_path])
-        operations: list[Operation] = []
-        paths = [f"{partitions_path}/{partition}" for partition in partitions or ()]
-        for path, children in zip(paths, await store.children_many(paths), strict=True):
-            operations += [Delete(f"{path}/{child}") for child in children or ()]
-            operations.append(Delete(path))
-        rest = [
-            *([partitions_path] if partitions is not None else []),
-            layout.topic_path(topic.name),
-            layout.topic_config_path(topic.name),
-            layout.delete_topic_path(topic.name),
-        ]
-        existing = await store.get_many(rest)
-        return operations + [Delete(path) for path, entry in zip(rest, existing, strict=True) if entry is not None]
+        """A topic that was never whole, whose deletion was begun by a predecessor, or below which others wrote: look what is there."""
+        store, marker = self._controller.node.store, layout.delete_topic_path(topic.name)
+        found: list[str] = []
+        level = [layout.topic_path(topic.name), layout.topic_config_path(topic.name)]
+        while level:
+            lists = zip(level, await store.children_many(level), strict=True)
+            there = [(path, children) for path, children in lists if children is not None]
+            found += [path for path, _ in there]
+            level = [f"{path}/{child}" for path, children in there for child in children]
+        if await store.get(marker) is not None:
+            found.insert(0, marker)  # the last that goes
+        return [Delete(path) for path in reversed(found)]
 
 
 async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:

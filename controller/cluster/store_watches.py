@@ -17,7 +17,7 @@ from ..store.base import Delete, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
 from .bell import Bell
-from .image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Topic
+from .image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Image, Topic
 from .jobs import ControllerMoved, Draft, Element
 from .loading import entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .random_ids import new_id
@@ -90,17 +90,20 @@ class StoreWatches:
 
     async def _read_topics(self) -> None:
         names = await topic_names(self._store, self.topics.ring)
-        known = self._controller.image.topics
-        if not all(name in known for name in names):
-            await self._controller.write(lambda draft: self._adopt_topics(draft, names))
+        known, there = self._controller.image.topics, set(names)
+        missing = [name for name, topic in known.items() if name not in there and not topic.marked_for_deletion]
+        if missing or not all(name in known for name in names):
+            await self._controller.write(lambda draft: self._adopt_topics(draft, names, missing))
 
-    async def _adopt_topics(self, draft: Draft, names: list[str]) -> None:
-        """A job, so that nothing of ours is half-way: what is unknown then, others have written. They leave the states to us.
+    async def _adopt_topics(self, draft: Draft, names: list[str], missing: list[str]) -> None:
+        """A job, so that nothing of ours is half-way: what is unknown then, others have written, and what is missing they have removed.
+        They leave the states to us.
 
         Unknown to the draft and to the image: a topic whose end is planned and not yet sent is still in the store.
         """
         known = self._controller.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
+        await self._drop(draft, [name for name in missing if self._is_unchanged(draft, name)])
         ledger = self._controller.ledger
         found = await load_topics(self._store, unknown, frozenset(), None if ledger is None else ledger.created)
         for topic in found:
@@ -110,6 +113,14 @@ class StoreWatches:
         await elections.settle_topics(
             draft, self._store, controller.epoch, controller.unclean_leader_election, [topic.name for topic in found]
         )
+
+    async def _drop(self, draft: Draft, names: list[str]) -> None:
+        """Topics that others have removed without a mark: nobody is shown them any more (Kafka: processTopicChange)."""
+        entries = await self._store.get_many([layout.topic_path(name) for name in names])
+        for name, entry in zip(names, entries, strict=True):
+            if entry is None:
+                log.warning("topic %s was removed from ZooKeeper by others", name)
+                draft.stage(name, (), evolve=_no_topic, holds=functools.partial(_is_missing, name))
 
     def _adopt(self, draft: Draft, topic: Topic) -> None:
         draft.stage(topic.name, (), evolve=lambda _: topic, holds=lambda image: topic.name in image.topics)
@@ -130,7 +141,7 @@ class StoreWatches:
             topic = draft.image.topics.get(name)
             if marker is None or (topic is not None and topic.marked_for_deletion):
                 continue
-            if topic is not None and not self._is_unchanged(topic):
+            if topic is not None and not self._is_unchanged(draft, name):
                 continue  # the mark is of a topic of this name whose end is planned and not yet sent
             if topic is None or not self._controller.node.config.boolean("delete.topic.enable"):
                 draft.stage(None, [Delete(layout.delete_topic_path(name))])
@@ -157,14 +168,17 @@ class StoreWatches:
     async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
         controller = self._controller
         await elections.read_anew(draft, self._store, controller.image, names)
+        for name in names:
+            topic = draft.image.topics.get(name)
+            if topic is not None and topic.topic_id == NO_TOPIC_ID and not topic.marked_for_deletion:
+                identify(draft, topic)
         return await elections.settle_topics(
             draft, self._store, controller.epoch, controller.unclean_leader_election, names
         )
 
-    def _is_unchanged(self, topic: Topic) -> bool:
+    def _is_unchanged(self, draft: Draft, name: str) -> bool:
         """Nothing is planned for it that the store does not show yet."""
-        committed = self._controller.image.topics.get(topic.name)
-        return committed is not None and (committed.topic_id, committed.configs) == (topic.topic_id, topic.configs)
+        return draft.image.topics.get(name) is self._controller.image.topics.get(name)
 
     async def _read_configs(self) -> None:
         entities, self._changed_configs = self._changed_configs, set()
@@ -175,17 +189,20 @@ class StoreWatches:
     async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
         """What others wrote; and, whoever wrote it, an election where a change allows an unclean one.
 
-        What is newer in the draft is on its way; a version that is newer in the store, and not in the draft, others have written.
+        Of what is on its way nothing is read: another notification follows. The rest is as it was read, whatever its version: a znode that
+        was deleted and made again begins at version 0.
         """
+        committed = self._controller.image.configs
         for path, found in (await load_broker_configs(self._store, brokers)).items():
-            if found.version > draft.image.configs.get(path, NO_ENTITY_CONFIGS).version:
+            known = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
+            if known is committed.get(path, NO_ENTITY_CONFIGS) and found != known:
                 draft.observe_configs(path, found)
-        topics = [name for name in topics if name in draft.image.topics]
+        topics = [name for name in topics if name in draft.image.topics and self._is_unchanged(draft, name)]
         entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
         for name, entry in zip(topics, entries, strict=True):
-            topic, found = draft.image.topics.get(name), entity_configs(f"topic {name}", entry)
-            if topic is not None and found.version > topic.config_version:
-                draft.stage(name, (), evolve=functools.partial(_with_configs, found))
+            topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)
+            if not topic.has_configs(configs.configs, configs.version):
+                draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
         controller = self._controller
         await elections.settle_topics(draft, self._store, controller.epoch, controller.unclean_leader_election, topics)
 
@@ -199,6 +216,14 @@ def identify(draft: Draft, topic: Topic) -> None:
         evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id, version=named.version),
         holds=lambda image: image.topic_by_id(named.topic_id) is not None,
     )
+
+
+def _no_topic(_topic: Topic | None) -> None:
+    return None
+
+
+def _is_missing(name: str, image: Image) -> bool:
+    return name not in image.topics
 
 
 def _marked(topic: Topic | None) -> Topic | None:

@@ -47,7 +47,7 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 
 T = TypeVar("T")
 
-MAX_CONFLICTS = 3
+MAX_CONFLICTS = 10
 """A job that was planned so often upon what others then wrote is not planned again for the element that meets them."""
 OPERATIONS_BEFORE = 2
 """In a commit that writes: the fence and the count."""

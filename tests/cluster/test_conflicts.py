@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from minicontroller.controller.audit import records
-from minicontroller.controller.cluster.image import Image, Topic
+from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Topic
 from minicontroller.controller.cluster.jobs import Draft, Element
 from minicontroller.controller.cluster.writer import Writer
 from minicontroller.controller.handlers import delete_topics
@@ -315,3 +316,74 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
     assert ErrorCode.POLICY_VIOLATION in codes["stranger"]
     for one, other in zip(codes["owner"], codes["friend"], strict=True):
         assert {one, other} <= {0, gone} and 0 in {one, other}
+
+
+# ------------------------------------------------------------------ what others remove, replace and leave behind
+
+
+async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, other: Store) -> None:
+    """A znode that others delete and make again begins at version 0: what it says counts all the same once they tell of it."""
+    await cluster.create("t")
+    await cluster.change_config("t", "retention.ms", "5")
+    await cluster.change_config("", "my.key", "1", resource_type=BROKER)
+    for path in ("topics/t", "brokers/<default>"):
+        await other.commit([Delete(f"/config/{path}"), Create(f"/config/{path}", LEFTOVER)])
+        data = layout.encode_config_change(path)
+        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
+    image = cluster.controller
+    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
+    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
+    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
+    assert await configs_in(other, "topics/t") == {"segment.ms": "7", "retention.ms": "6"}
+
+
+async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other: Store) -> None:
+    """Without a mark, by `deleteall`: nobody is shown it any more, nothing of it is acknowledged, and its name is free."""
+    await cluster.start(2)
+    await cluster.create("t", "u")
+    paths = ["/partitions/0/state", "/partitions/0", "/partitions", ""]
+    await other.commit([Delete(layout.topic_path("t") + path) for path in paths])
+    await cluster.until(lambda: all("t" not in cluster.seen(broker_id).topics for broker_id in (1, 2)))
+    assert set(cluster.controller.image.topics) == {"u"}
+    assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert await cluster.create("t") == [ErrorCode.NONE]
+
+
+async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: SmallCluster, other: Store) -> None:
+    """With fewer partitions and without an id: every node shows what is there, and it gets an id."""
+    await cluster.start(2)
+    await cluster.create("t", partitions=3)
+    old = cluster.controller.image.topics["t"]
+    fewer = replace(old, partitions=old.partitions[:1], topic_id=NO_TOPIC_ID)
+    paths = [f"/partitions/{index}{rest}" for index in range(3) for rest in ("/state", "")]
+    await other.commit(
+        [
+            *(Delete(layout.topic_path("t") + path) for path in (*paths, "/partitions", "")),
+            Create(layout.topic_path("t"), layout.encode_topic(fewer)),
+        ]
+    )
+    await cluster.change_config("t", "retention.ms", "5")
+    await cluster.grow("t", 5)
+
+    def is_settled() -> bool:
+        counts = {len(image.topics["t"].partitions) if "t" in image.topics else 0 for image in images()}
+        return len(counts) == 1 and counts <= {1, 5}
+
+    def images() -> list[Image]:
+        return [cluster.controller.image, cluster.seen(1), cluster.seen(2)]
+
+    await cluster.until(is_settled)
+    await cluster.until(lambda: cluster.controller.image.topics["t"].topic_id not in (NO_TOPIC_ID, old.topic_id))
+
+
+async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallCluster, other: Store) -> None:
+    """Kafka deletes recursively: foreign children, however deep, do not keep the name of a topic that was deleted."""
+    await cluster.create("t")
+    topic = layout.topic_path("t")
+    for path in (f"{topic}/foreign", f"{topic}/partitions/0/state/deep", layout.topic_config_path("t") + "/foreign"):
+        await other.ensure(f"{path}/more")
+    assert await cluster.delete("t") == [ErrorCode.NONE]
+    await cluster.until(lambda: "t" not in cluster.controller.image.topics)
+    await other.sync()
+    assert await other.get_many([topic, layout.topic_config_path("t"), layout.delete_topic_path("t")]) == [None] * 3
+    assert await cluster.create("t") == [ErrorCode.NONE]
