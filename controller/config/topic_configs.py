@@ -98,9 +98,13 @@ def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=64)
-def differing_defaults(node: "NodeConfig") -> Mapping[str, str]:
-    """What holds for topics that say nothing, where that is otherwise than Kafka's own default."""
-    return otherwise_than_kafka(canonical_configs(_default_texts(node)))
+def differing_defaults(
+    node: "NodeConfig", of_broker: Mapping[str, str], of_all: Mapping[str, str]
+) -> Mapping[str, str]:
+    """What holds for topics that say nothing, where that is otherwise than Kafka's own default: by what the file of the node says, and upon it
+    these configs of all brokers and of a broker, which must be hashable.
+    """
+    return otherwise_than_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
 
 def validate_topic_configs(

@@ -18,7 +18,7 @@ from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.requests import AuditedRequest, Judgement
 from ..cluster.active_controller import ActiveController
-from ..cluster.image import NO_ENTITY_CONFIGS, Image, Topic
+from ..cluster.image import NO_CONFIGS, NO_ENTITY_CONFIGS, Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element, decision
 from ..cluster.policy_view import view
 from ..config.topic_configs import differing_defaults
@@ -108,15 +108,17 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     }
 
 
-def default_configs(node: "Node", image: Image) -> Mapping[str, str]:
-    """What holds for topics that say nothing, as far as that is not Kafka's own default: as this node is configured, with the default of all
-    brokers as the image has it.
+def default_configs(
+    node: "Node", image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """What holds for topics that say nothing, as far as that is not Kafka's own default: by the default of all brokers upon this node's file. What
+    a broker says for itself holds where it leads, and so for no topic as such: not even what this one says.
+
+    `of_broker` and `of_all` are for who asks what these configs of a broker, or of all brokers, would come to.
     """
-    config = node.dynamic_configs.current
-    of_cluster = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, layout.DEFAULT_ENTITY), NO_ENTITY_CONFIGS)
-    if dict(of_cluster.configs) != dict(node.dynamic_configs.of_cluster):
-        config = config.with_dynamic(config.dynamic_broker, of_cluster.configs)
-    return differing_defaults(config)
+    if of_all is None:
+        of_all = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS).configs
+    return differing_defaults(node.config, of_broker, of_all)
 
 
 async def judge(node: "Node", context: RequestContext, request: Judged, draft: Draft) -> None:

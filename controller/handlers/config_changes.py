@@ -17,7 +17,6 @@ from ...protocol.error_codes import ErrorCode
 from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
-from ..config.topic_configs import differing_defaults
 from ..context import RequestContext
 from ..decisions import kind_and_name
 from ..errors import Refusal
@@ -261,13 +260,10 @@ class Planner:
         return alteration.changed(element=element, changes_configs=True)
 
     def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:
-        """What holds for topics that say nothing, with these configs of a broker or of all brokers, upon the file of this node."""
-        config = self._node.dynamic_configs.current
-        path = layout.entity_path(layout.BROKERS_ENTITY, layout.DEFAULT_ENTITY)
-        of_cluster = draft.image.configs.get(path, NO_ENTITY_CONFIGS).configs
-        return differing_defaults(
-            config.with_dynamic(configs, of_cluster) if broker else config.with_dynamic({}, configs)
-        )
+        """What holds for topics that say nothing, with these configs of a broker or of all brokers."""
+        if broker:
+            return default_configs(self._node, draft.image, of_broker=configs)
+        return default_configs(self._node, draft.image, of_all=configs)
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

@@ -117,6 +117,9 @@ def entity_path(kind: str, name: str) -> str:
     return f"{kind}/{name}"
 
 
+DEFAULT_OF_BROKERS = entity_path(BROKERS_ENTITY, DEFAULT_ENTITY)
+
+
 def delete_topic_path(topic: str) -> str:
     """The mark of a topic to be deleted, without data."""
     return f"{DELETE_TOPICS}/{topic}"

@@ -98,6 +98,14 @@ async def replace(cluster: Ruling, name: str, key: str, value: str) -> int:
     return code
 
 
+async def alter_broker(cluster: Ruling, broker: str, key: str, operation: int, value: str | None) -> int:
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=[config])
+    answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    code: int = answer.responses[0].error_code
+    return code
+
+
 FORBIDDING = """
 [[rule]]
 name = "by value"
@@ -214,7 +222,8 @@ TWO = '[[config_bounds]]\nconfigs = { "min.insync.replicas" = { min = 2 } }\n'
 
 
 def two(request: Any) -> str | None:
-    held = request.requested_state.effective_configs["min.insync.replicas"]
+    asked = request if isinstance(request, AlterBrokerConfigsRequest) else request.requested_state
+    held = asked.effective_configs["min.insync.replicas"]
     return None if int(held) >= 2 else f"{held} are too few"
 
 
@@ -233,12 +242,17 @@ async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) ->
         assert await alter(cluster, "t", "min.insync.replicas", 1, None) == ErrorCode.NONE
 
 
-async def alter_broker(cluster: Ruling, broker: str, key: str, operation: int, value: str | None) -> int:
-    config = AlterableConfig(name=key, config_operation=operation, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker, configs=[config])
-    answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
-    code: int = answer.responses[0].error_code
-    return code
+@pytest.mark.parametrize("kind", ["rules", "class"])
+async def test_one_brokers_configs_are_no_default_of_topics(kind: str, tmp_path: Path) -> None:
+    """What the controller says for its own node alone holds for no topic as such, since other brokers lead topics, too."""
+    async with judged(kind, TWO, two, tmp_path) as cluster:
+        assert await create(cluster, "t", {"min.insync.replicas": "2"}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "1", "min.insync.replicas", 0, "2") == ErrorCode.NONE
+        assert await create(cluster, "silent", {}) == VIOLATION
+        assert await alter(cluster, "t", "min.insync.replicas", 1, None) == VIOLATION
+        assert await alter_broker(cluster, "", "min.insync.replicas", 0, "2") == ErrorCode.NONE
+        assert await create(cluster, "silent", {}) == ErrorCode.NONE
+        assert await alter(cluster, "t", "min.insync.replicas", 1, None) == ErrorCode.NONE
 
 
 BOUNDED = """
