@@ -46,6 +46,7 @@ from .handlers import HANDLERS
 from .handlers.alter_partition import alter
 from .handlers.turned_away import turned_away
 from .logs import NODE
+from .memory import DEFAULT_BYTES
 from .node import Node
 from .peer import PeerUnavailable
 from .policy_process import PolicyProcess
@@ -271,12 +272,19 @@ def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
     idle_ms = config.integer("connections.max.idle.ms")
     return ConnectionLimits(
         max_request_bytes=config.integer("socket.request.max.bytes"),
+        max_unfinished_bytes=_unfinished_bytes(config),
         max_connections=min(room, MOST_CONNECTIONS if wanted == UNLIMITED else wanted),
         max_connections_per_ip=config.integer("max.connections.per.ip"),
         per_ip_overrides=config.max_connections_per_ip_overrides,
         max_idle_seconds=float("inf") if idle_ms < 0 else idle_ms / 1000,
         failed_authentication_delay_seconds=config.integer("connection.failed.authentication.delay.ms") / 1000,
     )
+
+
+def _unfinished_bytes(config: NodeConfig) -> int:
+    """One request has room in any case."""
+    wanted = config.integer("queued.max.request.bytes")
+    return max(wanted if wanted > 0 else DEFAULT_BYTES, config.integer("socket.request.max.bytes"))
 
 
 def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:

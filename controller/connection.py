@@ -21,6 +21,7 @@ from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
 from .bounds import MAX_BETWEEN_NODES_BYTES
 from .logs import about_caller, about_frame
+from .memory import SMALL_BYTES, Memory
 from .peer import FAREWELL, GIVEN_UP_BYTES
 from .security.caller import Caller
 from .security.sasl import Challenge, Proved, ProvedNode, Rejected
@@ -30,7 +31,7 @@ log = logging.getLogger("minicontroller.connection")
 
 MAX_RUNNING_OF_NODE = 10_000
 """Requests on a connection of a node that wait for something at the same time."""
-READ_AHEAD_BYTES = 64 * 1024
+READ_AHEAD_BYTES = SMALL_BYTES
 """Of a client's requests behind one that runs: to read on is how its disconnection is noticed."""
 MAX_QUEUED_BYTES = 1024 * 1024
 """Of answers; the largest answer comes on top. Beyond them the connection is not read."""
@@ -54,6 +55,7 @@ class Connection:
         caller: Caller,
         *,
         max_request_bytes: int,
+        memory: Memory,
         failed_authentication_delay: float,
     ) -> None:
         self.caller = caller
@@ -61,7 +63,10 @@ class Connection:
         self.running = 0
         """Requests that wait for something."""
         self._transport = transport
-        self._outbox = Outbox(transport)
+        self._outbox = Outbox(transport, self._on_unread)
+        self._memory = memory
+        self._taken = 0
+        """Of the node's memory: for a large request that comes in or runs."""
         self._scopes: dict[int, trio.CancelScope] = {}
         """Of a node's requests that run, by correlation id."""
         self._busy = False
@@ -90,6 +95,7 @@ class Connection:
                     await self._say_farewell()
         finally:
             self._transport.close()
+            self._frames.forget()  # whoever still holds the connection, the collector of garbage for one, holds little
 
     def drain(self) -> None:
         """Read no more; end when the requests that run are answered."""
@@ -144,9 +150,25 @@ class Connection:
         self._receiving = True
         while self._busy and self._frames.buffered_bytes >= READ_AHEAD_BYTES:
             await self._room.park()
-        data = await self._transport.receive()
+        if (self._taken or self._frames.needed > SMALL_BYTES) and not self._busy:
+            await self._take_memory(self._frames.needed)
+        data = await self._transport.receive(self._memory.read_bytes)
         self._receiving = False
         return data
+
+    async def _take_memory(self, size: int) -> None:
+        """For all of what has begun to come."""
+        if size == self._taken:
+            return
+        self._memory.give_back(self)
+        self._taken = 0 if size <= SMALL_BYTES or self.caller.from_peer else size
+        if self._taken:
+            await self._memory.room_for(self, size)
+            self.last_active = trio.current_time()
+
+    def _on_unread(self, size: int) -> None:
+        if not self.caller.from_peer:
+            self._memory.unread(self, size)
 
     async def _answer_frames(self) -> Awaitable[bytes] | None:
         """Answer the requests that were read, up to one of a client's that has to wait: what it waits for is returned."""
@@ -183,7 +205,7 @@ class Connection:
         return frame
 
     def _check_unauthenticated(self) -> None:
-        if self._frames.buffered_bytes > MAX_UNAUTHENTICATED_BYTES:
+        if max(self._frames.buffered_bytes, self._frames.needed) > MAX_UNAUTHENTICATED_BYTES:
             raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
 
     def _take(self, frame: bytes) -> Awaitable[bytes] | None:
@@ -205,6 +227,9 @@ class Connection:
             return None
         self.running += 1
         if not self.caller.from_peer:
+            if len(frame) > SMALL_BYTES:
+                self._taken = len(frame)
+                self._memory.keep(self, len(frame))
             return answer
         correlation_id = int.from_bytes(frame[4:8])
         self._scopes[correlation_id] = trio.CancelScope()
@@ -241,6 +266,9 @@ class Connection:
         finally:
             self.running -= 1
             self.last_active = trio.current_time()
+            if self._taken:
+                self._taken = 0
+                self._memory.give_back(self)
         self._outbox.put(answer)
 
     async def _flush(self) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from .memory import DEFAULT_BYTES
+
 UNLIMITED = 2**31 - 1  # Kafka's default for all of them
 QUIET_SECONDS = 1.0
 """After so long without a byte, and without a request that runs, a connection may have to make room."""
@@ -20,6 +22,8 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_request_bytes: int = 100 * 1024 * 1024
     """`socket.request.max.bytes`"""
+    max_unfinished_bytes: int = DEFAULT_BYTES
+    """`queued.max.request.bytes`"""
     max_connections: int = UNLIMITED
     """`max.connections`"""
     max_connections_per_ip: int = UNLIMITED

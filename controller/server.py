@@ -20,6 +20,7 @@ from .answer import AnswerLine
 from .connection import Connection
 from .connection_quotas import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
 from .logs import Seldom, about_caller
+from .memory import Memory
 from .security.caller import Caller, Listener
 from .transport import SocketTransport
 
@@ -48,6 +49,7 @@ class Server:
         self.ports: dict[str, int] = {}
         """By listener: where it really listens, also when it was told port 0."""
         self.line = line
+        self.memory = Memory(self.limits.max_unfinished_bytes)
         self._quotas = ConnectionQuotas(self.limits)
         self._sockets: list[tuple[Listener, trio.SocketListener]] = []
         self._accepting_clients = trio.CancelScope()
@@ -67,6 +69,7 @@ class Server:
         """Serve; returns after `shutdown`."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
+            nursery.start_soon(self.memory.run)
             task_status.started()
             with self._accepting_nodes:
                 async with trio.open_nursery() as for_nodes:
@@ -161,6 +164,7 @@ class Server:
             SocketTransport(stream),
             Caller(listener, self.line, host, port),
             max_request_bytes=self.limits.max_request_bytes,
+            memory=self.memory,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )
         if self._quotas.exceeds():
@@ -177,6 +181,7 @@ class Server:
             log.exception("the connection of %s failed", caller, extra=about_caller(caller))
         finally:
             self.connections.discard(connection)
+            self.memory.forget(connection)
             self._quotas.remove(caller.listener.name, caller.host)
             self._changed.unpark_all()
 

@@ -44,9 +44,9 @@ class TlsTransport:
     def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
         self._stream = stream
 
-    async def receive(self) -> bytes:
+    async def receive(self, most: int = READ_BYTES) -> bytes:
         try:
-            return bytes(await self._stream.receive_some(READ_BYTES))
+            return bytes(await self._stream.receive_some(most))
         except Broken as error:
             raise Disconnected(_why(error, CLOSED)) from error
 

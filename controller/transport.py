@@ -13,6 +13,8 @@ import trio
 
 READ_BYTES = 64 * 1024
 """Of one read: a client that pipelines cannot hold the event loop for longer than the requests in it take."""
+PART_BYTES = 64 * 1024
+"""Of what the kernel does not take at once: who takes that much has not stopped reading."""
 
 
 class Disconnected(Exception):  # noqa: N818 - it happens to every connection once
@@ -22,7 +24,7 @@ class Disconnected(Exception):  # noqa: N818 - it happens to every connection on
 class Transport(Protocol):
     """Raises Disconnected from everything that reads or writes."""
 
-    async def receive(self) -> bytes:
+    async def receive(self, most: int = READ_BYTES) -> bytes:
         """Some bytes; none at the end of the stream. Always a checkpoint."""
 
     def send_nowait(self, data: bytes) -> int:
@@ -43,11 +45,11 @@ class SocketTransport:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
-    async def receive(self) -> bytes:
+    async def receive(self, most: int = READ_BYTES) -> bytes:
         await trio.lowlevel.checkpoint()
         while True:
             try:
-                return self._socket.recv(READ_BYTES)
+                return self._socket.recv(most)
             except BlockingIOError:
                 await self._wait(trio.lowlevel.wait_readable)
             except OSError as error:
@@ -100,14 +102,16 @@ def notice_death(connection: trio.socket.SocketType, seconds: int) -> None:
 class Outbox:
     """What waits to be sent on one transport. Whoever flushes first sends for all; what comes meanwhile joins the next send."""
 
-    __slots__ = ("_parts", "_sending", "_transport", "queued_bytes")
+    __slots__ = ("_on_unread", "_parts", "_sending", "_transport", "queued_bytes")
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, on_unread: Callable[[int], None] = lambda _size: None) -> None:
+        """`on_unread` is told how much is kept of what the kernel does not take at once, whenever it takes a part, and 0 at the end."""
         self.queued_bytes = 0
         """Put and not yet taken by the kernel."""
         self._parts: list[bytes] = []
         self._sending = False
         self._transport = transport
+        self._on_unread = on_unread
 
     def put(self, data: bytes) -> None:
         self._parts.append(data)
@@ -136,7 +140,14 @@ class Outbox:
                 self._parts.clear()
                 sent = self._transport.send_nowait(data)
                 if sent < len(data):
-                    await self._transport.send_rest(memoryview(data)[sent:])
+                    await self._send_rest(data, sent)
                 self.queued_bytes -= len(data)
         finally:
             self._sending = False
+
+    async def _send_rest(self, data: bytes, sent: int) -> None:
+        while sent < len(data):
+            self._on_unread(len(data))
+            await self._transport.send_rest(memoryview(data)[sent : sent + PART_BYTES])
+            sent += PART_BYTES
+        self._on_unread(0)

@@ -36,7 +36,8 @@ class FrameBuffer:
         self._whole = b""  # what was read in one go and is cut up from _offset on
         self._offset = 0
         self._torn = bytearray()  # the start of a frame whose rest has not come
-        self._needed = 0  # how many bytes _torn must have before it is worth a look
+        self.needed = 0
+        """How many bytes of the frame that is torn, its size included, `next_frame` is waiting for; 0 if none is."""
 
     @property
     def buffered_bytes(self) -> int:
@@ -56,6 +57,11 @@ class FrameBuffer:
         else:
             self._whole, self._offset = data, 0
 
+    def forget(self) -> None:
+        """What is kept: nobody will ask for it any more."""
+        self._whole, self._offset = b"", 0
+        self._torn = bytearray()
+
     def next_frame(self) -> bytes | None:
         """The next whole frame without its size, or None until more is fed.
 
@@ -63,10 +69,11 @@ class FrameBuffer:
             InvalidFrameSize: the size is not in 1..max_bytes; nothing sensible can come on this stream any more.
         """
         if self._torn:
-            if len(self._torn) < self._needed:
+            if len(self._torn) < self.needed:
                 return None
             self._whole, self._offset = bytes(self._torn), 0
             self._torn.clear()
+            self.needed = 0
         left = len(self._whole) - self._offset
         if left >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._whole, self._offset)
@@ -79,6 +86,8 @@ class FrameBuffer:
             self._tear(_SIZE.size + size)
         elif left:
             self._tear(_SIZE.size)
+        else:  # a large frame is not kept for as long as nothing comes behind it
+            self._whole, self._offset = b"", 0
         return None
 
     def _too_large(self, size: int, left: int) -> bytes | None:
@@ -100,4 +109,4 @@ class FrameBuffer:
     def _tear(self, needed: int) -> None:
         self._torn += self._whole[self._offset :]
         self._whole, self._offset = b"", 0
-        self._needed = needed
+        self.needed = needed

@@ -37,6 +37,7 @@ def faults_of(config: "NodeConfig") -> list[Fault]:
         *faulty_durations(config),
         *_jaas(config),
         *_connections(config),
+        *_request_sizes(config),
         *_listeners(config),
     ]
 
@@ -89,6 +90,12 @@ def _connections(config: "NodeConfig") -> Iterator[Fault]:
             "max.connections.per.ip",
             "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set.",
         )
+
+
+def _request_sizes(config: "NodeConfig") -> Iterator[Fault]:
+    of_all, of_one = "queued.max.request.bytes", "socket.request.max.bytes"
+    if 0 < config.integer(of_all) < config.integer(of_one):
+        yield of_all, f"{of_all} must be at least {of_one}, {config.integer(of_one)}."
 
 
 def _listeners(config: "NodeConfig") -> Iterator[Fault]:

@@ -47,10 +47,6 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             _is_not(2**31 - 1),
             "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
         ),
-        "queued.max.request.bytes": (
-            _is_not(-1),
-            "waiting requests are limited by their number (queued.max.requests) and size (socket.request.max.bytes)",
-        ),
         "zookeeper.ssl.client.enable": (_is_set, "ZooKeeper is spoken to without TLS in this version"),
         "zookeeper.metadata.migration.enable": (_is_set, "metadata cannot be migrated to KRaft by this program"),
         "process.roles": (_is_set, "this node keeps its metadata in ZooKeeper and takes part in no KRaft quorum"),

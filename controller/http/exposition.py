@@ -68,6 +68,22 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "protocol_errors": (CounterMetricFamily, "Connections closed because of what was sent on them.", ("node",)),
     "failed_authentications": (CounterMetricFamily, "SASL authentications that failed.", ("node",)),
     "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
+    "request_bytes": (
+        GaugeMetricFamily,
+        "Of large requests that come in or are carried out (queued.max.request.bytes).",
+        ("node",),
+    ),
+    "connections_without_room": (
+        GaugeMetricFamily,
+        "Connections that are not read until their large request has room among those.",
+        ("node",),
+    ),
+    "unread_answer_bytes": (GaugeMetricFamily, "Of answers that clients do not take.", ("node",)),
+    "connections_closed_for_memory": (
+        CounterMetricFamily,
+        "Connections closed because others needed the memory that their request or their answers took.",
+        ("node",),
+    ),
     "requests_waiting": (GaugeMetricFamily, "Requests that wait for something, such as the controller.", ("node",)),
     "is_controller": (GaugeMetricFamily, "1 if this node is the elected controller and serves.", ("node",)),
     "controller_id": (GaugeMetricFamily, "Whom this node takes for the controller; -1 for nobody.", ("node",)),
@@ -275,6 +291,11 @@ def _connections(families: Families, node: str, running: "RunningNode") -> None:
     for listener, count in counts.items():
         families.add("connections", [node, listener], count)
     families.add("requests_waiting", [node], waiting)
+    memory = running.server.memory
+    families.add("request_bytes", [node], memory.of_requests)
+    families.add("connections_without_room", [node], memory.waiting)
+    families.add("unread_answer_bytes", [node], memory.of_answers)
+    families.add("connections_closed_for_memory", [node], memory.closed)
 
 
 def _controller(families: Families, node: str, running: "RunningNode") -> None:

@@ -48,7 +48,7 @@ socket.request.max.bytes | int | 104857600 | >=1 | - | The largest request that 
 socket.connection.setup.timeout.ms | long | 10000 | - | - | How long the first attempt to connect to another node may take.
 socket.connection.setup.timeout.max.ms | long | 30000 | - | - | To what this time may grow when attempts fail.
 queued.max.requests | int | 500 | >=1 | - | How many requests may wait before reading stops.
-queued.max.request.bytes | long | -1 | - | - | How many bytes of requests may wait before reading stops; -1 for no limit.
+queued.max.request.bytes | long | -1 | - | - | How many bytes of large requests may come in or be carried out at once, over all connections; -1 for 256 MiB.
 request.timeout.ms | int | 30000 | - | - | How long a request to another node may take.
 num.network.threads | int | 3 | >=1 | cluster | Kafka's threads that read and write sockets; without effect here.
 num.io.threads | int | 8 | >=1 | cluster | Kafka's threads that handle requests; without effect here.

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.app import connection_limits
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.controller.errors import ConfigurationError
+from minicontroller.controller.memory import DEFAULT_BYTES
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="n" password="hunter2" user_n="hunter2";'
@@ -140,6 +142,21 @@ def test_a_topic_management_policy_excludes_the_older_policies(older: str) -> No
 def test_what_kafka_refuses_at_its_start_is_refused(setting: str, fault: str) -> None:
     """Values that are fine by themselves and senseless for a node."""
     assert mistakes("", setting) == [f"server.properties, line 2: {fault}"]
+
+
+def test_one_request_has_room_among_all() -> None:
+    """`queued.max.request.bytes`, where it is set, is at least as much as one request may have, and without it there is room for the largest."""
+    assert mistakes("", "queued.max.request.bytes=1000000") == [
+        "server.properties, line 2: queued.max.request.bytes must be at least socket.request.max.bytes, 104857600."
+    ]
+    of_all, of_one = "queued.max.request.bytes", "socket.request.max.bytes"
+    for values, most in (
+        ({}, DEFAULT_BYTES),
+        ({of_all: "200000000"}, 200_000_000),
+        ({of_all: "2000", of_one: "2000"}, 2000),
+        ({of_one: "1000000000"}, 1_000_000_000),
+    ):
+        assert connection_limits(NodeConfig.from_mapping(values), 10).max_unfinished_bytes == most
 
 
 def test_generated_ids_need_no_number() -> None:

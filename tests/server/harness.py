@@ -16,6 +16,7 @@ from minicontroller.controller.security.sasl import PlainExchange
 from minicontroller.controller.server import Server
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopicResult,
@@ -27,6 +28,8 @@ from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.schema import WireStruct
 
 R = TypeVar("R", bound=WireStruct)
@@ -183,6 +186,15 @@ async def serving(
         await nursery.start(server.run)
         yield Served(server, line, node)
         nursery.cancel_scope.cancel()
+
+
+async def authenticated(served: Served, username: str, password: str) -> Client:
+    client = await served.connect(NODES)
+    await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+    token = f"\0{username}\0{password}".encode()
+    answer = await client.ask(2, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
+    assert answer.error_code == ErrorCode.NONE
+    return client
 
 
 async def until(reached: Callable[[], bool], *, what: str = "the condition") -> None:

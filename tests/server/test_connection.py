@@ -22,9 +22,7 @@ from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Client, Served, TinyNode, serving, until
+from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, TinyNode, authenticated, serving, until
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 
@@ -135,15 +133,6 @@ async def test_a_frame_larger_than_the_limit_ends_the_connection() -> None:
             assert await client.ended()
         async with await served.connect() as client:
             await client.ask(1, metadata_of("x" * 900), MetadataResponse)
-
-
-async def authenticated(served: Served, username: str, password: str) -> Client:
-    client = await served.connect(NODES)
-    await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
-    token = f"\0{username}\0{password}".encode()
-    answer = await client.ask(2, SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
-    assert answer.error_code == ErrorCode.NONE
-    return client
 
 
 async def test_nodes_are_answered_as_it_comes_and_clients_in_order() -> None:

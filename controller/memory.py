@@ -1,0 +1,199 @@
+"""How many bytes of clients' unfinished requests, and of answers that clients do not take, a node keeps over all connections.
+
+Rule: what is small comes with its connection (`max.connections`). A large request has room for all of it before more of it is read, so that
+whoever has begun can finish; the smallest that waits is next, so that nobody waits behind giants. Room that is needed by others is kept by
+progress alone: whoever sends nothing, too slowly, or is carried out for too long loses it with his connection, in the order in which they
+got it. Where too many answers lie about, it is he who has taken nothing for the longest. Connections of nodes are not counted.
+"""
+
+import heapq
+import logging
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import trio
+
+from .logs import Seldom, about_caller
+from .transport import READ_BYTES
+
+if TYPE_CHECKING:
+    from .security.caller import Caller
+
+log = logging.getLogger("minicontroller.server")
+
+DEFAULT_BYTES = 256 * 1024 * 1024
+"""Of requests, where `queued.max.request.bytes` says nothing; Kafka has no limit then. One request always passes."""
+UNREAD_BYTES = 256 * 1024 * 1024
+"""Of answers: two of the largest."""
+SMALL_BYTES = 8 * 1024
+"""Of a request: less is not counted, and more is not read at once while there is no room."""
+IDLE_SECONDS = 3.0
+"""Without a byte."""
+PATIENCE_SECONDS = 10.0
+"""And as long as it takes at LEAST_BYTES_A_SECOND."""
+LEAST_BYTES_A_SECOND = 1024 * 1024
+RUNNING_SECONDS = 60.0
+"""For a request that came in whole: twice Kafka's default timeout."""
+
+
+class Holder(Protocol):
+    """A connection."""
+
+    caller: "Caller"
+    last_active: float
+    running: int
+
+    @property
+    def is_leaving(self) -> bool: ...
+
+    def cancel(self) -> None: ...
+
+
+class Room(msgspec.Struct):
+    size: int
+    since: float
+
+
+class Place(msgspec.Struct):
+    """In the line."""
+
+    given: trio.Event
+    holder: Holder | None
+    """None once he has left."""
+
+
+class Memory:
+    """Of one node."""
+
+    def __init__(self, most: int = DEFAULT_BYTES) -> None:
+        self.most = most
+        self.read_bytes = READ_BYTES
+        """Of one read."""
+        self.of_requests = 0
+        self.of_answers = 0
+        self.waiting = 0
+        """Connections that are not read until there is room."""
+        self.closed = 0
+        """Connections that lost theirs."""
+        self._rooms: dict[Holder, Room] = {}
+        self._answers: dict[Holder, int] = {}
+        """Whoever has taken a part the longest ago comes first."""
+        self._line: list[tuple[int, int, Place]] = []
+        self._numbers = count()
+        self._told = Seldom(log)
+        self._is_needed = trio.lowlevel.ParkingLot()
+
+    async def room_for(self, holder: Holder, size: int) -> None:
+        """Wait until the whole request may be read. Whoever asks holds none."""
+        place = Place(trio.Event(), holder)
+        heapq.heappush(self._line, (size, next(self._numbers), place))
+        self.waiting += 1
+        self._admit()
+        if place.given.is_set():
+            return
+        self._is_needed.unpark_all()
+        try:
+            await place.given.wait()
+        finally:
+            if not place.given.is_set():
+                place.holder = None
+                self.waiting -= 1
+                self._tidy()
+                self._admit()
+
+    def keep(self, holder: Holder, size: int) -> None:
+        """It came in whole, and is being carried out."""
+        self._remove(holder)
+        self._add(holder, size)
+        self._admit()
+
+    def give_back(self, holder: Holder) -> None:
+        """What it held of requests."""
+        if holder in self._rooms:
+            self._remove(holder)
+            self._admit()
+
+    def unread(self, holder: Holder, size: int) -> None:
+        """So much of answers waits for the holder, who has just taken a part, or begins to. With 0 he has taken all."""
+        self.of_answers += size - self._answers.pop(holder, 0)
+        if not size:
+            return
+        self._answers[holder] = size
+        while self.of_answers > UNREAD_BYTES and len(self._answers) > 1:
+            slowest = next(iter(self._answers))
+            self.of_answers -= self._answers.pop(slowest)
+            self._close(slowest)
+
+    def forget(self, holder: Holder) -> None:
+        """Its connection has ended."""
+        self.give_back(holder)
+        self.unread(holder, 0)
+
+    async def run(self) -> None:
+        """Take room from those who make nothing of it, whenever others wait for it."""
+        while True:
+            while not self._line:
+                await self._is_needed.park()
+            await trio.sleep(IDLE_SECONDS)
+            self._admit()
+            self._make_room(sum(size for size, _, place in self._line if place.holder), trio.current_time())
+
+    def _admit(self) -> None:
+        """Whoever is next and finds room."""
+        line = self._line
+        while line:
+            size, _, place = line[0]
+            if place.holder is not None:
+                if self._rooms and self.of_requests + size > self.most:
+                    break
+                self.waiting -= 1
+                self._add(place.holder, size)
+                place.given.set()
+            heapq.heappop(line)
+        self.read_bytes = SMALL_BYTES if line or self.of_requests >= self.most else READ_BYTES
+
+    def _tidy(self) -> None:
+        """Few of the line have left; now and then all of those."""
+        if len(self._line) > 2 * self.waiting:
+            self._line = [entry for entry in self._line if entry[2].holder is not None]
+            heapq.heapify(self._line)
+
+    def _make_room(self, wanted: int, now: float) -> None:
+        missing = self.of_requests + wanted - self.most
+        for holder, room in list(self._rooms.items()):
+            if missing <= 0:
+                break
+            if holder.is_leaving:
+                missing -= room.size
+            elif _is_overdue(holder, room, now):
+                missing -= room.size
+                self._close(holder)
+
+    def _close(self, holder: Holder) -> None:
+        self.closed += 1
+        self._told.say(
+            logging.WARNING, "closing %s: others need the memory that it takes", holder.caller,
+            extra=about_caller(holder.caller),
+        )  # fmt: skip
+        holder.cancel()
+
+    def _add(self, holder: Holder, size: int) -> None:
+        self._rooms[holder] = Room(size, trio.current_time())
+        self.of_requests += size
+
+    def _remove(self, holder: Holder) -> None:
+        room = self._rooms.pop(holder, None)
+        if room is not None:
+            self.of_requests -= room.size
+
+
+def _is_overdue(holder: Holder, room: Room, now: float) -> bool:
+    if holder.running:
+        return now >= room.since + RUNNING_SECONDS
+    if now < room.since + IDLE_SECONDS:
+        return False
+    return (
+        holder.last_active <= now - IDLE_SECONDS
+        or now >= room.since + PATIENCE_SECONDS + room.size / LEAST_BYTES_A_SECOND
+    )
