@@ -1,6 +1,7 @@
 """How the writer's elements become commits: in order, many in one, below the store's limit."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from ..store.base import Operation, StoreError, weight
 from .jobs import Element
@@ -48,21 +49,32 @@ class Commit:
 
 
 def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
-    """Elements in order into commits of at most `limit` bytes; only an element that exceeds it alone is divided."""
+    """Elements in order into commits of at most `limit` bytes. What one job writes is in one commit where it fits; only an element that
+    exceeds a commit alone is divided.
+    """
     commits: list[Commit] = []
-    for element in elements:
-        total = element.weight
-        if not commits or commits[-1].weight + total > limit:
+    for _, group in groupby(elements, key=lambda element: element.job):
+        of_job = list(group)
+        total = sum(element.weight for element in of_job)
+        if not commits or (commits[-1].weight + total > limit >= total):
             commits.append(Commit())
-        if total <= limit:
-            commits[-1].add(element, element.operations, total, last=True)
-            continue
-        first = size = 0
-        for index, one in enumerate(map(weight, element.operations)):
-            if size + one > limit:
-                commits[-1].add(element, element.operations[first:index], size, last=False)
-                commits.append(Commit())
-                first, size = index, 0
-            size += one
-        commits[-1].add(element, element.operations[first:], size, last=True)
+        for element in of_job:
+            _add(commits, element, limit)
     return commits
+
+
+def _add(commits: list[Commit], element: Element, limit: int) -> None:
+    total = element.weight
+    if commits[-1].weight + total > limit:
+        commits.append(Commit())
+    if total <= limit:
+        commits[-1].add(element, element.operations, total, last=True)
+        return
+    first = size = 0
+    for index, one in enumerate(map(weight, element.operations)):
+        if size + one > limit:
+            commits[-1].add(element, element.operations[first:index], size, last=False)
+            commits.append(Commit())
+            first, size = index, 0
+        size += one
+    commits[-1].add(element, element.operations[first:], size, last=True)

@@ -25,6 +25,8 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 NO_TOPIC_ID = bytes(16)
 
 NO_CONFIGS: Mapping[str, str] = Map[str, str]()
+UNREADABLE = -2
+"""In the place of a version of configs: their znode is there, and says nothing that can be read."""
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

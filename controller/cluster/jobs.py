@@ -144,14 +144,18 @@ class Draft:
         self.elements_left = 0
         """How many of the request's elements are for a later job."""
         self._max_bytes = max_bytes
+        self._bytes = 0
+        """Of what is staged."""
         self._barred = barred or {}
         self._ends = trio.current_time() + PART_SECONDS
         self._others_wait = others_wait
 
     @property
-    def time_is_over(self) -> bool:
-        """Somebody else waits, and this plan has had its time: between two elements it ends, and another job goes on."""
-        return trio.current_time() >= self._ends and self._others_wait()
+    def is_over(self) -> bool:
+        """Between two elements the plan ends, and another job goes on: what it has staged fills a commit, so that a job takes effect whole
+        and can be planned again whole; or somebody else waits, and this plan has had its time.
+        """
+        return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
 
     def stage(
         self,
@@ -196,6 +200,7 @@ class Draft:
         if refusal is not None:
             element.refuse(refusal)
         self.elements.append(element)
+        self._bytes += element.weight
         self.image = element.apply(self.image)
         return element
 

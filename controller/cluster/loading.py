@@ -8,7 +8,7 @@ from immutables import Map
 
 from ..store import layout, registrations
 from ..store.base import Entry, Store, Watch
-from .image import NO_CONFIGS, NO_ENTITY_CONFIGS, Broker, EntityConfigs, Image, Partition, Topic
+from .image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Image, Partition, Topic
 from .topic_names import is_valid_topic_name
 
 log = logging.getLogger("minicontroller.controller")
@@ -114,12 +114,12 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
-    """What the znode of its configs says. One that cannot be read says nothing, and the log tells so."""
+    """What the znode of its configs says. One that cannot be read says nothing, is not written over, and the log tells so."""
     if entry is None:
         return NO_ENTITY_CONFIGS
-    configs = NO_CONFIGS
     try:
-        configs = Map(found) if (found := layout.decode_config(entry.data)) else NO_CONFIGS
+        found = layout.decode_config(entry.data)
     except layout.LayoutError as error:
         log.warning("the configs of %s are unreadable and ignored: %s", whose, error)
-    return EntityConfigs(configs, entry.stat.version)
+        return EntityConfigs(NO_CONFIGS, UNREADABLE)
+    return EntityConfigs(Map(found) if found else NO_CONFIGS, entry.stat.version)

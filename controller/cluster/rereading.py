@@ -11,7 +11,7 @@ from ..store import layout
 from ..store.base import Store
 from .image import NO_ENTITY_CONFIGS, Image, Topic
 from .jobs import Element, observation, observed_topic
-from .loading import entity_configs, load_broker_configs, load_topics
+from .loading import load_broker_configs, load_topics
 
 
 async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
@@ -32,7 +32,8 @@ async def _topic(store: Store, image: Image, name: str, created: dict[str, int] 
         topic = _with_what_is_not_stored(found[0], known)
         return () if topic == known else [observed_topic(topic, name)]
     news = [] if known is None else [observed_topic(None, name)]
-    left = entity_configs(f"topic {name}", await store.get(layout.topic_config_path(name))).version
+    entry = await store.get(layout.topic_config_path(name))
+    left = -1 if entry is None else entry.stat.version  # whatever it says, it is overwritten
     if left != image.leftover_configs.get(name, -1):
         news.append(observation(lambda image: image.with_leftover_configs(name, left)))
     return news

@@ -11,7 +11,7 @@ from itertools import dropwhile
 
 import msgspec
 
-from ...policies.configs.values import KeyType, render_value
+from ...policies.configs.values import InvalidValueError, KeyType, render_value
 from .keys import KEYS, PLUGIN_KEYS, UpdateMode, key_named, synonyms_of
 from .node_config import ConfigSource, NodeConfig
 from .topic_configs import TOPIC_KEYS, topic_defaults
@@ -71,7 +71,10 @@ def default_broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
 
 
 def _overridden(entry: ConfigEntry, text: str) -> ConfigEntry:
-    value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
+    try:
+        value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
+    except InvalidValueError:
+        value = text  # others than this program have written it: shown as it is, it can be mended
     override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC_CONFIG)
     return ConfigEntry(
         name=entry.name,

@@ -77,21 +77,6 @@ def topic_defaults(node: "NodeConfig") -> Mapping[str, Value]:
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
-def effective_topic_value(name: str, overrides: Mapping[str, str], node: "NodeConfig") -> Value:
-    """What holds for a topic; `name` is one of TOPIC_KEYS."""
-    text = overrides.get(name)
-    return topic_defaults(node)[name] if text is None else TOPIC_KEYS[name].key.parse(text)
-
-
-def effective_topic_configs(overrides: Mapping[str, str], node: "NodeConfig") -> dict[str, str]:
-    """Every config of a topic as text; what overrides name that is no config of a topic is left out."""
-    configs = dict(_default_texts(node))
-    for name, text in overrides.items():
-        if name in TOPIC_KEYS:
-            configs[name] = render_value(TOPIC_KEYS[name].key.parse(text)) or ""
-    return configs
-
-
 @lru_cache(maxsize=64)
 def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
     return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}

@@ -14,7 +14,7 @@ from immutables import Map
 from ...policies.configs.values import java_int
 from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
-from ..cluster.image import NO_ENTITY_CONFIGS, EntityConfigs, Topic
+from ..cluster.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
 from ..cluster.jobs import Draft
 from ..cluster.policy_view import requested
 from ..context import RequestContext
@@ -211,6 +211,7 @@ class Planner:
         topic = draft.image.topic(name)
         if topic is None or topic.marked_for_deletion:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        _refuse_unreadable(layout.topic_config_path(name), topic.config_version)
         configs = Map(alteration.topic_configs(topic))
         after = topic.with_configs(configs, topic.config_version + 1)
         kinds = alteration.kinds(topic.configs, configs)
@@ -239,6 +240,7 @@ class Planner:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
         path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
+        _refuse_unreadable(f"/config/{path}", before.version)
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
         kinds = alteration.kinds(before.configs, after.configs)
         question = AlterBrokerConfigsRequest(
@@ -264,6 +266,12 @@ class Planner:
         if broker:
             return default_configs(self._node, draft.image, of_broker=configs)
         return default_configs(self._node, draft.image, of_all=configs)
+
+
+def _refuse_unreadable(path: str, version: int) -> None:
+    """A change would wipe out what others wrote there. Raises INVALID_CONFIG."""
+    if version == UNREADABLE:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:

@@ -18,7 +18,7 @@ from ...protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from ..cluster import leadership
+from ..cluster import elections, leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.jobs import Draft, Element
 from ..cluster.placement import assign_replicas, placed_brokers, start_for_new_partitions
@@ -26,7 +26,7 @@ from ..cluster.policy_view import requested
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
-from ..store.base import SetData
+from ..store.base import Operation, SetData
 from .changes import (
     Change,
     asked_by,
@@ -128,11 +128,15 @@ class Planner:
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
             return None
+        parents: list[Operation] = []
+        if not before.was_ever_led:  # others made it: what lies above its states may be missing
+            parents = await elections.missing_parents(self._node.store, before, ())
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(
             after.name,
             [
                 SetData(layout.topic_path(after.name), layout.encode_topic(after), before.version),  # its id kept
+                *parents,
                 *await partition_znodes(after, len(before.partitions), draft.turn),
             ],
             evolve=lambda now: now and now.with_partitions(new, version=after.version),
@@ -153,6 +157,8 @@ class Planner:
 
     def _added(self, image: Image, topic: Topic, wanted: CreatePartitionsTopic) -> Assignment:
         current = len(topic.partitions)
+        if not current:
+            raise Refusal(ErrorCode.INVALID_PARTITIONS, "The topic has no partitions, so nothing tells its replicas.")
         if wanted.count < current:
             raise Refusal(
                 ErrorCode.INVALID_PARTITIONS,

@@ -2,7 +2,7 @@
 
 Rule: each part is a job of its own, behind those that wait by then, and sees all that was accepted before it, of its own request and of others:
 who judges slowly holds up nobody for longer than a part, and no limit can be passed by asking beside a long request. Where nobody
-waits there is one part.
+waits there is one part, unless it takes more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,10 +23,10 @@ PlanFrom = Callable[[Draft, int], Awaitable[Sequence["Change"]]]
 async def each(
     draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["Change"]]
 ) -> "list[Change]":
-    """Plan one after the other, at least one of them, until the draft's time is over."""
+    """Plan one after the other, at least one of them, until the draft is over."""
     changes: list[Change] = []
     for wish in wishes:
-        if changes and draft.time_is_over:
+        if changes and draft.is_over:
             break
         await draft.turn.pause()
         changes.append(await plan_one(draft, wish))

@@ -283,10 +283,10 @@ class SmallCluster:
             return [refusal.code] * len(names)
         return [result.error_code for result in answer.responses]
 
-    async def grow(self, name: str, count: int) -> int:
+    async def grow(self, name: str, count: int, *, timeout_ms: int = TIMEOUT_MS) -> int:
         node = self.rulers()[-1].node
         request = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)], timeout_ms=TIMEOUT_MS
+            topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)], timeout_ms=timeout_ms
         )
         try:
             answer = await create_partitions.handle(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)

@@ -13,7 +13,7 @@ import trio.testing
 from msgspec.structs import replace
 
 from minicontroller.controller.audit import records
-from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Topic
+from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Partition, Topic
 from minicontroller.controller.cluster.jobs import Draft, Element
 from minicontroller.controller.cluster.writer import Writer
 from minicontroller.controller.handlers import delete_topics
@@ -387,3 +387,42 @@ async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallClus
     await other.sync()
     assert await other.get_many([topic, layout.topic_config_path("t"), layout.delete_topic_path("t")]) == [None] * 3
     assert await cluster.create("t") == [ErrorCode.NONE]
+
+
+async def test_leftovers_in_a_large_batch(cluster: SmallCluster, other: Store) -> None:
+    """A request that takes several commits is planned in as many parts: each meets what others left as a small one does."""
+    names = [f"b{number}" for number in range(600)]
+    for name in ("b0", "b150", "b599"):
+        await other.commit([Create(layout.topic_config_path(name), LEFTOVER)])
+    assert await cluster.create(*names, partitions=5, timeout_ms=60_000) == [ErrorCode.NONE] * 600
+    assert await configs_in(other, "topics/b599") == {}
+
+
+async def test_configs_that_cannot_be_read_are_not_wiped_out(cluster: SmallCluster, other: Store) -> None:
+    """A change is refused that would write over what others wrote and nobody can read; deleted or mended, it goes on."""
+    await cluster.create("t")
+    await cluster.change_config("", "my.key", "1", resource_type=BROKER)
+    for path in ("topics/t", "brokers/<default>"):
+        await other.commit([SetData(f"/config/{path}", b'{"config":{"retention.ms":5}}')])
+    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.INVALID_CONFIG
+    assert await cluster.change_config("", "my.key", "2", resource_type=BROKER) == ErrorCode.INVALID_CONFIG
+    for path in ("topics/t", "brokers/<default>"):
+        await other.commit([SetData(f"/config/{path}", LEFTOVER)])
+        data = layout.encode_config_change(path)
+        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
+    image = cluster.controller
+    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
+    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
+    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
+
+
+async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other: Store) -> None:
+    """One without partitions cannot grow, and says so; one whose replicas are all offline can."""
+    await cluster.create("t")
+    offline = Topic("offline", b"o" * 16, (Partition(replicas=(7,)),))
+    await other.commit([Create(layout.topic_path("empty"), b'{"version":1,"partitions":{}}')])
+    await other.commit([Create(layout.topic_path("offline"), layout.encode_topic(offline))])
+    await cluster.until(lambda: {"empty", "offline"} <= set(cluster.controller.image.topics))
+    assert await cluster.grow("empty", 2) == ErrorCode.INVALID_PARTITIONS
+    assert await cluster.grow("offline", 2, timeout_ms=200) in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
+    await cluster.until(lambda: len(cluster.controller.image.topics["offline"].partitions) == 2)

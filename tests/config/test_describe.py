@@ -133,3 +133,9 @@ def test_an_override_that_no_table_knows_is_left_out() -> None:
     """What another program wrote into a topic's znode must not break the description of the rest."""
     node = NodeConfig.from_mapping({})
     assert topic_entries({"no.such.config": "x"}, node) == topic_entries({}, node)
+
+
+def test_a_value_that_others_wrote_and_that_is_none_is_shown() -> None:
+    """A tool that writes to ZooKeeper may write what the key's type does not take: it is shown as it is, and can be mended."""
+    entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, NodeConfig.from_mapping({}))}
+    assert entries["preallocate"] == "870"

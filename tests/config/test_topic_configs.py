@@ -4,9 +4,6 @@ import pytest
 
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.config.topic_configs import (
-    TOPIC_KEYS,
-    effective_topic_configs,
-    effective_topic_value,
     topic_defaults,
     validate_topic_configs,
 )
@@ -203,7 +200,6 @@ def test_a_topic_takes_its_defaults_from_the_node(settings: dict[str, str], name
     """The first synonym that is set, in the topic's unit; any negative retention is -1."""
     node = NodeConfig.from_mapping(settings)
     assert topic_defaults(node)[name] == value
-    assert effective_topic_value(name, {}, node) == value
 
 
 def test_defaults_follow_what_is_set_while_the_node_runs() -> None:
@@ -211,11 +207,3 @@ def test_defaults_follow_what_is_set_while_the_node_runs() -> None:
     node = NODE.with_dynamic({}, {"log.retention.ms": "1000"})
     assert topic_defaults(node)["retention.ms"] == 1000
     assert topic_defaults(NODE)["retention.ms"] == 604800000
-
-
-def test_every_effective_config_as_text() -> None:
-    """What a policy sees: all configs of the topic, overrides rendered like defaults."""
-    configs = effective_topic_configs({"preallocate": "TRUE", "min.cleanable.dirty.ratio": "1e-5", "x": "y"}, NODE)
-    assert configs.keys() == TOPIC_KEYS.keys()
-    assert (configs["preallocate"], configs["min.cleanable.dirty.ratio"]) == ("true", "1.0E-5")
-    assert configs["retention.ms"] == "604800000"
