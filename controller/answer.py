@@ -102,7 +102,7 @@ class AnswerLine:
         _admit(caller, route, now)
 
         try:
-            header, request, leftover = registry.decode_request(frame)
+            header, request, leftover = registry.decode_request(frame, caller.from_peer)
         except ProtocolError as error:
             raise MalformedMessage(
                 f"client {client_id(frame)!r}, {_name(api_key)} version {version}: {error}"

@@ -50,8 +50,8 @@ def decoder(cls: type[S], version: int) -> Decoder[S]:
 
 
 def counting_decoder(cls: type[S], version: int) -> Decoder[S]:
-    """The same for a large request, which may announce more elements than anybody asks for at once."""
-    return cast("Decoder[S]", _decoder(cls, version, counts=layout_of(cls).is_bounded))
+    """The same for a large request of a stranger, which may announce more elements than anybody asks for at once."""
+    return cast("Decoder[S]", _decoder(cls, version, counts=True))
 
 
 def sources_of(cls: type[WireStruct], version: int) -> tuple[str, str]:

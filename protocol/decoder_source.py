@@ -14,10 +14,11 @@ from .source import Source, identifier, literal
 from .wire import MAX_ELEMENTS, NUMBERS_AN_ELEMENT, SHORT_ARRAY
 
 Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
+BYTES = "{}"  # the form of what is no text
 
 
 def decoder_source(layout: Layout, version: int, *, errors: str, counts: bool = False) -> str:
-    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what to do with text that is no UTF-8.
+    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what becomes of text that is no UTF-8, "strict" or "replace".
 
     `counts`: it refuses more elements than a request may have.
     """
@@ -28,7 +29,7 @@ class _Decoder:
     def __init__(self, layout: Layout, version: int, errors: str, *, counts: bool) -> None:
         self.version = version
         self.compact = layout.is_flexible(version)
-        self.decode = ".decode()" if errors == "strict" else f'.decode("utf-8", "{errors}")'
+        self.text = "{}.decode()" if errors == "strict" else "lenient_text({})"
         self.counts = counts
         self.out = Source()
         self.pending: list[
@@ -113,26 +114,26 @@ class _Decoder:
             case Fixed(code=code, size=size):
                 self.pending.append((code, size, target))
             case Text():
-                self.sized(target, "h", 2, self.decode, compact=compact, nullable=nullable)
+                self.sized(target, "h", 2, self.text, compact=compact, nullable=nullable)
             case Blob():
-                self.sized(target, "i", 4, "", compact=compact, nullable=nullable)
+                self.sized(target, "i", 4, BYTES, compact=compact, nullable=nullable)
             case Array(element=element):
                 self.array(element, target, depth, nullable=nullable)
             case Nested(cls=cls):
                 self.nested(layout_of(cls), target, depth, nullable=nullable)
 
-    def sized(self, target: str, code: str, size: int, decode: str, *, compact: bool, nullable: bool) -> None:
-        """Text or bytes behind their length."""
+    def sized(self, target: str, code: str, size: int, form: str, *, compact: bool, nullable: bool) -> None:
+        """Text or bytes behind their length; `form` makes the one or the other of the slice."""
         out = self.out
         if compact:
-            self.compact_length("text_length" if decode else "length", nullable=nullable)
-            read = [f"{target} = d[o + 1 : e]{decode}"]
+            self.compact_length("length" if form == BYTES else "text_length", nullable=nullable)
+            read = [f"{target} = {form.format('d[o + 1 : e]')}"]
         else:
             self.pending.append((code, size, "n"))
             self.flush()
             if not nullable:
                 self.refuse_null()
-            read = [f"{target} = d[o:e]{decode}"]
+            read = [f"{target} = {form.format('d[o:e]')}"]
         read = ["e = o + n", *read, "o = e"]
         if not nullable:
             for text in read:
@@ -201,10 +202,10 @@ class _Decoder:
                 case Nested(cls=cls):
                     self.struct(layout_of(cls), (target + ".append({})").format, depth + 1)
                 case Text():
-                    self.sized("x", "h", 2, self.decode, compact=self.compact, nullable=False)
+                    self.sized("x", "h", 2, self.text, compact=self.compact, nullable=False)
                     out.line(f"{target}.append(x)")
                 case Blob():
-                    self.sized("x", "i", 4, "", compact=self.compact, nullable=False)
+                    self.sized("x", "i", 4, BYTES, compact=self.compact, nullable=False)
                     out.line(f"{target}.append(x)")
 
     def may_have(self) -> None:

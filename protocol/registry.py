@@ -80,6 +80,9 @@ SPOKEN = (
 )
 """The messages of CREATE_TOPICS are `CreateTopicsRequest` and `CreateTopicsResponse` in `messages/create_topics.py`."""
 
+BETWEEN_NODES = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
+"""What has as many elements as the cluster has partitions."""
+
 _rows: dict[int, Api] = {}
 
 
@@ -126,8 +129,9 @@ _RESPONSE_STARTS = (
 )  # size and correlation id; version 1 has an empty tag count
 _HEADER_SIZES = tuple(start.size - 4 for start in _RESPONSE_STARTS)
 
-# The codecs of a request by its first four bytes, key and version: filled with what is spoken only.
-_request_codecs: dict[bytes, tuple[Decoder[RequestHeader], Decoder[Any]]] = {}
+_Codecs = tuple[Decoder[RequestHeader], Decoder[Any]]
+# Of a request, by its first four bytes, key and version: filled with what is spoken only.
+_request_codecs: dict[bytes, _Codecs] = {}
 _response_encoders: dict[tuple[int, int], tuple[int, Encoder[Any]]] = {}
 _response_decoders: dict[tuple[int, int], tuple[Decoder[ResponseHeader], Decoder[Any]]] = {}
 
@@ -147,8 +151,8 @@ def api(key: int) -> Api:
         raise LookupError(f"the API {key} is not spoken here") from None
 
 
-def decode_request(frame: bytes) -> tuple[RequestHeader, WireStruct, int]:
-    """Header, message, and how many bytes the frame has left behind them.
+def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader, WireStruct, int]:
+    """Header, message, and how many bytes the frame has left behind them. `of_a_node`: a node of this cluster sends it.
 
     Raises:
         UnsupportedApi, UnsupportedVersion: the header is one of Kafka's, but asks for what is not spoken here.
@@ -156,7 +160,7 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, WireStruct, int]:
     """
     codecs = _request_codecs.get(frame[:4]) or _request_codec(frame)
     if len(frame) > MAX_ELEMENTS:  # an element has a byte at least: smaller ones need no counting
-        codecs = _counting(frame)
+        codecs = _bounded(frame, codecs, of_a_node=of_a_node)
     header, offset = codecs[0](frame, 0)
     message, offset = codecs[1](frame, offset)
     return header, message, len(frame) - offset
@@ -221,7 +225,7 @@ def _size(size: int) -> bytes:
     return size.to_bytes(4, "big")
 
 
-def _request_codec(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
+def _request_codec(frame: bytes) -> _Codecs:
     if len(frame) < _REQUEST_START.size:
         raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header")
     key, version, correlation_id = _REQUEST_START.unpack_from(frame)
@@ -236,8 +240,11 @@ def _request_codec(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
     return codecs
 
 
-def _counting(frame: bytes) -> tuple[Decoder[RequestHeader], Decoder[Any]]:
+def _bounded(frame: bytes, codecs: _Codecs, *, of_a_node: bool) -> _Codecs:
+    """How many elements there are is up to strangers. What controllers and nodes tell each other grows with the cluster."""
     key, version, _ = _REQUEST_START.unpack_from(frame)
+    if of_a_node and key in BETWEEN_NODES:
+        return codecs
     row = api(key)
     header_version = row.request_header_version(version)
     return counting_decoder(RequestHeader, header_version), counting_decoder(row.request, version)

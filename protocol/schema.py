@@ -18,9 +18,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from .api_keys import ApiKey
-
-BETWEEN_NODES = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
 ZERO_UUID = bytes(16)  # Kafka: Uuid.ZERO_UUID, "no id"
 
 
@@ -145,11 +142,6 @@ class Layout(msgspec.Struct, frozen=True):
     min_version: int
     max_version: int
     flexible: int
-
-    @property
-    def is_bounded(self) -> bool:
-        """How many elements it has is up to strangers. What controllers and nodes tell each other grows with the cluster."""
-        return self.role != "response" and self.api_key not in BETWEEN_NODES
 
     def is_flexible(self, version: int) -> bool:
         return version >= self.flexible

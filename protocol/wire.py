@@ -79,6 +79,14 @@ def _within_text(value: int) -> int:
     return value
 
 
+def lenient_text(data: bytes) -> str:
+    """U+FFFD stands for what is no UTF-8. It has three bytes, in place of one perhaps: the text has to fit a string of an answer, too."""
+    text = data.decode("utf-8", "replace")
+    if len(data) > MAX_TEXT_BYTES // 3 and len(text.encode()) > MAX_TEXT_BYTES:
+        raise MalformedMessage(f"a string of {len(data)} bytes that are no UTF-8")
+    return text
+
+
 def text_uvarint(value: int) -> bytes:
     """The length plus one of a string that is not short."""
     if value > MAX_TEXT_BYTES + 1:

@@ -75,7 +75,7 @@ class WireLink:
         member = self._cluster.members.get(self._broker.broker_id)
         if member is None or self._broker.broker_id in self._cluster.unreachable:
             raise Unreachable("nobody is there")
-        _, read, leftover = registry.decode_request(frame)
+        _, read, leftover = registry.decode_request(frame, of_a_node=True)
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(key, read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)

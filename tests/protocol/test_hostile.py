@@ -161,6 +161,23 @@ def test_a_name_that_is_not_utf8() -> None:
     assert response.supported_features[0].name == "�"
 
 
+@pytest.mark.parametrize("name", [b"\xff" * 10_923, b"a" * 32_000 + b"\xff" * 300], ids=["all of it", "its end"])
+@pytest.mark.parametrize("version", [1, 12])
+def test_a_name_that_is_too_long_once_it_is_utf8_is_malformed(version: int, name: bytes) -> None:
+    """What replaces bytes is longer than they are, and what was read can always be written again: else it is refused where it is read."""
+    form = struct.pack(">ih", 1, len(name)) if version == 1 else b"\x02" + bytes(16) + uvarint(len(name) + 1)
+    frame = metadata_frame(version, form + name + (b"" if version == 1 else bytes(4)))
+    with pytest.raises(MalformedMessage, match="that are no UTF-8"):
+        decode_request(frame)
+
+
+def test_the_longest_name_that_is_not_utf8_can_be_written_again() -> None:
+    """10,922 replacements of three bytes fit a string of 32,767."""
+    _, message, _ = decode_request(metadata_frame(1, struct.pack(">ih", 1, 10_922) + b"\xff" * 10_922))
+    assert isinstance(message, MetadataRequest)
+    encode_request(RequestHeader(3, 1, 1, "c"), message)
+
+
 def test_any_boolean_but_zero_is_true() -> None:
     """Kafka takes 2 for true."""
     _, message, _ = decode_request(metadata_frame(12, b"\x00\x02\x00\x00"))
@@ -347,8 +364,18 @@ def test_a_request_has_so_many_elements_and_no_more(frame: bytes) -> None:
 
 
 def test_what_controllers_tell_grows_with_the_cluster() -> None:
-    """The bound is for what strangers ask: a cluster has as many partitions as it has."""
+    """A cluster has as many partitions as it has, so what its nodes tell each other is not bounded; the same of anybody else is."""
     states = [UpdateMetadataPartitionState() for _ in range(MAX_ELEMENTS + 1)]
     request = UpdateMetadataRequest(topic_states=[UpdateMetadataTopicState(partition_states=states)])
-    _, message, _ = decode_request(encode_request(RequestHeader(6, 7, 1, "c"), request)[4:])
+    frame = encode_request(RequestHeader(6, 7, 1, "c"), request)[4:]
+    _, message, _ = decode_request(frame, of_a_node=True)
     assert message == request
+    with pytest.raises(MalformedMessage, match="elements"):
+        decode_request(frame)
+
+
+def test_what_a_node_forwards_is_bounded_as_its_client_was() -> None:
+    """A node forwards no more elements than a client may send."""
+    frame = metadata_frame(1, struct.pack(">i", MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS + 2))
+    with pytest.raises(MalformedMessage, match="elements"):
+        decode_request(frame, of_a_node=True)

@@ -53,6 +53,13 @@ CLOSED = {
     "Metadata v12 with 2^28 header tags": request(3, 12, b"\x01\x01\0\0", tags=b"\x80\x80\x80\x80\x01"),
     "a client id longer than its frame": request(3, 1, b"", client_id=struct.pack(">h", 30_000)),
     "CreateTopics v7 with a negative array length where v4 has one": request(19, 4, struct.pack(">i", -5)),
+    "a name whose bytes are no UTF-8, too long once they are replaced": request(
+        3, 1, struct.pack(">ih", 1, 11_000) + b"\xff" * 11_000
+    ),
+    "such a client id": request(3, 1, struct.pack(">i", -1), client_id=struct.pack(">h", 11_000) + b"\xff" * 11_000),
+    "what only nodes send, with a million elements": request(
+        5, 0, struct.pack(">iibi", 1, 1, 0, 10**6) + bytes(6 * 10**6)
+    ),
 }
 
 
@@ -64,6 +71,7 @@ async def test_what_is_not_kafka_ends_its_connection_only(sent: bytes) -> None:
             await client.send(sent)
             assert await client.ended()
         assert await served.alive()
+        assert served.line.counters.accidents == 0
 
 
 async def metadata_v(version: int, sent: bytes) -> MetadataResponse:
