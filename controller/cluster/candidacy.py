@@ -42,6 +42,7 @@ log = logging.getLogger("minicontroller.controller")
 
 PAUSE_SECONDS = 1.0
 """After an accident, before standing again; doubled by each further one."""
+MAX_EPOCH = 2**31 - 1
 MAX_PAUSE_SECONDS = 60.0
 
 
@@ -121,7 +122,7 @@ class Candidacy:
             entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
             return None  # somebody has taken it away again
-        epoch, version = layout.decode_controller_epoch(entry.data) + 1, entry.stat.version
+        epoch, version = self._next_epoch(layout.decode_controller_epoch(entry.data)), entry.stat.version
         claim = layout.encode_controller(broker_id, self._clock_ms())
         try:
             await store.commit(
@@ -143,6 +144,14 @@ class Candidacy:
             if not ours or now is None or now.stat.version != version + 1:
                 return None
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
+
+    def _next_epoch(self, stored: int) -> int:
+        """After that of the store; and after the one that nodes follow, if somebody has set the store's back: they would believe no lower one."""
+        followed = self._node.cache.image.controller_epoch
+        if stored < followed < MAX_EPOCH:
+            log.warning("%s was set back to %d, and nodes follow epoch %d", layout.CONTROLLER_EPOCH, stored, followed)
+            return followed + 1
+        return stored + 1
 
     async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
         self._node.metrics.elections_won += 1

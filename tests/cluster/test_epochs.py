@@ -7,6 +7,8 @@ import pytest
 import trio
 
 from minicontroller.controller.cluster.channel import CONTRADICTED_SECONDS
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Delete
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, zookeeper_world
 from tests.support.zookeeper import ZooKeeperServer
@@ -74,3 +76,19 @@ async def test_an_election_is_told_as_before(three: SmallCluster) -> None:
     await three.until_succeeded(epoch)
     await trio.sleep(1.5)
     assert {three.seen(broker_id).controller_epoch for broker_id in (1, 2, 3)} == {three.controller.epoch}
+
+
+async def test_an_epoch_that_was_set_back(three: SmallCluster, world: World) -> None:
+    """Somebody deletes `/controller_epoch`: the next controller begins above the epoch that nodes follow, so that they believe it."""
+    for _ in range(3):
+        epoch = three.controller.epoch
+        three.controller.resign()
+        await three.until_succeeded(epoch)
+    epoch = three.controller.epoch
+    other = await world.open()
+    await other.commit([Delete(layout.CONTROLLER_EPOCH)])
+    three.controller.resign()
+    await three.until_succeeded(epoch)
+    assert three.controller.epoch > epoch
+    assert await three.create("t", replication_factor=3) == [0]
+    assert all("t" in three.seen(broker_id).topics for broker_id in (1, 2, 3))
