@@ -20,6 +20,7 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ..bounds import MAX_CHANGES
 from ..config.node_config import NodeConfig
 from ..context import RequestContext
 from ..errors import Refusal
@@ -72,7 +73,12 @@ class AutoCreation:
         self._flights: dict[tuple[Asker, str], Flight] = {}
 
     async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
-        """Ask for topics with legal names; returns what Metadata says of each, LEADER_NOT_AVAILABLE where all is well."""
+        """Ask for topics with legal names; returns what Metadata says of each, LEADER_NOT_AVAILABLE where all is well.
+
+        Of more than one request may create none is: they are unknown, as where there is no automatic creation.
+        """
+        if len(names) > MAX_CHANGES:
+            return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         codes: dict[str, ErrorCode] = {}
         asker = _asker(context)
         while left := [name for name in names if name not in codes]:

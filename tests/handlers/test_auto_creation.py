@@ -7,6 +7,7 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.cluster.auto_creation import PATIENCE_SECONDS
 from minicontroller.controller.cluster.image import Broker, Endpoint
 from minicontroller.controller.context import RequestContext
@@ -117,6 +118,17 @@ async def test_not_where_the_client_says_no(version: int) -> None:
     answer = client_of(ruling_node(CLUSTER), creations).ask_at_once(request, version)
     assert codes(answer) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert creations.calls == []
+
+
+@pytest.mark.parametrize(("count", "created"), [(MAX_CHANGES, 1), (MAX_CHANGES + 1, 0)])
+async def test_not_more_than_a_request_may_create(count: int, created: int) -> None:
+    """Metadata of more missing topics than CreateTopics may name creates none of them, and still says what is there."""
+    creations = Creations()
+    wanted = wanting("there", *(f"new{number}" for number in range(count)))
+    told = codes(await client_of(ruling_node(CLUSTER), creations).ask(wanted, LAST))
+    missing = ErrorCode.LEADER_NOT_AVAILABLE if created else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert told.pop("there") == 0
+    assert (len(creations.calls), len(told), set(told.values())) == (created, count, {missing})
 
 
 async def test_no_controller_is_no_creation() -> None:
