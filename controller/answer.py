@@ -129,6 +129,7 @@ class AnswerLine:
         """The answer to a request that came inside another one, not yet encoded."""
         try:
             self._authorize(ctx)
+            check_changes(request)
             response = route.handler(self._node, ctx, request)
         except TurnedAway as refusal:
             response = self._turn_away(ctx, request, refusal)

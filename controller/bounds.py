@@ -4,8 +4,10 @@ Rule: who asks for little costs little, and what would pass a bound is refused w
 what clients may send: a request grows there by who asked for it, and by the newest version's form.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
+
+import msgspec
 
 from ..protocol.error_codes import ErrorCode
 from .errors import Refusal
@@ -20,12 +22,15 @@ MAX_REPEATED_BYTES = 1024 * 1024
 """Of an answer: what it says of a thing for the second time, or of an error at each of many elements."""
 MAX_CHANGES = 20_000
 """Of topics, resources and their configs in one request that changes something: each is judged, written and told of."""
+MAX_CONFIGS_BYTES = 1_000_000
+"""Of the names and values of one topic's or resource's configs, in JSON: no znode holds more, and a line of the audit log has to."""
+MAX_BYTES_OF_A_CHARACTER = 6
 SMALL_BYTES = 32 * 1024
 """Of a request that cannot have so many."""
 
 
 def check_changes(request: Any) -> None:
-    """Raises INVALID_REQUEST of more than anybody changes at once."""
+    """Raises INVALID_REQUEST of more than anybody changes at once, or than anything has of configs."""
     elements = [
         *getattr(request, "topics", ()),
         *getattr(request, "topic_names", ()),
@@ -36,6 +41,20 @@ def check_changes(request: Any) -> None:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             f"The request has {count} topics, resources and configs, {MAX_CHANGES} are allowed.",
+        )
+    for element in elements:
+        _check_configs(getattr(element, "configs", ()))
+
+
+def _check_configs(configs: Sequence[Any]) -> None:
+    characters = sum(len(config.name) + len(config.value or "") for config in configs)
+    if characters * MAX_BYTES_OF_A_CHARACTER <= MAX_CONFIGS_BYTES:
+        return
+    size = len(msgspec.json.encode([(config.name, config.value) for config in configs]))
+    if size > MAX_CONFIGS_BYTES:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"The request names configs of {size} bytes for one resource, which holds {MAX_CONFIGS_BYTES} at most.",
         )
 
 

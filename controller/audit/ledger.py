@@ -6,19 +6,20 @@ that it is made of is at hand: to keep it for a thread, which needs the interpre
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
 
-from ...policies.audit_event import AuditEvent, Effect, NamedState, State, encode
+from ...policies.audit_event import AuditEvent, Effect, NamedState, State
 from ...protocol.error_codes import ErrorCode
 from ..cluster.image import Image, Topic
 from ..cluster.jobs import Element
 from ..errors import Refusal
 from . import records
+from .lines import line_of
 from .log import AuditLog
 from .records import Moment, Origin
 from .requests import AuditedRequest, Record
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from ..context import RequestContext
 
 TOPICS_IN_A_CHUNK = 200
+BYTES_IN_A_CHUNK = 1 << 20
+"""About as many, and one topic at least: lines have their limit."""
+BYTES_OF_A_REPLICA = 12
+BYTES_OF_A_CHARACTER = 6
+"""At most, in JSON."""
 
 
 class Turn(msgspec.Struct, gc=False):
@@ -46,6 +52,26 @@ def _effect(element: Element) -> Effect:
     if element.is_decision_only and not (record is not None and record.change is not None and record.change.is_done):
         return Effect.NONE
     return Effect.APPLIED if element.refusal is None else Effect.NONE
+
+
+def _chunks(image: Image) -> Iterator[list[Topic]]:
+    """The topics, in the order of their names, as many in each as a line takes."""
+    chunk, size = list[Topic](), 0
+    for name in sorted(image.topics):
+        topic = image.topics[name]
+        size += _size(topic)
+        if chunk and (size > BYTES_IN_A_CHUNK or len(chunk) == TOPICS_IN_A_CHUNK):
+            yield chunk
+            chunk, size = [], _size(topic)
+        chunk.append(topic)
+    if chunk:
+        yield chunk
+
+
+def _size(topic: Topic) -> int:
+    """Of its event, about."""
+    configs = sum(len(key) + len(value) for key, value in topic.configs.items()) if topic.configs else 0
+    return len(topic.partitions) * topic.replication_factor * BYTES_OF_A_REPLICA + configs * BYTES_OF_A_CHARACTER
 
 
 def _turn() -> Turn:
@@ -188,7 +214,7 @@ class Ledger:
             )
         except Exception as error:  # noqa: BLE001 - see `records.told`, which costs too much here
             event = records.untold(moment, error)
-        record.placed(self.log.append(moment.origin.epoch, moment.sequence, encode(event)), moment.sequence)
+        record.placed(self.log.append(moment.origin.epoch, moment.sequence, line_of(event)), moment.sequence)
 
     def _standing(self, name: str, turn: Turn) -> Topic | None:
         """The topic as it is at this point of the log."""
@@ -223,14 +249,14 @@ class Ledger:
 
     def _snapshot(self, image: Image, reason: str) -> None:
         """The log's thread makes it, chunk by chunk: whoever has many topics would feel it here."""
-        turn, names = _turn(), sorted(image.topics)
+        turn = _turn()
         self._append(turn, records.snapshot_begin, reason, image)
-        for first in range(0, len(names), TOPICS_IN_A_CHUNK):
-            topics = [(image.topics[name], self.created.get(name)) for name in names[first : first + TOPICS_IN_A_CHUNK]]
+        for chunk in _chunks(image):
+            topics = [(topic, self.created.get(topic.name)) for topic in chunk]
             moment = self._next(turn)
             later = partial(records.told, records.snapshot_topics, moment, topics)
             self.log.append(moment.origin.epoch, moment.sequence, later)
-        self._append(turn, records.snapshot_end, len(names))
+        self._append(turn, records.snapshot_end, len(image.topics))
 
     def _recovered(self) -> None:
         """Events were lost: said so, and the state told whole, so that a replay can begin anew."""
@@ -243,7 +269,7 @@ class Ledger:
 
     def _append(self, turn: Turn, make: Callable[..., AuditEvent], *values: Any) -> None:
         moment = self._next(turn)
-        self.log.append(moment.origin.epoch, moment.sequence, encode(records.told(make, moment, *values)))
+        self.log.append(moment.origin.epoch, moment.sequence, line_of(records.told(make, moment, *values)))
 
     def _next(self, turn: Turn) -> Moment:
         self._sequence += 1

@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 import trio
 
-from ...policies.audit_event import AuditEvent, encode
+from ...policies.audit_event import AuditEvent
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..logs import NODE
 from .files import AuditFiles, Line
+from .lines import line_of
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -305,7 +306,7 @@ class AuditLog:
         while self._queue and len(self._made) < MAX_BATCH_EVENTS:
             line = self._queue.popleft()
             if isinstance(line, _Unmade):
-                line = Line(line.epoch, line.sequence, line.since, encode(line.make()))
+                line = Line(line.epoch, line.sequence, line.since, line_of(line.make()))
                 time.sleep(BREATH_SECONDS)
             self._made.append(line)
             self._taken += 1

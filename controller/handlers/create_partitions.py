@@ -167,7 +167,9 @@ class Planner:
         if wanted.count == current:
             raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
         if wanted.assignments is not None:
-            return manual_rows(image, topic, wanted.assignments, wanted.count - current)
+            rows = manual_rows(image, topic, wanted.assignments, wanted.count - current)
+            check_storable(self._node, wanted.count, topic.replication_factor)
+            return rows
         check_storable(self._node, wanted.count, topic.replication_factor)
         brokers = placed_brokers(image)
         return tuple(

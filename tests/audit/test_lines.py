@@ -1,0 +1,100 @@
+"""No line of the audit log is longer than its readers take, whatever is asked for and however large the cluster is."""
+
+from pathlib import Path
+
+import pytest
+
+from minicontroller.controller.audit.ledger import Ledger
+from minicontroller.controller.audit.lines import TOO_LONG, line_of
+from minicontroller.controller.audit.log import AuditLog, AuditSettings
+from minicontroller.controller.audit.records import Origin
+from minicontroller.controller.cluster.image import Image, Partition, Topic
+from minicontroller.policies.audit_event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from minicontroller.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, stamp
+from tests.handlers.altering import BROKER, TOPIC
+from tests.handlers.ruling import creating, ruling, wanted
+
+LONG = 32_000
+"""Characters of a name."""
+
+
+@pytest.mark.parametrize("kind", [TOPIC, BROKER])
+async def test_nobody_makes_his_change_unreadable(kind: int, tmp_path: Path) -> None:
+    """A change beside hundreds of very long names is refused, and so never in effect without being told; a few of them hide nothing."""
+    async with ruling({"audit.dir": str(tmp_path)}) as cluster:
+        await cluster.make(wanted("t", 1, 1))
+        for count, code in ((600, ErrorCode.INVALID_REQUEST), (20, ErrorCode.NONE)):
+            configs = [AlterableConfig(name="retention.ms", value="1")] if kind == TOPIC else []
+            configs += [
+                AlterableConfig(name=f"{number}{'x' * LONG}", config_operation=1, value=None) for number in range(count)
+            ]
+            resource = AlterConfigsResource(
+                resource_type=kind, resource_name="t" if kind == TOPIC else "", configs=configs
+            )
+            answer = await cluster.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+            assert answer.responses[0].error_code == code
+        stored = await cluster.configs("topics/t")
+    assert (stored or {}) == ({"retention.ms": "1"} if kind == TOPIC else {})
+    last = decisions_in(tmp_path)[-1]
+    assert last.config_operations is not None
+    assert len(last.config_operations) == 20 + (kind == TOPIC)
+    assert found(tmp_path) == []
+
+
+async def test_an_assignment_that_no_znode_holds_is_not_told() -> None:
+    """Replicas that the request names are as many as the store takes, or they are refused before anybody judges them."""
+    async with ruling() as cluster:
+        await cluster.make(wanted("t", 1, 1))
+        many = 100_000
+        answer = await cluster.ask(creating(wanted("u", placed=[(index, [1]) for index in range(many)])), 7)
+        assert answer.topics[0].error_code == ErrorCode.INVALID_PARTITIONS
+        rows = [CreatePartitionsAssignment(broker_ids=[1])] * many
+        grown = CreatePartitionsTopic(name="t", count=many + 1, assignments=rows)
+        answer = await cluster.ask(CreatePartitionsRequest(topics=[grown], timeout_ms=9_000), 3)
+        assert answer.results[0].error_code == ErrorCode.INVALID_PARTITIONS
+
+
+def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """Who asked, what came of it and the states are there, and nothing of it is asked again; the node's log says so."""
+    whole = a_creation(7, config_operations={"\0" * MAX_LINE_BYTES: None}, after=a_state())
+    told = decode(line_of(whole))
+    assert isinstance(told, Decision)
+    assert (told.principal, told.effect, told.after) == (whole.principal, whole.effect, whole.after)
+    assert (told.config_operations, told.requested, told.asked_ms) == (None, None, None)
+    assert "what was asked is left out" in caplog.text
+
+
+def test_what_is_too_large_even_so_is_told_as_dropped() -> None:
+    """That there was an event is told in its place."""
+    huge = a_state(configs={"x": "x" * MAX_LINE_BYTES})
+    for event in (a_creation(7, after=huge), Observed(**stamp(7), topic="t", before=None, after=huge)):
+        told = decode(line_of(event))
+        assert isinstance(told, Dropped)
+        assert (told.sequence, told.first_sequence, told.last_sequence) == (event.sequence,) * 3
+        assert told.reason == TOO_LONG
+
+
+async def test_a_snapshot_of_large_topics_has_more_chunks(tmp_path: Path) -> None:
+    """However many partitions and configs topics have, every chunk is read."""
+    partitions = (Partition(replicas=(100_001, 100_002, 100_003)),) * 5_000
+    topics = [Topic(name=f"t{number:03}", partitions=partitions) for number in range(180)]
+    topics += [
+        Topic(name=f"u{number:03}", partitions=partitions[:1], configs={"x": "\0" * 90_000}) for number in range(5)
+    ]
+    log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
+    Ledger(log, Origin(CLUSTER, 1, 1)).restarted(Image().with_topics(topics))
+    await log.close()
+    chunks = [event for event in events_in(tmp_path) if isinstance(event, SnapshotTopics)]
+    assert [each.topic for chunk in chunks for each in chunk.topics] == [topic.name for topic in topics]
+    assert found(tmp_path) == []
