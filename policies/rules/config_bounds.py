@@ -6,7 +6,8 @@ broker or of all brokers, is held to the bounds of all topics that would have it
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -24,9 +25,9 @@ UNLIMITED_BELOW_ZERO = frozenset({"retention.bytes", "retention.ms", "local.rete
 """Kafka keeps everything where one of these is negative."""
 
 
-LOCAL = "local."
+MEANT = MappingProxyType({"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"})
+"""Where the first is AS_RETENTION, the second says what it means."""
 AS_RETENTION = "-2"
-"""Of `local.retention.*`: as much as `retention.*` says."""
 ABSENT = ("default", "allow")
 
 Fault = Callable[[str | None, Mapping[str, str], str], str | None]
@@ -61,10 +62,12 @@ def read_config_bounds(table: Table, name: str) -> Rule:
             return None
         before = None if facts.before is None else facts.before.configs
         for key, fault, _ in bounds:
-            value = facts.after.configs.get(key)
+            value, effective = facts.after.configs.get(key), facts.after.effective_configs
             if before is not None and before.get(key) == value:
-                continue
-            found = fault(value, facts.after.effective_configs, "")
+                held = EffectiveConfigs(before, facts.after.default_configs)
+                if key not in MEANT or _meaning(key, held) == _meaning(key, effective):
+                    continue
+            found = fault(value, effective, "")
             if found is not None:
                 return scope.message or found
         return None
@@ -80,31 +83,45 @@ def _found_in_defaults(
     for key, fault, is_of_topics_alone in bounds:
         if is_of_topics_alone or key not in SYNONYMS:
             continue
-        values = [
-            (_converted(request.after[name], factor), f" (by {name})")
-            for name, factor in ((each.name, each.factor) for each in SYNONYMS[key])
-            if request.after.get(name) not in {None, request.before.get(name)}
-        ]
-        if request.effective_configs[key] != before[key]:
-            values.append((request.effective_configs[key], " (the default)"))
-        for value, where in values:
-            found = fault(value, request.effective_configs, where)
-            if found is not None and _concerns(facts, scope, key):
-                return found
+        for source in (key, MEANT[key]) if key in MEANT else (key,):
+            for value, where in _new_defaults(request, before, source):
+                told = where or (" (the default)" if source == key else f" (by {source})")
+                found = fault(value, request.effective_configs, told)
+                if found is not None and _concerns(facts, scope, key, source, request.effective_configs):
+                    return found
     return None
+
+
+def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
+    """Of one key of topics, with what wrote it; nothing where it is what comes of all."""
+    for each in SYNONYMS[key]:
+        if request.after.get(each.name) not in {None, request.before.get(each.name)}:
+            yield _converted(request.after[each.name], each.factor), f" (by {each.name})"
+    if request.effective_configs[key] != before[key]:
+        yield request.effective_configs[key], ""
+
+
+def _meaning(key: str, effective: Mapping[str, str]) -> str | None:
+    """What holds, where it may mean another key's value."""
+    value = effective.get(key)
+    return effective[MEANT[key]] if value == AS_RETENTION and key in MEANT else value
 
 
 def _converted(text: str, factor: int) -> str:
     return str(int(text) * factor) if factor != 1 and INTEGER.fullmatch(text) else text
 
 
-def _concerns(facts: Facts, scope: Scope, key: str) -> bool:
-    """Whether the rule is about some topic that has no value of its own. Where it is about all topics there may be one tomorrow."""
-    if scope.topics is None:
+def _concerns(facts: Facts, scope: Scope, key: str, source: str, effective: Mapping[str, str]) -> bool:
+    """Whether the rule is about some topic whose `key` takes its value from the default of `source`. Where it is about all topics there may be
+    one tomorrow.
+    """
+    if scope.topics is None and (source == key or effective[key] == AS_RETENTION):
         return True
     for name in facts.cluster.topics(include_internal=True):
         state = facts.cluster.topic_state(name)
-        if state is not None and key not in state.configs and scope.has_topic(name, facts):
+        if state is None or source in state.configs or not scope.has_topic(name, facts):
+            continue
+        if source == key or state.configs.get(key, effective[key]) == AS_RETENTION:
             return True
     return False
 
@@ -138,8 +155,8 @@ def _read_bound(table: Table, key: str) -> tuple[Fault, bool]:
             return f"{shown} is none of {', '.join(allowed)}."
         if least is None and most is None:
             return None
-        if value == AS_RETENTION and key.startswith(LOCAL):
-            value = effective[key.removeprefix(LOCAL)]
+        if value == AS_RETENTION and key in MEANT:
+            value = effective[MEANT[key]]
         number = _number(key, value)
         if least is not None and number < least and not _is_unlimited(key, number):
             return f"{shown} is less than {least}."

@@ -368,3 +368,39 @@ async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[Worl
         {"retention.ms": "5", "unclean.leader.election.enable": "true"},
         {"retention.ms": "3600000"},
     ]
+
+
+NEAR = """
+[[config_bounds]]
+configs = { "local.retention.ms" = { max = 3600000 } }
+"""
+
+
+async def test_what_takes_its_meaning_from_another_config_is_judged_with_it(tmp_path: Path) -> None:
+    """Where `local.retention.ms` is -2, by the topic or by default, raising `retention.ms` raises it, and is held to its bound."""
+    async with judged("rules", NEAR, lambda _request: None, tmp_path) as cluster:
+        assert await create(cluster, "silent", {}) == VIOLATION
+        for name, configs in (("t", {}), ("u", {"local.retention.ms": " -2"})):
+            assert await create(cluster, name, {**configs, "retention.ms": "3600000"}) == ErrorCode.NONE
+            assert await alter(cluster, name, "retention.ms", 0, "3600001") == VIOLATION
+            assert await alter(cluster, name, "retention.ms", 0, "-1") == VIOLATION
+            assert await alter(cluster, name, "retention.ms", 1, None) == VIOLATION
+            assert await alter(cluster, name, "retention.ms", 0, "5") == ErrorCode.NONE
+        assert await create(cluster, "w", {"local.retention.ms": "5"}) == ErrorCode.NONE
+        assert await alter(cluster, "w", "retention.ms", 0, "-1") == ErrorCode.NONE
+        for broker in ("", "1"):
+            for value in ("3600001", "-1"):
+                assert await alter_broker(cluster, broker, "log.retention.ms", 0, value) == VIOLATION
+            assert await alter_broker(cluster, broker, "log.retention.ms", 0, "3600000") == ErrorCode.NONE
+
+
+async def test_a_meaning_that_only_some_topics_take(tmp_path: Path) -> None:
+    """A longer default is in the way of a bound of some topics where one of them takes it for the meaning of its own value."""
+    scoped = '[[config_bounds]]\ntopics = "near.*"\nconfigs = { "local.retention.ms" = { max = 3600000 } }\n'
+    async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
+        assert await create(cluster, "near.own", {"retention.ms": "5"}) == ErrorCode.NONE
+        assert await create(cluster, "far", {"local.retention.ms": "-2"}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "3600001") == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "3600000") == ErrorCode.NONE
+        assert await create(cluster, "near.taking", {"local.retention.ms": "-2"}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "3600001") == VIOLATION
