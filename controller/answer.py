@@ -24,7 +24,7 @@ from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
 from .context import RequestContext
 from .error_answers import error_answer
 from .errors import NoNode, Refusal, TurnedAway
-from .logs import START, about, client_id
+from .logs import Strangers, about, cut
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
 from .route import FORWARDABLE_APIS, Route, Routes
@@ -80,6 +80,8 @@ class AnswerLine:
     ) -> None:
         self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
+        self.strangers = Strangers()
+        """Tells of them in the log."""
         self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
         self._node = node
@@ -89,9 +91,9 @@ class AnswerLine:
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
         """The answer, with its size in front. Raises ProtocolError where the connection has to end without one."""
-        if len(frame) < START.size:
+        if len(frame) < registry.START.size:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
-        api_key, version, correlation_id = START.unpack_from(frame)
+        api_key, version, correlation_id = registry.START.unpack_from(frame)
         route = self.routes.get(api_key)
         if route is None or not route.api.min_version <= version <= route.api.max_version:
             if route is not None and api_key == ApiKey.API_VERSIONS:
@@ -105,7 +107,7 @@ class AnswerLine:
             header, request, leftover = registry.decode_request(frame, caller.from_peer)
         except ProtocolError as error:
             raise MalformedMessage(
-                f"client {client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
+                f"client {registry.client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
         ctx, forged = _context(caller, header, now)
         if leftover:
@@ -206,14 +208,14 @@ class AnswerLine:
 
     def _refuse_forged(self, ctx: RequestContext, header: RequestHeader) -> None:
         self.counters.forged_forwarding += 1
-        self._suspect(ctx, f"speaks in the name of {header.principal_name!r}")
+        self._suspect(ctx, f"speaks in the name of {cut(header.principal_name)!r}")
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
-        """Told once a connection: a stranger must not fill the log."""
+        """Told once a connection, and seldom of many: strangers must not fill the log."""
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
-            log.warning("refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
+            self.strangers.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
@@ -229,7 +231,7 @@ async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
 
 def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
     return ProtocolError(
-        f"client {client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+        f"client {registry.client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
     )
 
 

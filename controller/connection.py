@@ -144,7 +144,7 @@ class Connection:
 
     def _complain(self, error: ProtocolError, extra: Mapping[str, Any]) -> None:
         self.caller.line.counters.protocol_errors += 1
-        log.warning("closing %s: %s", self.caller, error, extra=extra)
+        self.caller.line.strangers.say(log, "closing %s: %s", self.caller, error, extra=extra)
 
     async def _receive(self) -> bytes:
         self._receiving = True
@@ -309,7 +309,9 @@ class Connection:
         """One more request at a listener with SASL has been answered: let it change what the connection may do."""
         if self.caller.must_leave:
             self.caller.line.counters.failed_authentications += 1
-            log.warning("authentication of %s failed", self.caller, extra=about_caller(self.caller))
+            self.caller.line.strangers.say(
+                log, "authentication of %s failed", self.caller, extra=about_caller(self.caller)
+            )
             # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else does.
             await trio.sleep(self._failed_authentication_delay)
             await self._flush()

@@ -7,7 +7,6 @@ its principal, client, address, software (KIP-511) and correlation id. What stra
 import json
 import logging
 import math
-import struct
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -28,10 +27,8 @@ NODE: ContextVar[int | None] = ContextVar("node", default=None)
 """The node whose task is running; tasks inherit it."""
 ABOUT = "about"
 """The attribute of a log record that holds what `about` says."""
-MAX_CLIENT_ID_BYTES = 255
-"""Of what is told of a stranger whose request is not understood."""
-START = struct.Struct(">hhi")
-"""Of a request: API key, version, correlation id."""
+MAX_SAID = 255
+"""Characters of a text of a client's: enough to tell whose it is."""
 NAMES = {int(key): api.name for key, api in registry.APIS.items()}
 HUMAN, JSON = "human", "json"
 HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
@@ -51,12 +48,12 @@ def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
 
 def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
     """A request that could not be read, as far as it can be: its header begins as all do."""
-    if len(frame) < START.size:
+    if len(frame) < registry.START.size:
         return about_caller(caller)
-    api_key, _, correlation_id = START.unpack_from(frame)
+    api_key, _, correlation_id = registry.START.unpack_from(frame)
     return _about(
         principal=caller.principal,
-        client=client_id(frame),
+        client=registry.client_id(frame),
         host=caller.host,
         software=caller.software,
         correlation=correlation_id,
@@ -72,16 +69,13 @@ def about_caller(caller: "Caller") -> dict[str, dict[str, Any]]:
 def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
     """Whoever has not authenticated has no principal, and the log says so."""
     known = {name: value for name, value in said.items() if value is not None and value != ""}
-    return {ABOUT: {"principal": principal, **known}}
+    told = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}
+    return {ABOUT: {"principal": cut(principal), **told}}
 
 
-def client_id(frame: bytes) -> str | None:
-    """It stands at the same place in every header that has one; the beginning of a long one is enough to tell whose it is."""
-    begin = START.size + 2
-    size = int.from_bytes(frame[START.size : begin], signed=True)
-    if not 0 <= size <= len(frame) - begin:
-        return None
-    return frame[begin : begin + min(size, MAX_CLIENT_ID_BYTES)].decode("utf-8", "replace")
+def cut(text: str | None) -> str | None:
+    """What a client says of itself, as far as a line tells it."""
+    return text if text is None or len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
 
 
 class HumanFormatter(logging.Formatter):
@@ -132,23 +126,45 @@ SELDOM_SECONDS = 60.0
 
 
 class Seldom:
-    """Says one line of many alike: not again within a minute, and then how many were left out."""
+    """Says a few lines of many alike in a minute, and with the next one how many were left out."""
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: logging.Logger, lines: int = 1) -> None:
         self._log = logger
-        self._not_before = -math.inf
+        self._lines = lines
+        self._said = 0
+        self._until = -math.inf
         self._left_out = 0
 
     def say(self, level: int, text: str, *arguments: object, extra: Mapping[str, Any] | None = None) -> None:
         now = trio.current_time()
-        if now < self._not_before:
+        if now >= self._until:
+            self._said, self._until = 0, now + SELDOM_SECONDS
+        elif self._said >= self._lines:
             self._left_out += 1
             return
         if self._left_out:
             text = f"{text} ({self._left_out} times more before)"
         self._log.log(level, text, *arguments, extra=extra)
-        self._not_before = now + SELDOM_SECONDS
+        self._said += 1
         self._left_out = 0
+
+
+STRANGERS_LINES = 20
+
+
+class Strangers:
+    """What is said of whoever connects, and may do so again and again: of each kind of line some, and then seldom."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Seldom] = {}
+
+    def say(
+        self, logger: logging.Logger, text: str, *arguments: object, extra: Mapping[str, Any] | None = None
+    ) -> None:
+        """A warning; its kind is the text as it is before its arguments."""
+        if text not in self._kinds:
+            self._kinds[text] = Seldom(logger, STRANGERS_LINES)
+        self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 
 def use_format(name: str) -> None:

@@ -1,68 +1,124 @@
 """How a request and an accident look in the log: complete enough to mend a bug, and never with a secret.
 
 Rule: what may be a secret is left out by kind, not by guess: tokens of SASL, and every value of a config (the names stay). A
-traceback keeps its lines; the texts of its exceptions are cut wherever they repeat such a value.
+traceback keeps its lines; the texts of its exceptions are cut wherever they repeat such a value. A stranger's request may be as large as
+it likes: no more of it is looked at than is told.
 """
 
 import traceback
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from .context import RequestContext
+from .logs import cut
 
 HIDDEN = "[hidden]"
 SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal"})
 """By Kafka's field names: SaslAuthenticate's token, the value of a config, and an Envelope, which may hold both."""
 MAX_CHARACTERS = 2_000
 """Of one request in the log: a batch of ten thousand topics is no help to anyone."""
+MAX_TRACE = 50_000
+"""Characters of an accident."""
+MAX_VALUES = 2_000
+"""Of a request whose secrets are looked for in the texts of exceptions; of a larger one these are hidden altogether."""
+MAX_SECRETS = 500
 
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
     """One line: who asked for what."""
-    who = f"{ctx.principal or 'an unauthenticated caller'} (client {ctx.client_id!r} at {ctx.client_host})"
-    return f"{type(request).__name__} v{ctx.api_version} of {who}: {_shorten(_show(request))}"
+    who = f"{cut(ctx.principal) or 'an unauthenticated caller'} (client {cut(ctx.client_id)!r} at {ctx.client_host})"
+    return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
 
 
 def describe_accident(error: BaseException, request: Any) -> str:
     """The traceback, without the secrets of the request."""
-    text = "".join(traceback.format_exception(error))
-    for secret in sorted(set(_secrets(request)), key=len, reverse=True):
+    secrets = _secrets(request)
+    text = "" if secrets is None else "".join(traceback.format_exception(error))
+    if secrets is None or len(text) > MAX_TRACE:
+        return _shorten("\n".join(_without_texts(error)), MAX_TRACE)
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
-        shown = (
-            f"{name}={HIDDEN if name in SECRET_FIELDS and field is not None else _show(field)}"
-            for name, field in fields
-        )
-        return f"{type(value).__name__}({', '.join(shown)})"
-    if isinstance(value, list):
-        # No more than can be shown: a hostile array is not walked to its end.
-        return f"[{', '.join(_show(element) for element in value[: MAX_CHARACTERS // 10])}]"
-    return repr(value)
+    shown, length = list[str](), 0
+    for piece in _pieces(value):
+        shown.append(piece)
+        length += len(piece)
+        if length > MAX_CHARACTERS:
+            break
+    return _shorten("".join(shown), MAX_CHARACTERS)
 
 
-def _secrets(value: Any) -> Iterator[str]:
-    """The texts of all secret fields, whole and in the parts in which a message may repeat them."""
+def _pieces(value: Any) -> Iterator[str]:
+    """The text of a value bit by bit: whoever has enough takes no more."""
     if isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
+        yield f"{type(value).__name__}("
+        for number, name in enumerate(value.__struct_fields__):
             field = getattr(value, name)
-            if name not in SECRET_FIELDS:
-                yield from _secrets(field)
-            elif isinstance(field, bytes):
-                yield from (part for part in field.decode("utf-8", "replace").split("\0") if len(part) > 2)
-                yield repr(field)[2:-1]
-            elif isinstance(field, str) and len(field) > 2:
-                yield field
+            yield f"{', ' if number else ''}{name}="
+            if name in SECRET_FIELDS and field is not None:
+                yield HIDDEN
+            else:
+                yield from _pieces(field)
+        yield ")"
+    elif isinstance(value, list):
+        yield "["
+        for number, element in enumerate(value):
+            if number:
+                yield ", "
+            yield from _pieces(element)
+        yield "]"
+    elif isinstance(value, str | bytes):
+        yield repr(value[:MAX_CHARACTERS])
+    else:
+        yield repr(value)
+
+
+def _secrets(request: Any) -> set[str] | None:
+    """The texts of all secret fields, whole and in the parts in which a message may repeat them; None if they are too many to look for."""
+    values = list(islice(_values("", request), MAX_VALUES + 1))
+    secrets = set[str]()
+    for name, value in values:
+        for secret in _forms(value) if name in SECRET_FIELDS else ():
+            secrets.add(secret)
+            if len(secrets) > MAX_SECRETS:
+                return None
+    return secrets if len(values) <= MAX_VALUES else None
+
+
+def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Each value of a request that holds no others, with the name of its field."""
+    if isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from _values(field, getattr(value, field))
     elif isinstance(value, list):
         for element in value:
-            yield from _secrets(element)
+            yield from _values(name, element)
+    else:
+        yield name, value
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}... ({len(text)} characters)"
+def _forms(value: Any) -> Iterator[str]:
+    if isinstance(value, bytes):
+        yield from (part for part in value.decode("utf-8", "replace").split("\0") if len(part) > 2)
+        yield repr(value)[2:-1]
+    elif isinstance(value, str) and len(value) > 2:
+        yield value
+
+
+def _without_texts(error: BaseException) -> Iterator[str]:
+    """Where it was raised and by what, and the same of what it came from."""
+    yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    yield f"{type(error).__name__}: {HIDDEN}"
+    for other in (*getattr(error, "exceptions", ()), error.__cause__ or error.__context__):
+        if other is not None:
+            yield from _without_texts(other)
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

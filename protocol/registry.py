@@ -19,8 +19,10 @@ from .wire import MAX_ELEMENTS
 
 __all__ = [
     "APIS",
+    "START",
     "Api",
     "api",
+    "client_id",
     "decode_request",
     "decode_response",
     "decoder",
@@ -121,8 +123,10 @@ def _load(key: ApiKey) -> Api:
     return _rows[key]
 
 
-_REQUEST_START = struct.Struct(">hhi")
-_CLIENT_ID_START = struct.Struct(">h")
+START = struct.Struct(">hhi")
+"""Of a request: API key, version, correlation id."""
+MAX_CLIENT_ID_BYTES = 255
+"""Of what is told of a stranger whose request is not understood."""
 _RESPONSE_STARTS = (
     struct.Struct(">ii"),
     struct.Struct(">iix"),
@@ -164,6 +168,15 @@ def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader
     header, offset = codecs[0](frame, 0)
     message, offset = codecs[1](frame, offset)
     return header, message, len(frame) - offset
+
+
+def client_id(frame: bytes) -> str | None:
+    """Of a request that is not understood. It stands at one place in every header that has one; its beginning tells whose it is."""
+    begin = START.size + 2
+    size = int.from_bytes(frame[START.size : begin], signed=True)
+    if not 0 <= size <= len(frame) - begin:
+        return None
+    return frame[begin : begin + min(size, MAX_CLIENT_ID_BYTES)].decode("utf-8", "replace")
 
 
 def encode_request(header: RequestHeader, message: WireStruct) -> bytes:
@@ -214,7 +227,7 @@ def warm(rows: Iterable[Api] | None = None) -> None:
         for version in range(row.min_version, row.max_version + 1):
             encoder(row.request, version)
             encoder(RequestHeader, row.request_header_version(version))
-            _request_codec(_REQUEST_START.pack(row.key, version, 0))
+            _request_codec(START.pack(row.key, version, 0))
             _response_encoder(row.key, version)
             _response_decoder(row.key, version)
 
@@ -226,15 +239,15 @@ def _size(size: int) -> bytes:
 
 
 def _request_codec(frame: bytes) -> _Codecs:
-    if len(frame) < _REQUEST_START.size:
+    if len(frame) < START.size:
         raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header")
-    key, version, correlation_id = _REQUEST_START.unpack_from(frame)
+    key, version, correlation_id = START.unpack_from(frame)
     try:
         row = api(key)
     except LookupError:
-        raise UnsupportedApi(key, version, correlation_id, _client_id(frame)) from None
+        raise UnsupportedApi(key, version, correlation_id, client_id(frame)) from None
     if not row.min_version <= version <= row.max_version:
-        raise UnsupportedVersion(key, version, correlation_id, _client_id(frame))
+        raise UnsupportedVersion(key, version, correlation_id, client_id(frame))
     codecs = (decoder(RequestHeader, row.request_header_version(version)), decoder(row.request, version))
     _request_codecs[frame[:4]] = codecs
     return codecs
@@ -242,23 +255,12 @@ def _request_codec(frame: bytes) -> _Codecs:
 
 def _bounded(frame: bytes, codecs: _Codecs, *, of_a_node: bool) -> _Codecs:
     """How many elements there are is up to strangers. What controllers and nodes tell each other grows with the cluster."""
-    key, version, _ = _REQUEST_START.unpack_from(frame)
+    key, version, _ = START.unpack_from(frame)
     if of_a_node and key in BETWEEN_NODES:
         return codecs
     row = api(key)
     header_version = row.request_header_version(version)
     return counting_decoder(RequestHeader, header_version), counting_decoder(row.request, version)
-
-
-def _client_id(frame: bytes) -> str | None:
-    """What a log line can say of a client whose request is not understood: every header but the oldest has this at one place."""
-    start = _REQUEST_START.size + _CLIENT_ID_START.size
-    if len(frame) < start:
-        return None
-    (length,) = _CLIENT_ID_START.unpack_from(frame, _REQUEST_START.size)
-    if length < 0 or length > len(frame) - start:
-        return None
-    return frame[start : start + length].decode("utf-8", "replace")
 
 
 def _response_encoder(api_key: int, version: int) -> tuple[int, Encoder[Any]]:

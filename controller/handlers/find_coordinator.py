@@ -17,7 +17,7 @@ from ..cluster.image import Image
 from ..cluster.partition_view import endpoints_at
 from ..context import RequestContext
 from ..errors import Refusal
-from ..logs import about
+from ..logs import about, cut
 from .long_answers import are_few, rows_in_turns
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ async def _after_creation(
         if code == ErrorCode.LEADER_NOT_AVAILABLE:
             await node.cache.wait_topic(topic, is_led)
         else:
-            log.warning(
-                "no coordinator for %r: the creation of %s was answered with %s", keys[0], topic, code.name,
+            context.caller.line.strangers.say(
+                log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip
     return await _answer_in_turns(context, _coordinators(node, context, topic, keys))

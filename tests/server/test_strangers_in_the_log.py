@@ -1,0 +1,169 @@
+"""How much of the log somebody makes who connects, says what he likes, and comes again."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from minicontroller.controller.answer import AnswerLine
+from minicontroller.controller.context import RequestContext
+from minicontroller.controller.logs import FORMATTERS, SELDOM_SECONDS, STRANGERS_LINES, Strangers
+from minicontroller.controller.request_log import (
+    HIDDEN,
+    MAX_CHARACTERS,
+    MAX_SECRETS,
+    MAX_TRACE,
+    MAX_VALUES,
+    describe_accident,
+    describe_request,
+)
+from minicontroller.controller.security.caller import Caller
+from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minicontroller.protocol.registry import encode_request
+from tests.server.harness import CLIENTS, serving
+
+LONG = "\u202e" * 10_900
+MAX_LINE = 5_000
+"""Bytes: some hundred characters of each text, six bytes for one that is escaped."""
+LOG = logging.getLogger("tests.strangers")
+
+
+class Counted(list[Any]):
+    """An array of a request that counts how many of its elements were looked at."""
+
+    looked_at = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for element in super().__iter__():
+            self.looked_at += 1
+            yield element
+
+
+def context(**said: Any) -> RequestContext:
+    known = {"client_id": "c", "principal": None, **said}
+    return RequestContext(
+        api_key=19,
+        api_version=7,
+        client_api_version=7,
+        correlation_id=1,
+        client_host="127.0.0.1",
+        listener="CLIENTS",
+        caller=Caller(CLIENTS, AnswerLine(None, {}), "127.0.0.1", 1),
+        **known,
+    )
+
+
+def lines(caplog: pytest.LogCaptureFixture, text: str) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if text in record.getMessage()]
+
+
+STRANGE = {
+    "is no node of this cluster": encode_request(RequestHeader(7, 1, 1, LONG), ControlledShutdownRequest(broker_id=1)),
+    "speaks in the name of": encode_request(
+        RequestHeader(3, 12, 1, LONG, principal_name=f"User:{LONG}"), MetadataRequest(topics=[])
+    ),
+}
+
+
+@pytest.mark.parametrize("text", STRANGE)
+@pytest.mark.parametrize("format_name", FORMATTERS)
+async def test_a_line_tells_the_beginning_of_what_a_stranger_calls_himself(
+    format_name: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Client ids and principals of 32 KB are cut wherever they stand in a line, in either form of it."""
+    async with serving() as served, await served.connect() as client:
+        await client.send(STRANGE[text])
+        await client.frame()
+    (record,) = lines(caplog, text)
+    assert len(FORMATTERS[format_name]().format(record)) < MAX_LINE
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [("closing", b"\0\0\0\0"), ("is no node of this cluster", STRANGE["is no node of this cluster"])],
+)
+async def test_who_comes_again_and_again_has_few_lines(
+    text: str, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many connections do what makes a line, some are told, and all are counted."""
+    async with serving() as served:
+        for _ in range(STRANGERS_LINES + 5):
+            async with await served.connect() as client:
+                await client.send(sent)
+                await client.stream.receive_some()
+        counters = served.line.counters
+    assert len(lines(caplog, text)) == STRANGERS_LINES
+    assert counters.protocol_errors + counters.forged_node_requests == STRANGERS_LINES + 5
+
+
+async def test_what_was_left_out_is_told(
+    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Each kind of line has its own measure a minute, and the first line of the next minute says how many were left out."""
+    strangers = Strangers()
+    for number in range(STRANGERS_LINES + 7):
+        strangers.say(LOG, "number %d", number)
+    strangers.say(LOG, "something else")
+    await trio.sleep(SELDOM_SECONDS)
+    strangers.say(LOG, "number %d", 99)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        *(f"number {number}" for number in range(STRANGERS_LINES)),
+        "something else",
+        "number 99 (7 times more before)",
+    ]
+
+
+def test_no_more_of_a_request_is_looked_at_than_is_told() -> None:
+    """What a line about a huge request costs is bounded by the line: counted are the elements that were looked at."""
+    names = Counted(MetadataRequestTopic(name="\0" * 32_000) for _ in range(10_000))
+    text = describe_request(context(client_id=LONG, principal=f"User:{LONG}"), MetadataRequest(topics=names))
+    assert len(text) < MAX_CHARACTERS + 4_000
+    assert names.looked_at <= 2
+    describe_accident(ValueError("why"), MetadataRequest(topics=names))
+    assert names.looked_at <= MAX_VALUES
+
+
+def raised(text: str) -> Exception:
+    try:
+        try:
+            raise KeyError(text)
+        except KeyError as inner:
+            raise ValueError(text) from inner
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize("count", [MAX_SECRETS + 1, MAX_VALUES, 20_000])
+def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
+    """Where an accident's text could repeat very many secrets it is not told at all: only where it was raised, and by what."""
+    topic = CreatableTopic(
+        name="t", configs=[CreatableTopicConfig(name="k", value=f"secret-{number}") for number in range(count)]
+    )
+    text = describe_accident(raised(f"no secret-{count - 1}"), CreateTopicsRequest(topics=[topic]))
+    assert "secret-" not in text
+    assert text.count(HIDDEN) == 2
+    assert "in raised" in text
+    assert text.index("ValueError") < text.index("KeyError")
+
+
+def test_the_same_secret_many_times_is_one() -> None:
+    """Many elements with one value are not many secrets."""
+    configs = [CreatableTopicConfig(name="k", value="hunter2") for _ in range(MAX_SECRETS + 50)]
+    configs.append(CreatableTopicConfig(name="k", value="swordfish"))
+    text = describe_accident(raised("swordfish"), CreateTopicsRequest(topics=[CreatableTopic(configs=configs)]))
+    assert f"ValueError: {HIDDEN}" in text
+    assert "swordfish" not in text
+
+
+def test_a_huge_accident_is_cut() -> None:
+    """A text of an exception that is longer than anybody reads is not in the log."""
+    text = describe_accident(raised("x" * MAX_TRACE), MetadataRequest(topics=None))
+    assert len(text) < MAX_TRACE
+    assert "ValueError" in text
