@@ -184,11 +184,11 @@ def broken(message: str | None) -> str:
 
 
 def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool) -> Decision:
-    """What the policy said of it, and what of that is no secret."""
-    judgement = change.judgement
-    verdict = None if judgement is None else judgement.verdict
-    secrets = secrets_of(None if judgement is None else judgement.request, change.operations)
+    """What the policy said of it, or else the node, and no secret in that."""
+    verdict = None if change.judgement is None else change.judgement.verdict
     reason, policy, noted = decision.reason, "", list[str]()
+    if verdict is None and reason:
+        reason = without(reason, secrets_of(change.operations))
     if verdict is not None and verdict.decision is not Verdicts.ALLOWED:
         policy = verdict.policy
         if verdict.decision is Verdicts.BROKEN:
@@ -197,13 +197,13 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
         noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not Action.DENY]
     return msgspec.structs.replace(
         decision,
-        reason=without(reason, secrets)[:MAX_CHARACTERS],
+        reason=reason[:MAX_CHARACTERS],
         policy=policy,
         rule="" if verdict is None else verdict.rule,
         validate_only=validate_only,
         sequence=change.sequence,
         is_late=change.is_late,
-        noted=tuple(without(each, secrets)[:MAX_CHARACTERS] for each in noted[:MAX_NOTED]),
+        noted=tuple(each[:MAX_CHARACTERS] for each in noted[:MAX_NOTED]),
     )
 
 

@@ -1,21 +1,23 @@
 """What may be a secret, and what stands in its place wherever it would be told: `[hidden]`.
 
 Rule: hidden is what is secret or what nobody knows not to be: values of password keys, and of all keys that neither Kafka's tables nor ours
-know (those of plugins and of listeners, for instance); and the same values wherever a message quotes them, whole, escaped or in parts.
+know (those of plugins and of listeners, for instance); and the same values wherever a message of ours quotes them, whole, escaped or in parts.
+Policies do not see them, so that what they say can be told as it is: else whoever asks could choose words that vanish from it.
 """
 
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..policies.audit_event import HIDDEN
-from ..policies.judging import Judged
 from .config.keys import KEYS
 from .config.log_levels import LEVELS
 from .config.topic_configs import TOPIC_KEYS
 from .errors import LEFT_OUT
+
+Text = TypeVar("Text", str, str | None)
 
 PLAIN_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
 LEAST = 4
@@ -42,23 +44,17 @@ def hidden_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if value is None or value in LEVELS else HIDDEN for name, value in configs.items()}
 
 
-def known(configs: Mapping[str, str]) -> Mapping[str, str]:
-    """As a policy sees what stands in the store: other tools may have written there what nobody knows."""
+def known(configs: Mapping[str, Text]) -> Mapping[str, Text]:
+    """As a policy sees what stands in the store, where other tools may have written what nobody knows, and what is asked for: what it does not
+    get it cannot tell.
+    """
     return configs if all(name in PLAIN_KEYS for name in configs) else MappingProxyType(hidden(configs))
 
 
-def secrets_of(request: Judged | None, operations: Mapping[str, str | None] | None = None) -> Collection[str]:
-    """Values of what a policy was asked, or of what was named, that may be secrets: a message may quote them."""
-    operations = operations or getattr(request, "config_operations", None) or {}
-    wanted = getattr(request, "requested_state", None)
-    configs: Mapping[str, str] = wanted.configs if wanted is not None else {}
-    if not configs and not operations:
-        return ()
+def secrets_of(operations: Mapping[str, str | None] | None) -> Collection[str]:
+    """Values of what a request names that may be secrets: whoever refuses them may quote them."""
     return {
-        value
-        for each in (operations, configs)
-        for name, value in each.items()
-        if name not in PLAIN_KEYS and value and value not in LEVELS
+        value for name, value in (operations or {}).items() if name not in PLAIN_KEYS and value and value not in LEVELS
     }
 
 

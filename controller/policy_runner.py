@@ -24,7 +24,6 @@ from ..policies.states import VersionedCluster
 from ..policies.verdict import Action, Decision, Finding, Verdict
 from ..protocol.error_codes import ErrorCode
 from .errors import Refusal
-from .hiding import secrets_of, without
 from .logs import about
 from .metrics import VerdictMetrics
 
@@ -148,7 +147,7 @@ class PolicyRunner:
 
 
 class _Lines:
-    """What the log says of one request and its judgement: about whom, and nothing that may be a secret."""
+    """What the log says of one request and its judgement. Neither has anything that may be a secret in it."""
 
     def __init__(self, request: Judged, context: "RequestContext | None") -> None:
         self._request = request
@@ -178,6 +177,5 @@ class _Lines:
 
     def _say(self, level: int, text: str, *arguments: str | None) -> None:
         if logger.isEnabledFor(level):
-            secrets = secrets_of(self._request)
-            said = [without(argument or "", secrets) for argument in arguments]
+            said = [argument or "" for argument in arguments]
             logger.log(level, text, *said, extra=None if self._context is None else about(self._context))

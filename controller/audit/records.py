@@ -1,11 +1,11 @@
 """From the controller's own values to events.
 
-Rule: pure. Values that are secret, or that nobody knows not to
-be, are hidden here, in configs and wherever they are quoted; so no later step has to know of secrets.
+Rule: pure. Values that are secret, or that nobody knows not to be, are hidden here, in configs and wherever a refusal quotes them; so no later
+step has to know of secrets. Policies do not get them.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +124,8 @@ def decision(
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
-    secrets = () if message is None and verdict is None else secrets_of(judged, operations)
+    if message is not None and verdict is None:
+        message = without(message, secrets_of(operations))
     return Decision(
         SCHEMA_VERSION,
         origin.cluster_id,
@@ -155,11 +156,11 @@ def decision(
         before,
         after,
         assumed,
-        None if verdict is None else _policy(verdict, secrets),
+        None if verdict is None else _policy(verdict),
         effect,
         code,
         error,
-        None if message is None else without(message, secrets),
+        message,
         latency_us,
         None if operations is None else dict(getattr(judged, "config_operation_kinds", change.operation_kinds) or {}),
         _entity(judged, change.kind, is_applied=effect is Effect.APPLIED)
@@ -257,7 +258,7 @@ def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChang
     )
 
 
-def _policy(verdict: Verdict, secrets: Collection[str]) -> PolicyDecision:
+def _policy(verdict: Verdict) -> PolicyDecision:
     return PolicyDecision(
         decision=verdict.decision.value,
         policy=verdict.policy,
@@ -267,11 +268,11 @@ def _policy(verdict: Verdict, secrets: Collection[str]) -> PolicyDecision:
             RuleFinding(
                 rule=finding.rule,
                 action=finding.action.value,
-                message=without(finding.message, secrets),
-                error=None if finding.error is None else without(finding.error, secrets),
+                message=finding.message,
+                error=finding.error,
             )
             for finding in verdict.findings
         ),
-        message=None if verdict.message is None else without(verdict.message, secrets),
+        message=verdict.message,
         microseconds=int(verdict.seconds * 1e6),
     )

@@ -21,7 +21,7 @@ from ..context import RequestContext
 from ..decisions import kind_and_name
 from ..errors import Refusal
 from ..forwarding import at_the_controller
-from ..hiding import known
+from ..hiding import hidden_of, known
 from ..store import layout
 from ..store.base import Create, Operation, SetData
 from .changes import Change, asked_by, carry_out, default_configs, judge
@@ -56,8 +56,9 @@ class Alteration(msgspec.Struct, frozen=True):
         """And of those that it deletes by leaving them out."""
         return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
 
-    def operands(self, kinds: Mapping[str, str]) -> dict[str, str | None]:
-        return dict.fromkeys(kinds) | dict(self.operations)
+    def operands(self, kinds: Mapping[str, str]) -> Mapping[str, str | None]:
+        """As a policy sees them."""
+        return known(dict.fromkeys(kinds) | dict(self.operations))
 
     def changed(self, **said: Any) -> Change:
         """What becomes of it."""
@@ -187,7 +188,7 @@ class Planner:
         question = AlterLoggersRequest(
             **self._asked_by(),
             broker=change.topic,
-            config_operations=change.operations or {},
+            config_operations=hidden_of("logger", change.operations or {}),
             config_operation_kinds=change.operation_kinds,
             before=before,
             after=after,

@@ -1,23 +1,17 @@
 """No secret reaches the log: planted wherever a request can carry one, and searched in the files."""
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.audit.records import Moment, Origin, decision
-from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
-from minicontroller.controller.cluster.image import Image
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, Refusal, fitting
-from minicontroller.controller.handlers.changes import Change
+from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, fitting
 from minicontroller.controller.hiding import hidden, without
-from minicontroller.policies import AlterBrokerConfigsRequest, TopicManagementPolicy
-from minicontroller.policies.audit_event import HIDDEN, Effect, encode
+from minicontroller.policies import AlterBrokerConfigsRequest, ClusterState, TopicManagementPolicy
+from minicontroller.policies.audit_event import HIDDEN
 from minicontroller.policies.interface import PolicyViolation
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
-from minicontroller.policies.verdict import Action, Finding, Verdict
-from minicontroller.policies.verdict import Decision as PolicyVerdict
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.create_topics import (
@@ -93,46 +87,56 @@ async def test_no_secret_is_written(tmp_path: Path) -> None:
         assert all(SECRET.encode() not in file.read_bytes() for file in folder.iterdir())
 
 
-def test_quoted_secrets() -> None:
-    """What a policy quotes of a secret is hidden in every message of the event, and so is the operand itself."""
-    said = f"Not {SECRET}!"
-    verdict = Verdict(
-        PolicyVerdict.VIOLATED, "Rules", said, findings=(Finding("r", Action.DENY, said),), policy_hash="h"
+QUOTING = """
+[[config_bounds]]
+configs = { "retention.ms" = { max = 5 } }
+
+[[rule]]
+name = "quoting"
+operations = "alter_broker"
+condition = '''!("my.plugin.token" in request.config_operations)'''
+message_expression = '''"Not " + request.config_operations["my.plugin.token"] + " of " + after.configs["my.plugin.token"]'''
+action = "warn"
+"""
+
+
+class QuotingClass(TopicManagementPolicy):
+    """The same."""
+
+    def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: ARG002
+        key = "my.plugin.token"
+        if int(request.effective_configs["retention.ms"]) > 5:
+            text = "retention.ms 6 (by log.retention.ms) is more than 5."
+            raise PolicyViolation(f"{text} Not {request.config_operations[key]} of {request.after[key]}")
+
+
+@pytest.mark.parametrize("kind", ["rules", "class"])
+@pytest.mark.parametrize(
+    "value", [SECRET, "retention.ms", "The policy", " ".join(f'"{word:04}"' for word in range(600))]
+)
+async def test_what_a_policy_says_is_told_as_it_is(
+    kind: str, value: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A policy does not see what may be a secret, so that it cannot tell it; and no caller chooses words that vanish from what it says of him."""
+    caplog.set_level(logging.INFO, "minicontroller.policy")
+    (tmp_path / "rules.toml").write_text(QUOTING if kind == "rules" else "rule_count = 0")
+    settings = {"audit.dir": str(tmp_path / "audit"), "policy.rules.files": str(tmp_path / "rules.toml")}
+    policy = QuotingClass() if kind == "class" else TopicManagementPolicy()
+    async with ruling(settings, policy=policy) as world:
+        request = altering(BROKER, "", log_retention_ms="6", my_plugin_token=value)
+        assert (await world.ask(request, 2)).responses[0].error_code == ErrorCode.POLICY_VIOLATION
+        shown = [world.node.decisions.after(0)[-1].reason, *caplog.messages]
+    event = decisions_in(tmp_path / "audit")[-1]
+    assert event.policy is not None
+    told = [event.message or "", event.policy.message or "", *(each.message for each in event.policy.findings), *shown]
+    said = "retention.ms 6 (by log.retention.ms) is more than 5."
+    assert all(said in each or f"Not {HIDDEN} of {HIDDEN}" in each for each in told)
+    assert any(f"Not {HIDDEN} of {HIDDEN}" in each for each in told)
+    assert any(
+        each.startswith("The policy ") and "AlterConfigs of broker (default)" in each for each in caplog.messages
     )
-    asked = AlterBrokerConfigsRequest(broker="1", principal=None, config_operations={"my.plugin.token": SECRET})
-    context = RequestContext(
-        api_key=33,
-        api_version=2,
-        client_api_version=2,
-        correlation_id=1,
-        client_id=None,
-        client_host="",
-        principal=None,
-        listener="PLAINTEXT",
-        caller=None,  # type: ignore[arg-type]
-    )
-    judgement = Judgement(asked, Image(), verdict)
-    refused = Change(
-        kind="broker",
-        topic="1",
-        refusal=Refusal(ErrorCode.POLICY_VIOLATION, said),
-        judgement=judgement,
-        operations=asked.config_operations,
-    )
-    event = decision(
-        Moment(Origin("c", 1, 1), 1, 1),
-        Record(AuditedRequest(1, context, validate_only=False), 0, refused, judgement, Image(), 0),
-        refused,
-        effect=Effect.NONE,
-        refusal=refused.refusal,
-        before=None,
-        after=None,
-        assumed=(),
-        latency_us=1,
-    )
-    assert SECRET.encode() not in encode(event)
-    assert event.message == f"Not {HIDDEN}!"
-    assert event.config_operations == {"my.plugin.token": HIDDEN}
+    assert SECRET not in "".join(told)
+    assert event.config_operations == {"log.retention.ms": "6", "my.plugin.token": HIDDEN}
 
 
 @pytest.mark.parametrize("shift", range(0, 40, 7))
