@@ -1,6 +1,7 @@
 """The node's own entry in `/brokers/ids`: born and filled in one transaction, and again in every new session, or when it is taken away.
 
-Rule: a watch is waited for no longer than the session in which it was set.
+Rule: a watch is waited for no longer than the session in which it was set. No two brokers have one address: whoever asks for the one would
+reach the other. A node that starts has to wait for whoever has its id or one of its addresses; one that runs is not disturbed.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ from ..store.base import (
 from ..store.sessions import wait_connected, while_it_lasts
 from .bell import Bell
 from .image import Broker
+from .loading import load_brokers
 
 log = logging.getLogger("minicontroller.node")
 
@@ -41,41 +43,38 @@ class Registration:
         on_registered: Callable[[int], None],
         takeover_seconds: float = math.inf,
     ) -> None:
-        """`takeover_seconds`: whoever has this node's id for longer, when it starts, lives."""
+        """`takeover_seconds`: whoever has this node's id or address for longer, when it starts, lives."""
         self._store = store
         self._broker = broker
         self._clock_ms = clock_ms
         self._on_registered = on_registered
         self._takeover_seconds = takeover_seconds
         self._own_sessions: set[int] = set()
+        self._started = False
+        self._patience = math.inf
+        """Until when a node that starts waits for others."""
         self._moved = Bell()
         """Something has happened to the entry."""
+        self._others_moved = Bell()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Started once the node is registered for the first time. Raises ConfigurationError if its id is another one's."""
-        started = False
-        patience = trio.current_time() + self._takeover_seconds
+        """Started once the node is registered for the first time. Raises ConfigurationError if its id or address is another one's."""
+        self._patience = trio.current_time() + self._takeover_seconds
         while True:
             await wait_connected(self._store)
             session_id = self._store.session_id
             self._own_sessions.add(session_id)
             try:
-                with trio.move_on_at(math.inf if started else patience) as scope:
-                    is_registered = await self._register(session_id)
+                is_registered = await self._register(session_id)
             except (StoreUnavailable, SessionExpired) as error:
                 log.debug("not registered yet: %s", error)
                 await trio.lowlevel.checkpoint()
                 continue
-            if scope.cancelled_caught:
-                raise ConfigurationError(
-                    f"Broker id {self._broker.broker_id} is registered by another process that lives: "
-                    "give this node another broker.id."
-                )
             if not is_registered:
                 continue
-            if not started:
+            if not self._started:
                 task_status.started()
-                started = True
+                self._started = True
             await while_it_lasts(self._store, session_id, self._moved.wait)
 
     async def _register(self, session_id: int) -> bool:
@@ -85,18 +84,56 @@ class Registration:
             registrations.encode_broker(self._broker, self._clock_ms()),
         )
         while self._store.session_id == session_id:
+            if not self._started and (rival := await self._rival()) is not None:
+                log.warning("Broker %d is registered at this node's address: waiting for it to end.", rival.broker_id)
+                common = ", ".join(_addresses(rival) & _addresses(self._broker))
+                await self._wait_for_another(
+                    self._others_moved,
+                    f"Broker {rival.broker_id}, which lives, is registered with an address of this node, {common}: "
+                    "give this node its own in listeners and advertised.listeners.",
+                )
+                continue
             with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
             entry = await self._store.get(path, self._moved.ring)
             if entry is None:
                 continue
-            if entry.stat.ephemeral_owner == session_id:
+            is_ours = entry.stat.ephemeral_owner == session_id
+            if is_ours and (self._started or await self._rival(before=entry.stat.czxid) is None):
                 self._on_registered(entry.stat.czxid)
                 return True
-            if entry.stat.ephemeral_owner in self._own_sessions:
-                with contextlib.suppress(NodeMissing, VersionConflict):  # its session was faster
+            if is_ours or entry.stat.ephemeral_owner in self._own_sessions:
+                with contextlib.suppress(NodeMissing, VersionConflict):  # its session, or its rival, was faster
                     await self._store.commit([Delete(path, entry.stat.version)])
                 continue
             log.warning("Broker id %d is registered by another process: waiting for it to end.", self._broker.broker_id)
-            await while_it_lasts(self._store, session_id, self._moved.wait)
+            await self._wait_for_another(
+                self._moved,
+                f"Broker id {self._broker.broker_id} is registered by another process that lives: "
+                "give this node another broker.id.",
+            )
         return False
+
+    async def _wait_for_another(self, moved: Bell, sentence: str) -> None:
+        """Whoever is in the way. Raises ConfigurationError if he is still there when a node that starts has waited long enough."""
+        with trio.move_on_at(math.inf if self._started else self._patience) as scope:
+            await while_it_lasts(self._store, self._store.session_id, moved.wait)
+        if scope.cancelled_caught:
+            raise ConfigurationError(sentence)
+
+    async def _rival(self, before: float = math.inf) -> Broker | None:
+        """Another broker with an address of ours, who was registered earlier."""
+        return next(
+            (
+                each
+                for each in await load_brokers(self._store, self._others_moved.ring)
+                if each.broker_id != self._broker.broker_id
+                and each.epoch < before
+                and _addresses(each) & _addresses(self._broker)
+            ),
+            None,
+        )
+
+
+def _addresses(broker: Broker) -> set[str]:
+    return {endpoint.address.lower() for endpoint in broker.endpoints}

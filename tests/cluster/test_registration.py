@@ -3,18 +3,22 @@
 import trio
 
 from minicontroller.controller.cluster.image import Broker, Endpoint
+from minicontroller.controller.cluster.registration import Registration
+from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.store import layout, registrations
 from minicontroller.controller.store.base import Create, Delete, Store
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, zookeeper_world
 from tests.support.zookeeper import ZooKeeperServer
 
+PATIENCE_SECONDS = 30.0
 
-async def take_the_place(other: Store, broker_id: int) -> None:
+
+async def take_the_place(other: Store, broker_id: int, *, host: str = "elsewhere", there: bool = True) -> None:
     """As a second process with the same id, whose registration is there before the first one's session is seen to be over."""
     path = layout.broker_path(broker_id)
-    data = registrations.encode_broker(Broker(broker_id, (Endpoint("PLAINTEXT", "elsewhere", 9092),)), 1)
-    await other.commit([Delete(path), Create(path, data, ephemeral=True)])
+    data = registrations.encode_broker(Broker(broker_id, (Endpoint("PLAINTEXT", host, 9092),)), 1)
+    await other.commit([*([Delete(path)] if there else []), Create(path, data, ephemeral=True)])
 
 
 async def a_second_process(world: World, nursery: trio.Nursery) -> None:
@@ -74,3 +78,102 @@ async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autoj
     await cluster.members[1].candidacy.withdraw()
     assert controller.node.controller is None
     assert await controller.node.store.get(layout.CONTROLLER) is None
+
+
+# ------------------------------------------------------------------ one address for each
+
+
+class Starting:
+    """Registrations of nodes that start, and what became of each."""
+
+    def __init__(self, world: World, nursery: trio.Nursery, patience_seconds: float) -> None:
+        self.registered: list[int] = []
+        self.refused: dict[int, str] = {}
+        self.stores: dict[int, Store] = {}
+        self._world = world
+        self._nursery = nursery
+        self._patience = patience_seconds
+        self._news = trio.lowlevel.ParkingLot()
+
+    async def start(self, broker_id: int, *hosts: str) -> None:
+        self.stores[broker_id] = await self._world.open()
+        await self.stores[broker_id].ensure(layout.BROKER_IDS)
+        broker = Broker(broker_id, tuple(Endpoint(f"L{number}", host, 9092) for number, host in enumerate(hosts)))
+        self._nursery.start_soon(self._run, broker, self.stores[broker_id])
+
+    async def _run(self, broker: Broker, store: Store) -> None:
+        def registered(_epoch: int) -> None:
+            self.registered.append(broker.broker_id)
+            self._news.unpark_all()
+
+        try:
+            await Registration(store, broker, lambda: 1, registered, self._patience).run()
+        except ConfigurationError as error:
+            self.refused[broker.broker_id] = str(error)
+            self._news.unpark_all()
+            await store.close()
+
+    async def until(self, outcomes: int) -> None:
+        with trio.fail_after(PATIENCE_SECONDS):
+            while len(self.registered) + len(self.refused) < outcomes:
+                await self._news.park()
+
+
+async def one_of_two(world: World, nursery: trio.Nursery, patience_seconds: float) -> None:
+    nodes = Starting(world, nursery, patience_seconds)
+    await nodes.start(1, "a", "same")
+    await nodes.start(2, "Same", "b")
+    await nodes.start(3, "c")
+    await nodes.until(3)
+    (refused,) = nodes.refused
+    (stays,) = {1, 2} - {refused}
+    assert sorted(nodes.registered) == sorted((stays, 3))
+    assert (
+        f"Broker {stays}, which lives, is registered with an address of this node, same:9092:" in nodes.refused[refused]
+    )
+    assert sorted(await nodes.stores[3].children(layout.BROKER_IDS)) == sorted((str(stays), "3"))
+
+
+async def test_two_brokers_have_no_address_in_common(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Of two that start at once with one address, one is registered; the other ends with a sentence that names it."""
+    await one_of_two(memory, nursery, 20.0)
+
+
+async def test_two_brokers_have_no_address_in_common_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
+    """The same on a real server."""
+    async with zookeeper_world(zookeeper, "/addresses") as world, trio.open_nursery() as nursery:
+        await one_of_two(world, nursery, 0.5)
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_address_that_becomes_free_is_taken(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A broker that died, and whose session lives on for a while, is waited for."""
+    nodes = Starting(memory, nursery, 20.0)
+    dead = await memory.open()
+    await dead.ensure(layout.BROKER_IDS)
+    data = registrations.encode_broker(Broker(4, (Endpoint("PLAINTEXT", "same", 9092),)), 1)
+    await dead.commit([Create(layout.broker_path(4), data, ephemeral=True)])
+    await nodes.start(1, "same")
+    await trio.sleep(10)
+    assert not nodes.registered
+    await dead.close()
+    await nodes.until(1)
+    assert nodes.registered == [1]
+
+
+async def test_a_node_that_runs_is_not_disturbed(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Somebody who comes with its address, and does not look, does not end a node, also where its session is lost."""
+    nodes = Starting(memory, nursery, 20.0)
+    await nodes.start(1, "same")
+    await nodes.until(1)
+    other = await memory.open()
+    await take_the_place(other, 2, host="same", there=False)
+    await memory.expire(nodes.stores[1])
+    await nodes.until(2)
+    assert nodes.registered == [1, 1]
