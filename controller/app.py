@@ -29,6 +29,7 @@ from .audit.log import AuditLog, audit_settings
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
 from .cluster.image import NO_CONTROLLER, Broker, Endpoint
+from .cluster.loading import ensure_paths
 from .cluster.random_ids import new_id
 from .cluster.registration import Registration
 from .cluster.rule_check import RuleCheck
@@ -199,8 +200,7 @@ async def prepare(store: Store) -> str:
 
 
 async def _prepare(store: Store) -> str:
-    for path in layout.PERSISTENT_PATHS:
-        await store.ensure(path)
+    await ensure_paths(store)
     entry = await store.get(layout.CLUSTER_ID)
     if entry is None:
         await store.ensure("/cluster")

@@ -22,8 +22,8 @@ from . import elections, notices
 from .channel import LinkFactory
 from .deletion import Deletions
 from .image import NO_TOPIC_ID, Broker, Image, Topic
-from .jobs import ControllerMoved, Draft, Element, InDoubt
-from .loading import load
+from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
+from .loading import ensure_paths, load
 from .nearby_nodes import NearbyNodes
 from .propagation import Propagation
 from .rereading import reread
@@ -150,7 +150,7 @@ class ActiveController:
             try:
                 await self._serve()
             except InDoubt as error:
-                log.warning("the store's connection broke during a write (%s): reading the state anew", error.__cause__)
+                log.warning("what was written is in doubt (%s): reading the state anew", error.__cause__)
             finally:
                 self.node.controller = None
 
@@ -170,12 +170,10 @@ class ActiveController:
 
     async def _begin(self) -> None:
         """Read the state, tell everyone, and start to serve."""
-        watches = self._watches
-        await notices.begin(self.node.store, self.fence, watches.notices.ring)
-        store = self.node.store
-        count = await _count_of_commits(
-            store
-        )  # before the rest: what is late of an earlier life then shows as another count
+        watches, store = self._watches, self.node.store
+        await ensure_paths(store)
+        await notices.begin(store, self.fence, watches.notices.ring)
+        count = await _count_of_commits(store)  # before the rest: what is late of an earlier life changes it
         created = None if self.ledger is None else self.ledger.created
         state = await load(store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring, created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
@@ -252,7 +250,9 @@ class ActiveController:
     async def _reread(self, image: Image, path: str) -> Sequence[Element]:
         """What others wrote where a commit of ours met it; a partition that they added may want a leader."""
         created = None if self.ledger is None else self.ledger.created
-        news = await reread(self.node.store, image, path, created)
+        news = list(await reread(self.node.store, image, path, created))
+        if await ensure_paths(self.node.store):  # others have removed what everything lies below
+            news.append(observation(lambda image: image))
         self.states_are_stale(element.topic for element in news if element.topic is not None)
         return news
 
@@ -364,7 +364,6 @@ class ActiveController:
 
 
 async def _count_of_commits(store: Store) -> int:
-    await store.ensure(layout.COMMITS)
     await store.sync()
     entry = await store.get(layout.COMMITS)
     return 0 if entry is None else entry.stat.version

@@ -13,6 +13,17 @@ from .topic_names import is_valid_topic_name
 
 log = logging.getLogger("minicontroller.controller")
 
+PATHS = (*layout.PERSISTENT_PATHS, layout.COMMITS)
+
+
+async def ensure_paths(store: Store) -> bool:
+    """The znodes that every Kafka cluster has, and ours: made where they are missing. Whether one was."""
+    entries = await store.get_many(PATHS)
+    missing = [path for path, entry in zip(PATHS, entries, strict=True) if entry is None]
+    for path in missing:
+        await store.ensure(path)
+    return bool(missing)
+
 
 async def load(
     store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None

@@ -13,13 +13,13 @@ import msgspec
 import trio
 
 from ..store import layout
-from ..store.base import Delete, SessionExpired, SetData, StoreUnavailable
+from ..store.base import Delete, NodeMissing, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
 from . import elections, notices
 from .bell import Bell
 from .image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Image, Topic
 from .jobs import ControllerMoved, Draft, Element
-from .loading import entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
+from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
 from .random_ids import new_id
 from .topic_names import is_valid_topic_name
 
@@ -75,7 +75,7 @@ class StoreWatches:
         while True:
             await bell.wait()
             try:
-                await read()
+                await self._read_what_is_there(bell, read)
             except StoreUnavailable as error:
                 log.debug("%s: looking again when the connection is back", error)
                 bell.ring()  # the watch was not set again
@@ -84,6 +84,14 @@ class StoreWatches:
                 log.debug("nothing more to follow: %s", error)
                 return
             await trio.sleep(pause)
+
+    async def _read_what_is_there(self, bell: Bell, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await read()
+        except NodeMissing as error:
+            log.warning("%s was removed from the store by others, and is made again", error.path)
+            await ensure_paths(self._store)
+            bell.ring()
 
     async def _read_brokers(self) -> None:
         await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.ring))

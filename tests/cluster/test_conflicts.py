@@ -44,8 +44,12 @@ class TravellingStore(MemoryStore):
         return self._later(super().commit(operations))
 
     async def _later(self, answer: Coroutine[Any, Any, list[Result]]) -> list[Result]:
-        for _ in range(5):
-            await trio.lowlevel.checkpoint()
+        try:
+            for _ in range(5):
+                await trio.lowlevel.checkpoint()
+        except trio.Cancelled:
+            answer.close()
+            raise
         return await answer
 
 
@@ -426,3 +430,22 @@ async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other:
     assert await cluster.grow("empty", 2) == ErrorCode.INVALID_PARTITIONS
     assert await cluster.grow("offline", 2, timeout_ms=200) in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
     await cluster.until(lambda: len(cluster.controller.image.topics["offline"].partitions) == 2)
+
+
+@pytest.mark.parametrize(
+    "path", [layout.DELETE_TOPICS, layout.CONFIG_CHANGES, layout.BROKER_CONFIGS, layout.ISR_CHANGE_NOTIFICATION]
+)
+async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster, other: Store, path: str) -> None:
+    """`rmr /admin/delete_topics` and the like: the reign goes on, every change is done, and a successor can rule."""
+    await cluster.create("t", "u")
+    controller = cluster.controller
+    await other.commit([Delete(f"{path}/{child}") for child in await other.children(path)] + [Delete(path)])
+    assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.NONE
+    assert await cluster.change_config("", "my.key", "5", resource_type=BROKER) == ErrorCode.NONE
+    assert await cluster.delete("u") == [ErrorCode.NONE]
+    assert cluster.controller is controller
+    controller.resign()
+    await cluster.until_succeeded(controller.epoch)
+    await cluster.until_quiet()
+    assert await cluster.create("v") == [ErrorCode.NONE]
+    assert await cluster.delete("t", "v") == [ErrorCode.NONE] * 2
