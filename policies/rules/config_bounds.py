@@ -78,7 +78,9 @@ def read_config_bounds(table: Table, name: str) -> Rule:
 def _found_in_defaults(
     request: AlterBrokerConfigsRequest, facts: Facts, scope: Scope, bounds: Sequence[Bound]
 ) -> str | None:
-    """What a change makes of the defaults: as it is written, which may hold at other nodes, and as it would hold here."""
+    """What a change makes of the defaults: as it is written, which may hold at other nodes, and as it would hold here. By the default of all
+    brokers topics to come will be judged; what a broker says for itself is looked at here alone.
+    """
     before = EffectiveConfigs(NO_CONFIGS, request.default_configs_before)
     for key, fault, is_of_topics_alone in bounds:
         if is_of_topics_alone or key not in SYNONYMS:
@@ -87,7 +89,9 @@ def _found_in_defaults(
             for value, where in _new_defaults(request, before, source):
                 told = where or (" (the default)" if source == key else f" (by {source})")
                 found = fault(value, request.effective_configs, told)
-                if found is not None and _concerns(facts, scope, key, source, request.effective_configs):
+                if found is not None and (
+                    request.broker or _concerns(facts, scope, key, source, request.effective_configs)
+                ):
                     return found
     return None
 

@@ -404,3 +404,15 @@ async def test_a_meaning_that_only_some_topics_take(tmp_path: Path) -> None:
         assert await alter_broker(cluster, "", "log.retention.ms", 0, "3600000") == ErrorCode.NONE
         assert await create(cluster, "near.taking", {"local.retention.ms": "-2"}) == ErrorCode.NONE
         assert await alter_broker(cluster, "", "log.retention.ms", 0, "3600001") == VIOLATION
+
+
+async def test_a_broker_says_nothing_for_itself_that_topics_may_not_have(tmp_path: Path) -> None:
+    """Also where all topics of a bound have values of their own: who leaves them to the default later, or makes another topic, is not held to it."""
+    scoped = '[[config_bounds]]\ntopics = "gold.*"\nconfigs = { "retention.ms" = { min = 1000 } }\n'
+    async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
+        assert await create(cluster, "gold.a", {"retention.ms": "1000"}) == ErrorCode.NONE
+        assert await alter_broker(cluster, "1", "log.retention.ms", 0, "7") == VIOLATION
+        assert await alter_broker(cluster, "1", "log.retention.ms", 0, "1000") == ErrorCode.NONE
+        assert await alter_broker(cluster, "", "log.retention.ms", 0, "7") == ErrorCode.NONE
+        assert await alter(cluster, "gold.a", "retention.ms", 1, None) == VIOLATION
+        assert await create(cluster, "gold.b", {}) == VIOLATION
