@@ -5,12 +5,13 @@ what clients may send: a request grows there by who asked for it, and by the new
 """
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from ..protocol.error_codes import ErrorCode
-from .errors import Refusal
+from .errors import Refusal, TooMuch
 
 MAX_ANSWER_BYTES = 100 * 1024 * 1024
 """What clients take at most: librdkafka's `receive.message.max.bytes`."""
@@ -24,13 +25,15 @@ MAX_CHANGES = 20_000
 """Of topics, resources and their configs in one request that changes something: each is judged, written and told of."""
 MAX_CONFIGS_BYTES = 1_000_000
 """Of the names and values of one topic's or resource's configs, in JSON: no znode holds more, and a line of the audit log has to."""
+MAX_NAMES_BYTES = 8_000_000
+"""The same of all that one request wants to change: all of it is told, in answers, in the audit log and in the node's log."""
 MAX_BYTES_OF_A_CHARACTER = 6
 SMALL_BYTES = 32 * 1024
 """Of a request that cannot have so many."""
 
 
 def check_changes(request: Any) -> None:
-    """Raises INVALID_REQUEST of more than anybody changes at once, or than anything has of configs."""
+    """Raises TooMuch, INVALID_REQUEST, of more than anybody changes at once, or than anything has of configs."""
     elements = [
         *getattr(request, "topics", ()),
         *getattr(request, "topic_names", ()),
@@ -38,24 +41,36 @@ def check_changes(request: Any) -> None:
     ]
     count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
     if count > MAX_CHANGES:
-        raise Refusal(
+        raise TooMuch(
             ErrorCode.INVALID_REQUEST,
             f"The request has {count} topics, resources and configs, {MAX_CHANGES} are allowed.",
         )
-    for element in elements:
-        _check_configs(getattr(element, "configs", ()))
+    texts = [_texts(element) for element in elements]
+    if _is_longer(list(chain.from_iterable(texts)), MAX_NAMES_BYTES):
+        text = f"The names and values in the request have more than {MAX_NAMES_BYTES} bytes."
+        raise TooMuch(ErrorCode.INVALID_REQUEST, text)
+    if any(_is_longer(each, MAX_CONFIGS_BYTES) for each in texts):
+        text = f"The configs that the request names for one resource have more than {MAX_CONFIGS_BYTES} bytes."
+        raise TooMuch(ErrorCode.INVALID_REQUEST, text)
 
 
-def _check_configs(configs: Sequence[Any]) -> None:
-    characters = sum(len(config.name) + len(config.value or "") for config in configs)
-    if characters * MAX_BYTES_OF_A_CHARACTER <= MAX_CONFIGS_BYTES:
-        return
-    size = len(msgspec.json.encode([(config.name, config.value) for config in configs]))
-    if size > MAX_CONFIGS_BYTES:
-        raise Refusal(
-            ErrorCode.INVALID_REQUEST,
-            f"The request names configs of {size} bytes for one resource, which holds {MAX_CONFIGS_BYTES} at most.",
-        )
+def _texts(element: Any) -> list[str]:
+    """What it is called, and its configs."""
+    if isinstance(element, str):
+        return [element]
+    name: str = getattr(element, "name", "") or getattr(element, "resource_name", "")
+    texts = [name]
+    for config in getattr(element, "configs", ()):
+        texts += (config.name, config.value or "")
+    return texts
+
+
+def _is_longer(texts: Sequence[str], size: int) -> bool:
+    """Than so many bytes, in JSON."""
+    characters = sum(map(len, texts))
+    return characters > size or (
+        characters * MAX_BYTES_OF_A_CHARACTER > size and len(msgspec.json.encode(texts)) > size
+    )
 
 
 class AnswerSize:

@@ -29,6 +29,10 @@ class TurnedAway(Refusal):
     """Refused before a handler saw it."""
 
 
+class TooMuch(TurnedAway):
+    """The request asks for more than anybody does: it is recorded as one, and not element by element."""
+
+
 class NoNode(TurnedAway):
     """Only nodes of the cluster ask this, and whoever asked had not proved to be one."""
 

@@ -165,7 +165,8 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     operation: str
     """`create_topic`, `delete_topic`, `create_partitions`, `alter_configs` or `incremental_alter_configs`."""
     resource: str
-    """`topic`, `broker`, `logger` (the levels of a node's loggers), or `resource` for what has no configs that can be changed."""
+    """`topic`, `broker`, `logger` (the levels of a node's loggers), or `resource` for what has no configs that can be changed, and for a request that asks for more than is allowed at once: it is
+    one event without a name."""
     name: str
     """Of the resource, of a broker its number; empty for the default of all brokers, and for a topic that was named by an id that nobody has or looked up."""
     requested: Requested | None

@@ -1,4 +1,4 @@
-"""Requests for changes that are refused before any handler sees them: not authorized, or forged.
+"""Requests for changes that are refused before any handler sees them: not authorized, forged, or too much.
 
 Rule: the controller records them like everything else that is refused; a node that is not the controller tells it. A refusal that nobody can take
 note of is a refusal all the same, and the log of the node says that it is missing.
@@ -14,9 +14,10 @@ import trio
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from ..bounds import check_changes
 from ..cluster.jobs import Draft
 from ..context import RequestContext
-from ..errors import Refusal
+from ..errors import Refusal, TooMuch
 from ..forwarding import at_the_controller
 from ..logs import about
 from . import incremental_alter_configs
@@ -41,7 +42,7 @@ def turned_away(node: "Node", context: RequestContext, request: Any, refusal: Re
 
 
 async def _record(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> None:
-    changes = refused_whole(context, request, refusal)
+    changes = _refused(context, request, refusal)
     validate_only = getattr(request, "validate_only", False)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
@@ -53,6 +54,15 @@ async def _record(node: "Node", context: RequestContext, request: Any, refusal: 
             log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
     if scope.cancelled_caught:
         log.warning("a refusal is not in the audit log: no controller took note", extra=about(context))
+
+
+def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
+    """Each of its elements, or where these are too much, as a whole."""
+    try:
+        check_changes(request)
+    except TooMuch:
+        return [Change(kind="resource", refusal=refusal)]
+    return refused_whole(context, request, refusal)
 
 
 async def _note(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minicontroller.controller.app import open_audit
+from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.policies.audit_event import HIDDEN, Decision, Effect
 from minicontroller.protocol import registry
@@ -294,6 +295,32 @@ def test_a_forged_request(
     assert told(decision) == (*expected, "CLUSTER_AUTHORIZATION_FAILED", Effect.NONE)
     assert (decision.principal, decision.client_id, decision.received_node) == (None, "mallory", node)
     assert decision.api == ApiKey(key).name.replace("_", " ").title().replace(" ", "")
+    assert_unjudged([decision])
+
+
+TOO_MUCH = [
+    (CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=9)] * (MAX_CHANGES + 1)), 5, "create_topic"),
+    (CreateTopicsRequest(topics=[CreatableTopic(name="\0" * 32_000)] * 300), 5, "create_topic"),
+    (altering((TOPIC, "t", {f"{number}{'x' * 32_000}": None for number in range(100)})), 2, "alter_configs"),
+]
+
+
+@pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
+@pytest.mark.parametrize("asked", TOO_MUCH, ids=["elements", "names", "configs"])
+def test_more_than_anybody_asks_for(
+    cluster: MiniCluster, folder: Path, where: int, asked: tuple[Any, int, str]
+) -> None:
+    """A request that is refused for what it asks for is one event, whichever node refuses it, and not one for each of its elements."""
+    request, version, operation = asked
+    node = nodes_of(cluster)[where]
+    since = Since(folder)
+    key = next(api.key for api in registry.APIS.values() if api.request is type(request))
+    with Wire(cluster.addresses[node]) as wire:
+        answer = wire.exchange(registry.encode_request(RequestHeader(api_key=key, api_version=version), request))
+    assert struct.pack(">h", ErrorCode.INVALID_REQUEST) in answer
+    (decision,) = since.decisions()
+    assert told(decision) == (operation, "resource", "", "INVALID_REQUEST", Effect.NONE)
+    assert (decision.elements, decision.received_node) == (1, node)
     assert_unjudged([decision])
 
 
