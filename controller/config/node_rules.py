@@ -21,6 +21,8 @@ POLICY_KEY = "topic.management.policy.class.name"
 OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.class.name")
 
 
+LEAST_SESSION_MS = 1_000
+"""Servers grant no less than two ticks, and a client that waits for less than that hears from none."""
 HAS_TO_FIT = {
     "inter.broker.listener.name": ("listeners", "advertised.listeners", "listener.security.protocol.map"),
     "control.plane.listener.name": ("listeners", "advertised.listeners"),
@@ -64,7 +66,11 @@ def faulty_durations(config: "NodeConfig") -> Iterator[Fault]:
     for key in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if config.optional_integer(key) == 0:
             yield key, f"{key} must be unlimited (-1) or at least 1."
-    for key, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
+    for key, least in (
+        ("log.roll.ms", 1),
+        ("log.roll.jitter.ms", 0),
+        ("zookeeper.session.timeout.ms", LEAST_SESSION_MS),
+    ):
         value = config.optional_integer(key)
         if value is not None and value < least:
             yield key, f"{key} must be at least {least}."

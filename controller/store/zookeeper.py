@@ -168,8 +168,7 @@ class ZooKeeperStore:
         try:
             if any(len(host.split()) != 1 for host in hosts.split(",")):
                 raise ValueError("a host is empty, or has a space in it")
-            if "//" in self._chroot:
-                raise ValueError("the chroot has an empty name in it")
+            _check_chroot(self._chroot)
             self._client = Client(
                 hosts,
                 timeout=session_timeout_ms / 1000,
@@ -407,6 +406,15 @@ class ZooKeeperStore:
 
 async def part_of(reply: Reply, paths: Sequence[str]) -> list[Any]:
     return jute.decode_multi_read(*await reply.body(), paths)
+
+
+def _check_chroot(chroot: str) -> None:
+    """Raises ValueError of one that no server takes."""
+    for name in chroot.split("/")[1:]:
+        if not name:
+            raise ValueError("the chroot has an empty name in it")
+        if name in {".", ".."} or not name.isprintable():
+            raise ValueError(f"no path of ZooKeeper has the name {name!r} in it")
 
 
 async def results_of(reply: Reply, operations: Sequence[Operation], chroot: str) -> list[Result]:

@@ -109,6 +109,9 @@ def test_a_wrong_call_is_code_2(tmp_path: Path, arguments: tuple[str, ...], said
     ("connect", "said"),
     [
         ("127.0.0.1:1/no//name", "the chroot has an empty name in it"),
+        ("127.0.0.1:1/a/../b", "no path of ZooKeeper has the name '..' in it"),
+        ("127.0.0.1:1/./b", "no path of ZooKeeper has the name '.' in it"),
+        ("127.0.0.1:1/a\x7fb", "no path of ZooKeeper has the name 'a\\x7fb' in it"),
         ("a b:2181", "a host is empty, or has a space in it"),
         ("127.0.0.1:1,,127.0.0.1:2", "a host is empty, or has a space in it"),
     ],

@@ -129,6 +129,7 @@ def test_a_topic_management_policy_excludes_the_older_policies(older: str) -> No
         ("log.retention.hours=0", "log.retention.hours must be unlimited (-1) or at least 1."),
         ("log.roll.ms=0", "log.roll.ms must be at least 1."),
         ("log.roll.jitter.ms=-1", "log.roll.jitter.ms must be at least 0."),
+        ("zookeeper.session.timeout.ms=0", "zookeeper.session.timeout.ms must be at least 1000."),
         (
             "max.connections.per.ip=0",
             "max.connections.per.ip can be 0 only where max.connections.per.ip.overrides is set.",
