@@ -121,8 +121,13 @@ def default_configs(
     return differing_defaults(node.config, of_broker, of_all)
 
 
-async def judge(node: "Node", context: RequestContext, request: Judged, draft: Draft) -> None:
-    """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal."""
+async def judge(node: "Node", context: RequestContext, question: Callable[[], Judged], draft: Draft) -> None:
+    """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal. Where nobody judges or records,
+    the question is not even made.
+    """
+    if node.policy is None and node.audit is None:
+        return
+    request = question()
     judgement = Judgement(request, draft.image)
     draft.judgements[resource_of(request)] = judgement
     if node.policy is None:

@@ -185,16 +185,20 @@ class Planner:
         if change.kind != "logger" or change.refusal is not None:
             return change
         before, after = change.levels or ({}, {})
-        question = AlterLoggersRequest(
-            **self._asked_by(),
-            broker=change.topic,
-            config_operations=hidden_of("logger", change.operations or {}),
-            config_operation_kinds=change.operation_kinds,
-            before=before,
-            after=after,
-        )
         try:
-            await judge(self._node, self._context, question, draft)
+            await judge(
+                self._node,
+                self._context,
+                lambda: AlterLoggersRequest(
+                    **self._asked_by(),
+                    broker=change.topic,
+                    config_operations=hidden_of("logger", change.operations or {}),
+                    config_operation_kinds=change.operation_kinds,
+                    before=before,
+                    after=after,
+                ),
+                draft,
+            )
         except Refusal as refusal:
             change.refusal, change.is_done = refusal, False
         return change
@@ -215,13 +219,16 @@ class Planner:
         _refuse_unreadable(layout.topic_config_path(name), topic.config_version)
         configs = Map(alteration.topic_configs(topic))
         after = topic.with_configs(configs, topic.config_version + 1)
-        kinds = alteration.kinds(topic.configs, configs)
-        question = AlterTopicRequest(
-            **asked_by(self._context, name, validate_only=self._validate_only),
-            requested_state=requested(after, defaults=default_configs(self._node, draft.image)),
-            config_operations=alteration.operands(kinds),
-            config_operation_kinds=kinds,
-        )
+
+        def question() -> AlterTopicRequest:
+            kinds = alteration.kinds(topic.configs, configs)
+            return AlterTopicRequest(
+                **asked_by(self._context, name, validate_only=self._validate_only),
+                requested_state=requested(after, defaults=default_configs(self._node, draft.image)),
+                config_operations=alteration.operands(kinds),
+                config_operation_kinds=kinds,
+            )
+
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
@@ -243,17 +250,20 @@ class Planner:
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
         _refuse_unreadable(f"/config/{path}", before.version)
         after = EntityConfigs(Map(alteration.broker_configs(before.configs)), before.version + 1)
-        kinds = alteration.kinds(before.configs, after.configs)
-        question = AlterBrokerConfigsRequest(
-            **self._asked_by(),
-            broker=name,
-            config_operations=alteration.operands(kinds),
-            config_operation_kinds=kinds,
-            before=known(before.configs),
-            after=known(after.configs),
-            default_configs_before=self._defaults(draft, name, before.configs),
-            default_configs=self._defaults(draft, name, after.configs),
-        )
+
+        def question() -> AlterBrokerConfigsRequest:
+            kinds = alteration.kinds(before.configs, after.configs)
+            return AlterBrokerConfigsRequest(
+                **self._asked_by(),
+                broker=name,
+                config_operations=alteration.operands(kinds),
+                config_operation_kinds=kinds,
+                before=known(before.configs),
+                after=known(after.configs),
+                default_configs_before=self._defaults(draft, name, before.configs),
+                default_configs=self._defaults(draft, name, after.configs),
+            )
+
         await judge(self._node, self._context, question, draft)
         if self._validate_only:
             draft.suppose(lambda image: image.with_configs(path, after))

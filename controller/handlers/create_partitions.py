@@ -101,7 +101,7 @@ class Planner:
             await judge(
                 self._node,
                 self._context,
-                AlterTopicRequest(
+                lambda: AlterTopicRequest(
                     **asked_by(self._context, wanted.name, validate_only=self._request.validate_only),
                     requested_state=requested(
                         after,

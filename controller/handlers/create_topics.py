@@ -94,7 +94,7 @@ class Planner:
             await judge(
                 self._node,
                 self._context,
-                CreateTopicRequest(
+                lambda: CreateTopicRequest(
                     **asked_by(self._context, topic.name, validate_only=self._request.validate_only),
                     requested_state=requested(
                         topic,

@@ -97,10 +97,15 @@ class Planner:
         try:
             if topic.marked_for_deletion and reached(self._node.cache.image):
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            asked = DeleteTopicRequest(
-                **asked_by(self._context, topic.name, validate_only=False), created_ms=await self._created_ms(topic)
+            created_ms = await self._created_ms(topic)
+            await judge(
+                self._node,
+                self._context,
+                lambda: DeleteTopicRequest(
+                    **asked_by(self._context, topic.name, validate_only=False), created_ms=created_ms
+                ),
+                draft,
             )
-            await judge(self._node, self._context, asked, draft)
         except Refusal as refusal:
             return Change(topic=topic.name, refusal=refusal)
         if topic.marked_for_deletion:
