@@ -22,9 +22,10 @@ from ..protocol.header import RequestHeader
 from ..protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from .bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
 from .context import RequestContext
-from .error_answers import error_answer
-from .errors import NoNode, Refusal, TurnedAway
+from .error_answers import ENTITIES, error_answer
+from .errors import NoNode, Refusal, TooMuch, TurnedAway
 from .logs import Strangers, about, cut
+from .long_answers import AT_ONCE, rows_in_turns
 from .metrics import RequestMetrics
 from .request_log import describe_accident, describe_request
 from .route import FORWARDABLE_APIS, Route, Routes
@@ -119,6 +120,8 @@ class AnswerLine:
             if len(frame) > SMALL_BYTES and api_key in FORWARDABLE_APIS:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
+        except TooMuch as refusal:
+            response = self._turn_away_later(ctx, request, refusal)
         except TurnedAway as refusal:
             response = self._turn_away(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
@@ -145,8 +148,18 @@ class AnswerLine:
         recorded = self._record_refusal(ctx, request, refusal)
         return answer if recorded is None else _answer_after(recorded, answer)
 
+    async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+        """To decode so much took long enough for one turn."""
+        await trio.lowlevel.checkpoint()
+        answer = self._turn_away(ctx, request, refusal)
+        return answer if isinstance(answer, msgspec.Struct) else await answer
+
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
-        return self.encode(ctx, request, await self._wait(ctx, request, pending))
+        response = await self._wait(ctx, request, pending)
+        rows = ENTITIES.get(ctx.api_key)
+        if rows is not None and len(getattr(response, rows)) > AT_ONCE:
+            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows))
+        return self.encode(ctx, request, response)
 
     async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
         try:
@@ -163,7 +176,8 @@ class AnswerLine:
         if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(ctx.api_key):
             response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
             answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
-        self.metrics.answered(ctx.api_key, ctx.api_version, response, trio.current_time() - ctx.arrived)
+        seconds = trio.current_time() - ctx.arrived
+        self.metrics.answered(ctx.api_key, ctx.api_version, response, seconds, ctx.first_error)
         return answer
 
     def _allowed(self, api_key: int) -> int:
@@ -173,6 +187,7 @@ class AnswerLine:
         """Whatever was raised while a request was answered, as the answer."""
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # a handler's nursery wraps what its task raised
+        ctx.first_error = 0
         if isinstance(error, Refusal):
             self._on_refused(ctx, request, error)
             return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
@@ -222,6 +237,12 @@ def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
     """What changes something has done it by now: that is told as Kafka tells what may have been done."""
     code = ErrorCode.REQUEST_TIMED_OUT if ctx.api_key in FORWARDABLE_APIS else ErrorCode.INVALID_REQUEST
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
+
+
+async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
+    """Of a change of many elements: others have their turns meanwhile."""
+    setattr(response, rows, await rows_in_turns(getattr(response, rows), ctx))
+    return response
 
 
 async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:

@@ -44,6 +44,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     decided: Sequence[DecidedElement] = ()
     """What the node that received the request has decided of it already: the controller writes it into the audit log, and answers it
     as it stands, in the rows before all others."""
+    first_error: int = 0
+    """Of the rows of the answer, where they are made one by one."""
     caller: Caller
     """The connection on which the request came: for the APIs that are about the connection itself (SASL, ApiVersions, Envelope)."""
 

@@ -126,7 +126,7 @@ class Decisions:
         if refusal.code == ErrorCode.NOT_CONTROLLER and context.forwarded:
             return  # it is on its way to another one
         validate_only = getattr(request, "validate_only", False)
-        for kind, name in _asked_for(context, request, refusal.code)[-KEPT:]:
+        for kind, name in _asked_for(context, request, refusal.code):
             decision = self._decision(node, context, kind, name, refusal)
             self._append(context, msgspec.structs.replace(decision, validate_only=validate_only))
         self._tell()
@@ -208,12 +208,12 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
 
 
 def _asked_for(context: "RequestContext", request: Any, code: ErrorCode) -> list[tuple[str, str]]:
-    """Kind and name of what a request would have changed; of any other only that it was not allowed."""
+    """Kind and name of the last things that a request would have changed; of any other only that it was not allowed."""
     rows = ENTITIES.get(context.api_key)
     if rows is None:
         return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []
     response = error_answer(context.api_key, request, context.api_version, code=code)
-    return [_named(row) for row in getattr(response, rows)]
+    return [_named(row) for row in getattr(response, rows)[-KEPT:]]
 
 
 def _named(row: Any) -> tuple[str, str]:

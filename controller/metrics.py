@@ -38,7 +38,7 @@ BOUNDS = (
 )
 """Upper bounds of the latency buckets, in seconds: from a read out of the image to Kafka's default timeout."""
 LOOKED_AT = 16
-"""Rows of a read's answer that are looked at for its outcome: the answer to a read may have a hundred thousand."""
+"""Rows of a read's answer that are looked at for its outcome: whoever makes more notes the first error (`long_answers.py`)."""
 NEWER_THAN_OURS = -1
 """Stands for every version of ApiVersions that we do not speak (KIP-511): the client chose it."""
 
@@ -79,12 +79,13 @@ class RequestMetrics:
         """By API, from the frame's arrival until its answer is encoded."""
         self._readers: dict[int, Callable[[Any], int]] = {}
 
-    def answered(self, api_key: int, version: int, response: Any, seconds: float) -> None:
+    def answered(self, api_key: int, version: int, response: Any, seconds: float, first_error: int = 0) -> None:
+        """`first_error`: of its rows, where that is known already."""
         reader = self._readers.get(api_key)
         if reader is None:
             reader = self._readers[api_key] = _outcome_reader(api_key)
             self.latencies[api_key] = Latencies()
-        key = (api_key, version, reader(response))
+        key = (api_key, version, first_error or reader(response))
         outcomes = self.outcomes
         try:
             outcomes[key] += 1
@@ -109,7 +110,7 @@ def _outcome_reader(api_key: int) -> Callable[[Any], int]:
 
 def _of_rows(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
     for row in rows(response):
-        code: int = row.error_code
+        code: int = getattr(row, "error_code", 0)  # one that is encoded already had its error noted, if any
         if code:
             return code
     return 0
@@ -120,7 +121,7 @@ def _of_first_rows(rows: Callable[[Any], Sequence[Any]], response: Any) -> int:
     for row in rows(response)[:LOOKED_AT]:
         if code:
             break
-        code = getattr(row, "error_code", 0)  # a row that is encoded already tells none, and has none
+        code = getattr(row, "error_code", 0)  # a row that is encoded already tells none
     return code
 
 

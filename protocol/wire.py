@@ -12,8 +12,8 @@ from typing import Any
 from .errors import MalformedMessage, UnencodableMessage
 
 SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
-MAX_ELEMENTS = 200_000
-"""Of all arrays of a client's request together: as many cost a third of a second, and more than anybody asks for at once."""
+MAX_ELEMENTS = 100_000
+"""Of all arrays of a client's request together: as many cost a sixth of a second at most, and are more than anybody asks for at once."""
 NUMBERS_AN_ELEMENT = 16
 """Numbers are read in one go: so many count as one element."""
 MAX_TAGS = 1_000

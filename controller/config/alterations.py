@@ -14,7 +14,7 @@ import msgspec
 from ...policies.configs.values import KeyType, parse_value
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from .broker_changes import validate_broker_configs
+from .broker_changes import MAX_CONFIGS, validate_broker_configs
 from .keys import Key, key_named
 from .topic_configs import TOPIC_KEYS, validate_topic_configs
 
@@ -56,6 +56,9 @@ def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
 
 
 def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
+    if len(names) > MAX_CONFIGS:
+        text = f"{len(names)} configs of one resource are named, {MAX_CONFIGS} are allowed."
+        raise Refusal(ErrorCode.INVALID_REQUEST, text)
     if len(set(names)) != len(names):
         raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     missing = ", ".join(nulls)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
+MAX_CONFIGS = 2_000
+"""Of one resource: more than all keys there are, with those of some listeners. Brokers take keys that nobody knows, and all of them are
+looked at whenever anything is made of a broker's configs."""
 THREAD_COUNTS = (
     "background.threads",
     "log.cleaner.threads",
@@ -45,6 +48,9 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
 
     `node` has what is in force now, so that it can be told what would be.
     """
+    if len(configs) > MAX_CONFIGS:
+        text = f"{len(configs)} configs of one resource would be there, {MAX_CONFIGS} are allowed."
+        raise Refusal(ErrorCode.INVALID_REQUEST, text)
     _refuse("Cannot update these configs dynamically", [name for name in configs if _is_read_only(name)])
     _refuse(
         "These security configs can be dynamically updated only per-listener using the listener prefix",

@@ -12,6 +12,7 @@ from ...protocol.messages.alter_configs import (
 )
 from ..config.alterations import check_replacement, replace_broker, replace_topic
 from ..context import RequestContext
+from ..turns import in_turns
 from .changes import Change
 from .config_changes import Alteration, Planner, judged_here, settled
 from .wishes import operation_kinds
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     if context.forwarded:
         return await decide(node, context, request)
-    refused = judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
+    refused = await judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
     changes = await settled(node, context, request, refused, decide)
     return _response(request.resources, changes)
 
 
 async def decide(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """At the controller."""
-    alterations = [_alteration(node, resource) for resource in request.resources]
+    alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await Planner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)
 

@@ -24,6 +24,7 @@ from ..forwarding import at_the_controller
 from ..hiding import hidden_of, known
 from ..store import layout
 from ..store.base import Create, Operation, SetData
+from ..turns import Turn, in_turns
 from .changes import Change, asked_by, carry_out, default_configs, judge
 from .describe_configs import ResourceType
 from .parts import Parts, each
@@ -66,7 +67,7 @@ class Alteration(msgspec.Struct, frozen=True):
         return Change(topic=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said)
 
 
-def judged_here(
+async def judged_here(
     node: "Node",
     resources: Sequence[R],
     check: Callable[[R], None],
@@ -75,13 +76,15 @@ def judged_here(
     loggers: bool = False,
 ) -> dict[int, Change]:
     """The resources that the node that was asked refuses, by their place in the request. `check` comes first, `check_of_type` last."""
-    names = [
+    names = await in_turns(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
         for resource in resources
-    ]
+    )
     occurrences = Counter(names)
     refused: dict[int, Change] = {}
+    turn = Turn()
     for index, resource in enumerate(resources):
+        await turn.pause()
         _, kind, name = names[index]
         try:
             if occurrences[names[index]] > 1:
@@ -314,7 +317,9 @@ async def settled(
         node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
         if not rest:
             return [decided[index] for index in here]
-    asked = msgspec.structs.replace(context, decided=[told(decided[index]) for index in here]) if is_told else context
+    asked = context
+    if is_told:
+        asked = msgspec.structs.replace(context, decided=await in_turns(told(decided[index]) for index in here))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
         response = await at_the_controller(decide)(node, asked, smaller)

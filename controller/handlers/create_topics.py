@@ -34,7 +34,7 @@ from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
 from ..store.base import Create, Operation, SetData
-from ..turns import Turn
+from ..turns import Turn, in_turns
 from .changes import (
     Change,
     asked_by,
@@ -68,7 +68,7 @@ async def handle(node: "Node", context: RequestContext, request: CreateTopicsReq
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    return CreateTopicsResponse(topics=[planner.result(change) for change in changes])
+    return CreateTopicsResponse(topics=await in_turns(map(planner.result, changes)))
 
 
 class Planner:

@@ -27,9 +27,9 @@ from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from ..context import RequestContext
 from ..errors import Refusal
+from ..long_answers import AT_ONCE, note
 from ..store.base import SessionExpired, StoreUnavailable
 from ..turns import in_turns
-from .long_answers import AT_ONCE
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -123,11 +123,13 @@ def _rows(
         row = made.get(asked)
         if row is None:
             result = _result(node, request, resource, overrides)
+            note(result.error_code, context)
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
             thing = (kind, name if kind == ResourceType.TOPIC else java_int(name))
             if not size.takes(thing, row):
                 row = made[asked] = _too_often(kind, name)
+                note(row.error_code, context)
         yield row
 
 

@@ -10,7 +10,7 @@ from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsR
 from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ..cluster.operations import group_operations
 from ..context import RequestContext
-from .long_answers import are_few, rows_in_turns
+from ..long_answers import are_few, noted, rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -23,12 +23,12 @@ def handle(
 ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
     groups = _groups(node, request)
     if are_few(request.groups):
-        return DescribeGroupsResponse(groups=list(groups))
+        return DescribeGroupsResponse(groups=list(noted(groups, context)))
     return _in_turns(context, groups)
 
 
 async def _in_turns(context: RequestContext, groups: Iterator[DescribedGroup]) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(groups=await rows_in_turns(groups, context.api_version))
+    return DescribeGroupsResponse(groups=await rows_in_turns(groups, context))
 
 
 def _groups(node: "Node", request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:

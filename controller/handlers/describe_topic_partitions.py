@@ -20,7 +20,7 @@ from ..cluster.partition_view import endpoints_at, known_partitions, view
 from ..cluster.topic_names import is_valid_topic_name
 from ..context import RequestContext
 from ..errors import Refusal
-from .long_answers import rows_in_turns
+from ..long_answers import noted, rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -42,14 +42,14 @@ def handle(
     page = _page(node, context, request, names, response)
     if len(request.topics) > MANY:
         return _in_turns(context, page, response)
-    response.topics = list(page)
+    response.topics = list(noted(page, context))
     return response
 
 
 async def _in_turns(
     context: RequestContext, page: Iterator[Row], response: DescribeTopicPartitionsResponse
 ) -> DescribeTopicPartitionsResponse:
-    response.topics = await rows_in_turns(page, context.api_version)
+    response.topics = await rows_in_turns(page, context)
     return response
 
 

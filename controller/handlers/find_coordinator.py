@@ -18,7 +18,7 @@ from ..cluster.partition_view import endpoints_at
 from ..context import RequestContext
 from ..errors import Refusal
 from ..logs import about, cut
-from .long_answers import are_few, rows_in_turns
+from ..long_answers import are_few, noted, rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -45,11 +45,11 @@ def handle(
     if keys and topic not in node.cache.image.topics:
         return _after_creation(node, context, topic, keys)
     found = _coordinators(node, context, topic, keys)
-    return _answer(context, list(found)) if are_few(keys) else _answer_in_turns(context, found)
+    return _answer(context, list(noted(found, context))) if are_few(keys) else _answer_in_turns(context, found)
 
 
 async def _answer_in_turns(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
-    return _answer(context, await rows_in_turns(found, context.api_version))
+    return _answer(context, await rows_in_turns(found, context))
 
 
 async def _after_creation(

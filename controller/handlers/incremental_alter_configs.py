@@ -19,6 +19,7 @@ from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alt
 from ..context import RequestContext
 from ..decisions import kind_and_name
 from ..errors import Refusal
+from ..turns import in_turns
 from .changes import Change
 from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
 from .describe_configs import ResourceType
@@ -36,7 +37,7 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     if context.forwarded:
         return await decide(node, context, request)
-    decided = judged_here(
+    decided = await judged_here(
         node,
         request.resources,
         lambda resource: check_incremental(_steps(resource)),
@@ -70,7 +71,7 @@ async def decide(
     node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """At the controller."""
-    alterations = [_alteration(node, resource) for resource in request.resources]
+    alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await Planner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)
 

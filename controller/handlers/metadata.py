@@ -21,8 +21,8 @@ from ..cluster.operations import cluster_operations, topic_operations
 from ..cluster.topic_names import is_valid_topic_name
 from ..context import RequestContext
 from ..errors import Refusal
+from ..long_answers import noted, rows_in_turns
 from ..turns import in_turns
-from .long_answers import rows_in_turns
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -67,7 +67,7 @@ def handle(
     if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
         return _after_creation(node, context, request, wanted, creatable)
     codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return _response(node, fragments, request, [*found, *_missing(request, missing, codes)])
+    return _response(node, fragments, request, [*found, *noted(_missing(request, missing, codes), context)])
 
 
 async def _in_turns(
@@ -82,7 +82,7 @@ async def _in_turns(
         return await _after_creation(node, context, request, wanted, creatable)
     codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     missing = [name for name in names if name not in image.topics]
-    rows = await rows_in_turns(_missing(request, missing, codes), context.api_version)
+    rows = await rows_in_turns(_missing(request, missing, codes), context)
     fragments = _fragments(node, context, request)
     found = [fragments.topic(image.topics[name]) for name in names if name in image.topics]
     return _response(node, fragments, request, [*found, *rows])
@@ -101,7 +101,7 @@ async def _after_creation(
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
     topics = node.cache.image.topics
     missing = [name for name in names if name in codes or name not in topics]
-    rows = await rows_in_turns(_missing(request, missing, codes), context.api_version)
+    rows = await rows_in_turns(_missing(request, missing, codes), context)
     fragments = _fragments(node, context, request)
     found = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
     return _response(node, fragments, request, [*found, *rows])
@@ -144,7 +144,7 @@ async def _unknown_in_turns(
     unknown: Iterator[MetadataResponseTopic],
     found: Sequence[Element],
 ) -> MetadataResponse:
-    rows = await rows_in_turns(unknown, context.api_version)
+    rows = await rows_in_turns(unknown, context)
     return _response(node, _fragments(node, context, request), request, [*rows, *found])
 
 

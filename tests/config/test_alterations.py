@@ -14,6 +14,7 @@ from minicontroller.controller.config.alterations import (
     replace_broker,
     replace_topic,
 )
+from minicontroller.controller.config.broker_changes import MAX_CONFIGS
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import Refusal
 from minicontroller.protocol.error_codes import ErrorCode
@@ -279,3 +280,13 @@ def test_whatever_is_accepted_is_valid_and_stays_so(first: list[ConfigChange], s
         assert alter_topic("t", altered, [], NODE) == altered
         assert replace_topic("t", list(altered.items()), NODE) == altered
         overrides = MappingProxyType(altered)
+
+
+def test_a_broker_has_so_many_configs_at_most() -> None:
+    """Brokers take keys that nobody knows: what one request names, and what many requests pile up, has an end."""
+    full = {f"k{number}": "1" for number in range(MAX_CONFIGS)}
+    assert len(replace_broker(list(full.items()), NODE, per_broker=True)) == MAX_CONFIGS
+    with pytest.raises(Refusal, match="2001 configs of one resource are named"):
+        replace_broker([*full.items(), ("one", "more")], NODE, per_broker=True)
+    with pytest.raises(Refusal, match="2001 configs of one resource would be there"):
+        alter_broker(full, changes(("one", SET, "more")), NODE, per_broker=False)

@@ -18,7 +18,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.handlers.altering import TOPIC
+from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 
 MANY, LARGE = 300, 20_000
@@ -101,3 +101,13 @@ async def test_many_questions(question: str) -> None:
     request, version = QUESTIONS[question]
     async with ruling() as cluster:
         assert await turns_of_others(cluster, request, version) >= len(NAMES) - 200
+
+
+async def test_many_resources_that_are_refused() -> None:
+    """What the node that was asked refuses itself, without a controller."""
+    others = [
+        AlterConfigsResource(resource_type=BROKER, resource_name=str(number), configs=[])
+        for number in range(1000, 1000 + MANY)
+    ]
+    async with ruling() as cluster:
+        assert await turns_of_others(cluster, IncrementalAlterConfigsRequest(resources=others), 1) >= MANY

@@ -3,6 +3,7 @@
 import struct
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -280,6 +281,8 @@ def test_a_count_allocates_nothing(frame: bytes) -> None:
 )
 def test_memory_stays_a_small_multiple_of_the_frame(frame: bytes, times: int) -> None:
     """What a frame makes us keep is bounded by its own length: at worst one struct for the two bytes of an empty name."""
+    with suppress(ProtocolError):  # what is compiled at first use is no part of it
+        decode_request(frame)
     assert peak_bytes(lambda: decode_request(frame)) < times * BIG + 50_000
 
 

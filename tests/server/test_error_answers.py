@@ -1,6 +1,7 @@
 """The error form of every API, and how accidents are told: to the client, and in the log."""
 
 import logging
+from collections.abc import Mapping
 from random import Random
 from typing import Any, get_args, get_type_hints
 
@@ -12,7 +13,8 @@ from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import HANDLERS, Handler
+from minicontroller.controller.long_answers import rows_in_turns
 from minicontroller.controller.request_log import MAX_CHARACTERS, describe_request
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol import registry
@@ -31,7 +33,11 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from minicontroller.protocol.messages.describe_groups import DescribeGroupsRequest
+from minicontroller.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -254,3 +260,34 @@ async def test_more_changes_than_anybody_makes_at_once() -> None:
             request = CreateTopicsRequest(topics=[CreatableTopic(name="t")] * count)
             answer = await client.ask(4, request, CreateTopicsResponse)
             assert [topic.error_code for topic in answer.topics] == [code] * count
+
+
+@pytest.mark.parametrize("place", [0, 50, 299])
+async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
+    """The outcome of a request is the first error in its answer, also where its rows were encoded one by one."""
+
+    async def created(_node: TinyNode, _ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        rows = [CreatableTopicResult(name=topic.name) for topic in request.topics]
+        rows[place].error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return CreateTopicsResponse(topics=rows)
+
+    async def described(_node: TinyNode, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        rows = [DescribedGroup(group_id=group) for group in request.groups]
+        rows[place].error_code = ErrorCode.NOT_COORDINATOR
+        return DescribeGroupsResponse(groups=await rows_in_turns(rows, ctx))
+
+    handlers: Mapping[ApiKey, Handler] = {
+        **TINY_HANDLERS,
+        ApiKey.CREATE_TOPICS: created,
+        ApiKey.DESCRIBE_GROUPS: described,
+    }
+    async with serving(handlers=handlers) as served, await served.connect() as client:
+        topics = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{number}") for number in range(300)])
+        told = await client.ask(7, topics, CreateTopicsResponse)
+        assert [bool(row.error_code) for row in told.topics].index(True) == place
+        groups = await client.ask(5, DescribeGroupsRequest(groups=["g"] * 300), DescribeGroupsResponse)
+        assert [bool(row.error_code) for row in groups.groups].index(True) == place
+        assert served.line.metrics.outcomes == {
+            (ApiKey.CREATE_TOPICS, 7, ErrorCode.INVALID_TOPIC_EXCEPTION): 1,
+            (ApiKey.DESCRIBE_GROUPS, 5, ErrorCode.NOT_COORDINATOR): 1,
+        }
