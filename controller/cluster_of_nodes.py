@@ -115,7 +115,6 @@ async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
         store = ZooKeeperStore(
             config.string("zookeeper.connect"),
             session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
-            set_acl=config.boolean("zookeeper.set.acl"),
         )
     except ValueError as error:
         raise ConfigurationError(f"zookeeper.connect: {error}.") from error

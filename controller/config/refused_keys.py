@@ -48,6 +48,10 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
             "connections are not limited by their rate; max.connections and max.connections.per.ip limit their number",
         ),
         "zookeeper.ssl.client.enable": (_is_set, "ZooKeeper is spoken to without TLS in this version"),
+        "zookeeper.set.acl": (
+            _is_set,
+            "this version proves no identity to ZooKeeper, so nothing that it writes can be its own; protect the chroot by setAcl",
+        ),
         "zookeeper.metadata.migration.enable": (_is_set, "metadata cannot be migrated to KRaft by this program"),
         "process.roles": (_is_set, "this node keeps its metadata in ZooKeeper and takes part in no KRaft quorum"),
         "controller.quorum.voters": (

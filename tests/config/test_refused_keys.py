@@ -18,6 +18,7 @@ ASKS_FOR_MORE = {
     "client.quota.callback.class": "com.example.Quotas",
     "max.connection.creation.rate": "10",
     "zookeeper.ssl.client.enable": "true",
+    "zookeeper.set.acl": "true",
     "zookeeper.metadata.migration.enable": "true",
     "process.roles": "broker",
     "controller.quorum.voters": "1@localhost:9093",
@@ -29,6 +30,7 @@ HARMLESS = {
     "max.connection.creation.rate": "2147483647",
     "zookeeper.ssl.client.enable": "false",
     "process.roles": "",
+    "zookeeper.set.acl": "false",
     "inter.broker.protocol.version": "3.4",
 }
 
