@@ -33,6 +33,9 @@ class JobQueue:
     def __len__(self) -> int:
         return len(self._urgent) + len(self._inside)
 
+    def __bool__(self) -> bool:
+        return bool(self._urgent or self._inside)
+
     @property
     def outside(self) -> int:
         """How many wait for room."""

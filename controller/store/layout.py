@@ -68,7 +68,8 @@ Shape = TypeVar("Shape")
 MAX_INT = 2**31 - 1
 MAX_TEXT = 255
 """Characters of the name of something: no file and no host has a longer one."""
-PATH_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++")
+PATH_NAME = r"(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++"
+ENTITY_PATH = re.compile(rf"{PATH_NAME}(?:/{PATH_NAME})++")
 """What ZooKeeper takes as a part of a path, `.` and `..` left out."""
 
 Int = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
@@ -327,11 +328,10 @@ def encode_config_change(entity_path: str) -> bytes:
 def decode_config_change(data: bytes | None) -> tuple[str, str]:
     """The entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users", "alice/clients/<default>")."""
     change = read("the notification", data, CONFIG_CHANGE_READER)
-    kind, _, name = change.entity_path.partition("/")
-    if change.version < 2:
-        kind, name = change.entity_type, change.entity_name
-    if not all(PATH_NAME.fullmatch(part) and part not in {".", ".."} for part in (kind, *name.split("/"))):
+    path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
+    if not ENTITY_PATH.fullmatch(path):
         raise LayoutError(f"the notification names nothing that has configs: {data!r:.80}")
+    kind, _, name = path.partition("/")
     return kind, name
 
 
