@@ -68,9 +68,10 @@ Shape = TypeVar("Shape")
 MAX_INT = 2**31 - 1
 MAX_TEXT = 255
 """Characters of the name of something: no file and no host has a longer one."""
-PATH_NAME = r"(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++"
-ENTITY_PATH = re.compile(rf"{PATH_NAME}(?:/{PATH_NAME})++")
-"""What ZooKeeper takes as a part of a path, `.` and `..` left out."""
+ENTITY_PATH = re.compile(
+    r"(?!\.{1,2}/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++(?:/(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++)++"
+)
+"""Of parts that ZooKeeper takes in a path, `.` and `..` left out."""
 
 Int = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
 BrokerId = Annotated[int, Meta(ge=0, le=MAX_INT)]
