@@ -92,3 +92,6 @@ class Node:
     def registered(self, broker_epoch: int) -> None:
         """In the session of now."""
         self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id
+        for neighbour in self.neighbours.values():
+            if neighbour.controller is not None:  # it may have heard of the registration before this node did
+                neighbour.controller.neighbour_registered()

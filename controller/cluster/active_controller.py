@@ -237,6 +237,11 @@ class ActiveController:
             self._tell_liveness(image, changed)
             self.deletions.resume(self.image)
 
+    def neighbour_registered(self) -> None:
+        """A registration was that of a node of this process: it is told by call from now on."""
+        self.nearby.tell_brokers(self.image)
+        self._propagation.brokers_changed(self.image)
+
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
         """What was just read of the brokers, and that some of them are in controlled shutdown, which only we know."""
         known = self.image.brokers

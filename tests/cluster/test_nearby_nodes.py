@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
+import trio
 
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.nearby_nodes import NearbyNodes
 from minicontroller.controller.node import Node
+from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.asking import node_with
+from tests.store.worlds import MemoryWorld
 
 NOBODY = Image()
 REGISTERED = MappingProxyType({1: 10, 2: 20, 3: 30})
@@ -90,3 +93,18 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
     nearby.tell_brokers(cluster("old"))
     assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
     assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
+
+
+async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
+    """A controller may hear of a registration before the node itself knows it: from then on it is told by call all the same."""
+    two = SmallCluster(nursery, memory, neighbours=True)
+    for broker_id in (1, 2):
+        await two.start(broker_id)
+        await two.until_quiet()
+    node = two.members[2].node
+    epoch, node.broker_epoch = node.broker_epoch, -1
+    two.controller.neighbour_registered()
+    assert set(two.controller.nearby.ids) == {1}
+    node.registered(epoch)
+    assert set(two.controller.nearby.ids) == {1, 2}
+    assert two.controller.propagation.behind == 0
