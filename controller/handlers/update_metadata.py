@@ -34,6 +34,8 @@ from .control import stale
 if TYPE_CHECKING:
     from ..node import Node
 
+ALWAYS_STORABLE = 1_000
+"""So many partitions fit into a topic's znode in any store."""
 PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
@@ -68,10 +70,13 @@ async def _with_configs(node: "Node") -> UpdateMetadataResponse:
 
 def _check(node: "Node", partitions: Collection[int]) -> None:
     """A topic is as long as its last partition says, so it must be one that has room in the store. Raises INVALID_REQUEST."""
-    if partitions:
-        count = max(partitions) + 1
-        if min(partitions) < 0 or layout.least_topic_bytes(count, 1) > node.store.max_commit_bytes:
-            raise Refusal(ErrorCode.INVALID_REQUEST)
+    if not partitions:
+        return
+    count = max(partitions) + 1
+    if min(partitions) < 0 or (
+        count > ALWAYS_STORABLE and layout.least_topic_bytes(count, 1) > node.store.max_commit_bytes
+    ):
+        raise Refusal(ErrorCode.INVALID_REQUEST)
 
 
 def _merge(node: "Node", state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
