@@ -128,8 +128,7 @@ class _Cluster:
         ended: trio.Event,
         task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        async with MemoryStore(self._tree) as store:
-            await run_node(config, store, neighbours=self._neighbours, task_status=task_status)
+        await run_node(config, lambda _: MemoryStore(self._tree), neighbours=self._neighbours, task_status=task_status)
         ended.set()
 
     async def _stop(self, number: int, *, hand_over: bool) -> None:

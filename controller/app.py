@@ -10,7 +10,7 @@ import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,7 +52,7 @@ from .node import Node
 from .peer import PeerUnavailable
 from .policy_process import PolicyProcess
 from .policy_runner import PolicyRunner
-from .security.listeners import NodeLogins, server_listeners
+from .security.listeners import NodeLogins, server_listeners, with_proof
 from .security.node_proof import Membership
 from .server import Server
 from .store import layout, registrations
@@ -97,13 +97,16 @@ class RunningNode:
         )
 
 
+OpenStore = Callable[[NodeConfig], AbstractAsyncContextManager[Store]]
+
+
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 async def run_node(
     config: NodeConfig,
-    store: Store,
+    open_store: OpenStore,
     *,
     neighbours: dict[int, Node] | None = None,
     decisions: Decisions | None = None,
@@ -111,12 +114,13 @@ async def run_node(
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """One node on a store that is connected, from its first bind to its last answer. Started when it serves.
+    """One node from its first bind to its last answer. Started when it serves. What is wrong with its configuration is told before its store is waited for.
 
     `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too, `room` is for so many connections. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     NODE.set(config.integer("broker.id"))
-    async with loaded_policy(config) as (policy, rules), trio.open_nursery() as tasks:
+    listeners = server_listeners(config)
+    async with loaded_policy(config) as (policy, rules), open_store(config) as store, trio.open_nursery() as tasks:
         node = Node(
             config=config,
             broker_id=config.integer("broker.id"),
@@ -135,7 +139,7 @@ async def run_node(
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
-        await server.open(server_listeners(config, membership))
+        await server.open(with_proof(listeners, membership))
         broker = registrable(
             Broker(
                 broker_id=node.broker_id,

@@ -9,12 +9,12 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
 import trio
 
-from .app import RunningNode, run_node
+from .app import OpenStore, RunningNode, run_node
 from .config.node_config import NodeConfig
 from .descriptors import raise_limit, room_for_connections
 from .errors import ConfigurationError, first_of
@@ -38,8 +38,6 @@ DECIDED_BY_UP = {
     "zookeeper.connect": "use --store zookeeper://host:port/chroot",
 }
 """Keys that cannot be the same for all nodes of a cluster in one process, or that have an option of their own."""
-
-OpenStore = Callable[[NodeConfig], contextlib.AbstractAsyncContextManager[Store]]
 
 
 async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
@@ -140,7 +138,16 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
             async with trio.open_nursery() as running:
                 for config in configs:
                     process.add(
-                        await running.start(partial(_run_node, config, open_store, neighbours, process, room=room))
+                        await running.start(
+                            partial(
+                                run_node,
+                                config,
+                                open_store,
+                                neighbours=neighbours,
+                                decisions=process.decisions,
+                                room=room,
+                            )
+                        )
                     )
                 nursery.start_soon(_announce, process.nodes, http)
             nursery.cancel_scope.cancel()
@@ -173,21 +180,6 @@ def say(line: str) -> None:
         os.dup2(
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
         )  # else Python complains when it flushes at its end
-
-
-async def _run_node(
-    config: NodeConfig,
-    open_store: OpenStore,
-    neighbours: dict[int, Node],
-    process: Process,
-    *,
-    room: int,
-    task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    async with open_store(config) as store:
-        await run_node(
-            config, store, neighbours=neighbours, decisions=process.decisions, room=room, task_status=task_status
-        )
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], process: Process, nursery: trio.Nursery) -> None:

@@ -5,8 +5,10 @@ as well, and a password is sent when the other end has proved itself. Only a bro
 cluster's tree, cannot: it gets what Kafka's brokers send each other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+
+import msgspec
 
 from ..cluster.image import Broker, Endpoint
 from ..config.listeners import Listener as ConfiguredListener
@@ -40,9 +42,14 @@ class NodeLogins:
         return logins if broker.proves_itself else logins[1:]
 
 
-def server_listeners(config: NodeConfig, membership: Membership) -> list[Listener]:
+def server_listeners(config: NodeConfig) -> list[Listener]:
     """Raises ConfigurationError for what this node cannot do."""
-    return [_server_listener(config, listener, membership) for listener in config.listeners]
+    return [_server_listener(config, listener) for listener in config.listeners]
+
+
+def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Listener]:
+    """The same, where nodes of this cluster can prove themselves."""
+    return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
 
 
 def _meeting_places(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
@@ -50,7 +57,7 @@ def _meeting_places(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
     return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
 
 
-def _server_listener(config: NodeConfig, listener: ConfiguredListener, membership: Membership) -> Listener:
+def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listener:
     if listener.needs_tls:
         raise ConfigurationError(
             f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
@@ -63,7 +70,6 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener, membershi
         host=listener.host,
         port=listener.port,
         inter_broker=inter_broker,
-        node_proof=membership.exchange,
         sasl=listener.needs_sasl,
         mechanisms=_mechanisms(config, listener) if listener.needs_sasl else {},
         peer_user=None if user is None else user.username,

@@ -124,6 +124,28 @@ def test_a_zookeeper_that_can_never_be_reached_is_refused(tmp_path: Path, connec
     assert told == complaint("up", "--port", "0", "--store", f"zookeeper://{connect}", folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "listeners=SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+            "this version serves PLAINTEXT and SASL_PLAINTEXT only",
+        ),
+        (
+            "listeners=SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0 sasl.enabled.mechanisms=GSSAPI",
+            "GSSAPI is not offered by this version",
+        ),
+        ("topic.management.policy.class.name=nope:Nope", "nope"),
+        ("policy.rules.files=none.toml", "none.toml"),
+    ],
+)
+def test_a_mistake_is_told_while_zookeeper_is_away(tmp_path: Path, setting: str, said: str) -> None:
+    """What can be known without ZooKeeper is not told only when it answers."""
+    (tmp_path / "node.properties").write_text(NODE + "zookeeper.connect=127.0.0.1:1\n")
+    settings = [argument for each in setting.split(" ") for argument in ("--set", each)]
+    assert said in complaint("serve", "--config", "node.properties", *settings, folder=tmp_path)
+
+
 def test_spaces_behind_commas_are_no_mistake(tmp_path: Path) -> None:
     """Kafka's own configuration allows them: the two servers are tried."""
     (tmp_path / "node.properties").write_text(NODE + "zookeeper.connect=127.0.0.1:1, 127.0.0.1:2\nbroker.id=x\n")
