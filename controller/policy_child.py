@@ -32,7 +32,6 @@ from ..protocol.frame import FrameBuffer
 from .accidents import log_accidents
 from .policy_messages import (
     KINDS,
-    LOG_MARK,
     MAX_TO_POLICY,
     Answer,
     AskTopic,
@@ -190,12 +189,16 @@ class AskedCluster:
 
 
 class ToTheNode(logging.Handler):
-    """What the policy logs, for the node to log it."""
+    """What the policy logs, for the node to log it: behind a mark that nobody else knows."""
+
+    def __init__(self, mark: str) -> None:
+        super().__init__()
+        self._mark = mark
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             told = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)[:MAX_SAID]})
-            os.write(2, f"\n{LOG_MARK}{told}\n".encode())  # what was printed before may have no end
+            os.write(2, f"\n{self._mark}{told}\n".encode())  # what was printed before may have no end
         except Exception:  # noqa: BLE001 - as every handler does: whoever logs is not to suffer for it
             self.handleError(record)
 
@@ -272,24 +275,25 @@ def harm_nobody() -> None:
         file.write("1000")
 
 
-def tell_all(trace: int) -> None:
+def tell_all(trace: int, mark: str) -> None:
     """What is printed and logged goes to stderr, line by line; on SIGUSR1 where the policy is goes to `trace`, whatever holds the interpreter."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    logging.basicConfig(handlers=[ToTheNode()], level=logging.INFO, format="%(message)s")
+    logging.basicConfig(handlers=[ToTheNode(mark)], level=logging.INFO, format="%(message)s")
     log_accidents()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, file=trace, all_threads=False)
 
 
 def main() -> None:
-    """Arguments: the descriptors of our end and of the trace, and the node's process."""
-    end, trace, parent = map(int, sys.argv[1:])
+    """Arguments: the descriptors of our end and of the trace, the node's process, and the mark of records."""
+    end, trace, parent = map(int, sys.argv[1:4])
+    mark = sys.argv.pop()
     dies_with(parent)
     harm_nobody()
     for descriptor in (end, trace):
         os.set_inheritable(descriptor, False)
-    tell_all(trace)
+    tell_all(trace, mark)
     serve(Line(socket.socket(fileno=end)))
     sys.stdout.flush()
     os._exit(0)  # threads that the policy left behind do not keep us

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
+from secrets import token_hex
+from typing import Annotated
 
 import msgspec
 import trio
@@ -39,6 +41,9 @@ MAX_LINE_BYTES = 1 << 16
 PIECE_BYTES = 1 << 13
 MAX_LOGGERS = 100
 """That a policy has; what it says by more is told as the policy's."""
+OURS = "minicontroller"
+"""Loggers by which the node speaks, and no policy."""
+MARK_BYTES = 16
 LINES_IN_A_ROW = 100
 REST_SECONDS = 0.1
 """After so many lines: who prints without end waits for us, and is too late in the end."""
@@ -55,13 +60,14 @@ class Link:
 
     def __init__(self) -> None:
         """Start it. Raises OSError."""
+        mark = LOG_MARK + token_hex(MARK_BYTES)
         self._end, theirs = socket.socketpair()
         output, their_output = socket.socketpair()
         self._trace, their_trace = os.pipe()
         try:
             given = (theirs.fileno(), their_trace)
             self._process = subprocess.Popen(  # noqa: S603 - our own module, with numbers
-                [sys.executable, "-P", "-m", MODULE, *map(str, given), str(os.getpid())],
+                [sys.executable, "-P", "-m", MODULE, *map(str, given), str(os.getpid()), mark],
                 stdin=subprocess.DEVNULL,
                 stdout=their_output.fileno(),
                 stderr=their_output.fileno(),
@@ -83,7 +89,7 @@ class Link:
         self._look.register(self._end, select.POLLIN)
         self._frames = FrameBuffer(MAX_FROM_POLICY)
         self._is_quick = True
-        self._output = Output(output, self._wait)
+        self._output = Output(output, mark, self._wait)
 
     @property
     def pid(self) -> int:
@@ -104,6 +110,11 @@ class Link:
                 await trio.lowlevel.wait_writable(self._end)
             except OSError as error:
                 raise LinkLostError(f"its process has ended ({error.strerror})") from None
+
+    @property
+    def is_silent(self) -> bool:
+        """It has said nothing that was not heard."""
+        return not self._frames.buffered_bytes and not self._look.poll(0)
 
     async def hear(self) -> FromPolicy:
         """The next that it says. Looked for in place first."""
@@ -181,8 +192,10 @@ def _environment() -> dict[str, str]:
 class Output:
     """What a policy prints and logs, in the node's log. A thread, because it goes on while nobody asks; at the end it collects the process."""
 
-    def __init__(self, end: socket.socket, collect: Callable[[], None]) -> None:
+    def __init__(self, end: socket.socket, mark: str, collect: Callable[[], None]) -> None:
+        """`mark` stands before the records of its log, and nobody whose words it prints knows it."""
         self._end = end
+        self._mark = mark
         self._collect = collect
         self._is_stopped = False
         self._loggers: set[str] = set()
@@ -223,10 +236,10 @@ class Output:
 
     def _tell(self, line: bytes) -> None:
         text = line.decode("utf-8", "backslashreplace").rstrip()
-        if text.startswith(LOG_MARK):
+        if text.startswith(self._mark):
             with suppress(msgspec.MsgspecError):
-                record = msgspec.json.decode(text[len(LOG_MARK) :], type=_Logged)
-                if len(self._loggers) < MAX_LOGGERS:
+                record = msgspec.json.decode(text[len(self._mark) :], type=_Logged)
+                if len(self._loggers) < MAX_LOGGERS and not record.logger.startswith(OURS):
                     self._loggers.add(record.logger)
                 to = logging.getLogger(record.logger) if record.logger in self._loggers else logger
                 to.log(record.level, "%s", record.text)
@@ -238,6 +251,6 @@ class Output:
 class _Logged(msgspec.Struct):
     """A record of the policy's log."""
 
-    level: int
+    level: Annotated[int, msgspec.Meta(ge=0, le=1_000)]
     logger: str
     text: str

@@ -20,7 +20,8 @@ KINDS: Mapping[str, type[Judged]] = {kind.__name__: kind for kind in METHODS}
 """Of requests, by the name under which they travel."""
 
 LOG_MARK = "\x1e"
-"""Before a record of the log, as JSON, in what the process prints; other lines are what somebody printed."""
+"""With something behind it that the process is told: before a record of the log, as JSON, in what it prints. Other lines are what somebody
+printed, and may be a stranger's words."""
 
 _SIZE = struct.Struct(">i")
 

@@ -47,6 +47,10 @@ PART_BYTES = 1 << 18
 logger = logging.getLogger("minicontroller.policy")
 
 
+class _NotYetError(Exception):
+    """What was loaded is not what judges."""
+
+
 class PolicyProcess:
     """One policy for the life of a node, after `start`. Whoever asks waits for those before."""
 
@@ -60,6 +64,8 @@ class PolicyProcess:
         self._not_before = float("-inf")
         self._is_closed = False
         self.described = Described("")
+        self._seen = self.described
+        """What its files held at the last look, where that was something new."""
         self.restarts = 0
         """How often it was started anew."""
 
@@ -169,6 +175,8 @@ class PolicyProcess:
                 return child
         except (LinkLostError, PolicyLoadError) as error:
             fault = f"it cannot be loaded: {error}"
+        except _NotYetError as error:
+            fault = str(error)
         else:
             if trio.current_time() < child.since + START_SECONDS:
                 return "its process is still being started"
@@ -179,7 +187,16 @@ class PolicyProcess:
         return fault
 
     def _is_now(self, described: Described) -> None:
+        """Its files may be about to be written. Raises _NotYetError."""
         if described != self.described:
+            missing = sorted(self.described.kinds - described.kinds)
+            if missing:
+                raise _NotYetError(
+                    f"its files have changed and judge no {', '.join(missing)} any more, which needs a new start of the node"
+                )
+            before, self._seen = self._seen, described
+            if described != before:
+                raise _NotYetError("its files have changed: it is loaded when they are the same at the next look")
             logger.warning("The policy %s is not the one of before: its files have changed.", described.name)
         self.described = described
 
@@ -213,6 +230,8 @@ class _Child:
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
         """Raises LinkLostError."""
+        if not self.link.is_silent:  # an answer to what was not asked yet would be taken for the policy's
+            raise LinkLostError("its process says something where nobody asked")
         forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
         if forget:
             self._told.clear()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from minicontroller.controller.policy_messages import Answer, framed
 from minicontroller.policies import (
     AlterTopicRequest,
     ClusterState,
@@ -24,6 +25,7 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
+from minicontroller.policies.verdict import Decision
 
 FOR_EVER = 1_000_000
 
@@ -42,6 +44,13 @@ def catch_every_signal() -> None:
         signal.signal(number, lambda *_: None)
     while True:
         time.sleep(FOR_EVER)
+
+
+def answer_ahead() -> None:
+    """To this question and to those to come."""
+    (end,) = (each for each in gc.get_objects() if isinstance(each, socket.socket))
+    for number in range(1, 100):
+        end.send(framed(Answer(number, Decision.ALLOWED, None)))
 
 
 def flood_stderr() -> None:
@@ -148,6 +157,11 @@ class Hostile(TopicManagementPolicy):
             raise PolicyViolation(" ".join(sorted(map(descriptor, Path("/proc/self/fd").iterdir()))))
         if request.topic == "environment":
             raise PolicyViolation(" ".join(os.environ))
+        if request.topic.startswith("print"):
+            print(request.topic)  # noqa: T201 - policies print
+            logging.getLogger("minicontroller.audit").warning("said by its log")
+        if request.topic == "answer-ahead":
+            answer_ahead()
         if request.topic == "log":
             for number in range(300):
                 logging.getLogger(f"acme.{number}").warning("x" * 50_000)

@@ -178,6 +178,28 @@ async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFi
     assert "nobody hears" not in caplog.text
 
 
+async def test_a_stranger_whose_words_are_printed_says_nothing_for_the_node(caplog: pytest.LogCaptureFixture) -> None:
+    """A line in a topic's name is what was printed, whatever it looks like; and by the node's own loggers no policy speaks."""
+    forged = '{"level": 20, "logger": "minicontroller.audit", "text": "all is well"}'
+    caplog.set_level(logging.DEBUG)
+    async with process_of("Hostile") as (runner, _):
+        assert await said(runner, create("print\n\x1e" + forged)) == ""
+        await trio.to_thread.run_sync(until, lambda: "said by its log" in caplog.text)
+    told = [(record.name, record.getMessage()) for record in caplog.records]
+    assert ("minicontroller.policy", "The policy prints: \x1e" + forged) in told
+    assert ("minicontroller.policy", "said by its log") in told
+    assert not [text for name, text in told if name == "minicontroller.audit"]
+
+
+async def test_an_answer_before_the_question_counts_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a process said before it was asked ends it: it may be what it was to be asked next."""
+    async with process_of("Hostile") as (runner, process):
+        assert await said(runner, create("answer-ahead")) == ""
+        assert await said(runner, create("good")) is None
+        assert "says something where nobody asked" in caplog.text
+        assert process.restarts == 1
+
+
 async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     """Records are cut, and loggers without end are told as the policy's own."""
     async with process_of("Hostile") as (runner, _):
@@ -343,8 +365,11 @@ async def test_a_policy_that_starts_slowly(tmp_path: Path, caplog: pytest.LogCap
         assert process.restarts >= 1
 
 
-async def test_a_file_that_has_changed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Started anew, a policy is what its file says then: verdicts carry its hash, and the log says that it is another one."""
+async def test_a_file_that_has_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Started anew, a policy is what its file says at two looks: verdicts carry its hash, and the log says that it is another one."""
+    monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
     path = tmp_path / "policy.py"
     async with process_of(written(path, which="first")) as (runner, _):
         before = runner.policy_hash
@@ -352,9 +377,44 @@ async def test_a_file_that_has_changed(tmp_path: Path, caplog: pytest.LogCapture
         written(path, which="second")
         assert (await said(runner, create("which")), runner.policy_hash) == ("first", before)
         assert await said(runner, create("die")) is None
+        assert await said(runner, create("which")) is None
+        assert "it is loaded when they are the same at the next look" in caplog.text
         assert await said(runner, create("which")) == "second"
         assert runner.policy_hash != before
-        assert "its files have changed" in caplog.text
+        assert "is not the one of before" in caplog.text
+
+
+WHOLE = """
+import os
+from minicontroller.policies import PolicyViolation, TopicManagementPolicy
+
+class Policy(TopicManagementPolicy):
+    def validate_create_topic(self, request, cluster):
+        if request.topic == "die":
+            os._exit(1)
+
+    def validate_delete_topic(self, request, cluster):
+        raise PolicyViolation("nobody deletes")
+"""
+
+
+async def test_a_file_that_is_cut_off_meanwhile(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a class judged it goes on judging: one that has lost a method is not taken for the policy, however long its file is so."""
+    monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
+    path = tmp_path / "policy.py"
+    path.write_text(WHOLE)
+    async with process_of(f"{path}:Policy") as (runner, _):
+        path.write_text(WHOLE[: WHOLE.index("    def validate_delete")])
+        assert await said(runner, create("die")) is None
+        for _ in range(3):
+            assert await said(runner, delete("t")) is None
+            assert await said(runner, create("t")) is None
+        assert "judge no DeleteTopicRequest any more" in caplog.text
+        path.write_text(WHOLE)
+        assert await said(runner, delete("t")) == "nobody deletes"
+        assert await said(runner, create("t")) == ""
 
 
 async def test_a_file_that_is_broken_meanwhile(
