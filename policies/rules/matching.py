@@ -13,6 +13,8 @@ import re2
 
 MAX_PATTERN = 1_000
 """Characters."""
+MAX_KEPT = 1_024
+"""Patterns that need not be read again: of the rules, and with the names of who asks most."""
 
 SPECIAL = re.compile(r"[*?]")
 USER = "{user}"
@@ -34,7 +36,7 @@ def _options() -> Any:
     return options
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MAX_KEPT)
 def compiled_regex(pattern: str) -> Any:
     """For text as UTF-8, which it would be made into anyway, and back for places that nobody wants. Raises re2.error."""
     if len(pattern) > MAX_PATTERN:
@@ -45,6 +47,7 @@ def compiled_regex(pattern: str) -> Any:
         raise re2.error("not valid Unicode") from None
 
 
+@lru_cache(maxsize=MAX_KEPT)
 def full_match(pattern: str, user: str | None = None) -> Match:
     """Whether all of a text matches the regular expression. Raises PatternFault."""
     if user is not None:
@@ -60,6 +63,7 @@ def full_match(pattern: str, user: str | None = None) -> Match:
     return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
+@lru_cache(maxsize=MAX_KEPT)
 def pattern_match(pattern: str, user: str | None = None) -> Match:
     """Of an exact name, a glob or a /regular expression/. Raises PatternFault."""
     if not pattern:
@@ -75,6 +79,7 @@ def pattern_match(pattern: str, user: str | None = None) -> Match:
     return full_match(f"(?s:{_escaped(prefix)}{signs})")
 
 
+@lru_cache(maxsize=MAX_KEPT)
 def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
     """What every text that `pattern_match` takes begins with, and whether every text that begins so is taken."""
     if pattern.startswith("/"):

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from minicontroller.policies import DeleteTopicRequest, PolicyRequest
+from minicontroller.policies.rules.matching import MAX_KEPT, pattern_match
 from minicontroller.policies.states import requested_state, topic_state
 from minicontroller.policies.verdict import Action
 from tests.policies.asking import alter, cluster, create, delete, delete_records
@@ -425,3 +426,13 @@ def test_all_mistakes_are_told_at_once() -> None:
     """Nobody mends a file mistake by mistake."""
     found = mistakes("[[partitions]]\nmax = 0\ntopics = ''\nnosuch = 1\n[[rule]]\nname = 'a'\ncondition = 'x'\n")
     assert [(each.line, each.column) for each in found] == [(2, 1), (3, 1), (4, 1), (7, 14)]
+
+
+@pytest.mark.parametrize("pattern", ["{user}.*", r"/{user}\.[^.]+/", "{user}.?x*"])
+def test_the_pattern_of_a_user_is_made_once(pattern: str) -> None:
+    """Not for each request; and of very many users those that asked last are kept."""
+    assert pattern_match(pattern, "sales") is pattern_match(pattern, "sales")
+    assert not pattern_match(pattern, "sale")("sales.orders")
+    for number in range(2 * MAX_KEPT):
+        pattern_match(pattern, f"user{number}")
+    assert pattern_match.cache_info().currsize <= MAX_KEPT
