@@ -79,6 +79,10 @@ class PolicyProcess:
         try:
             child = self._child = _Child(self._load)
             with trio.move_on_after(START_SECONDS):
+                with trio.move_on_after(self._limit):
+                    self.described = await child.wait_loaded()
+                    return
+                logger.warning("The policy is still being loaded: it has %g s, and the node waits.", START_SECONDS)
                 self.described = await child.wait_loaded()
                 return
             where = await child.link.where()

@@ -337,6 +337,21 @@ async def test_what_cannot_be_loaded_ends_the_start(
     assert process.pid is None
 
 
+async def test_a_slow_start_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever waits for a node reads what it waits for, and the policy that came later than its limit is in force."""
+    go = tmp_path / "go"
+    spec = written(tmp_path / "policy.py", f"while not Path({str(go)!r}).exists():\n    time.sleep(0.01)")
+    process = PolicyProcess({POLICY_KEY: spec}, timeout_ms=SHORT_MS)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(process.start)
+        with trio.fail_after(PATIENCE_SECONDS):
+            while "still being loaded" not in caplog.text:  # noqa: ASYNC110 - the log has no event
+                await trio.sleep(0.01)
+        go.touch()
+    assert process.pid is not None
+    process.kill()
+
+
 async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
     """A node that is told to stop while its policy is imported does not wait for it."""
     process = PolicyProcess({POLICY_KEY: written(tmp_path / "policy.py", "time.sleep(100_000)")}, timeout_ms=LONG_MS)
