@@ -37,7 +37,7 @@ from minicontroller.policies.escaping import escaped
 from minicontroller.policies.moments import moment
 from minicontroller.policies.properties import parse_properties
 from minicontroller.policies.rules import syntax
-from minicontroller.policies.rules.matching import pattern_match
+from minicontroller.policies.rules.matching import Match, full_match, pattern_match
 from minicontroller.policies.rules.positions import Positions
 from tests.support.patterns import faults
 
@@ -208,6 +208,13 @@ def loopback(text: str) -> object:
     return _names_loopback({"headers": [(b"host", text.encode("latin-1", "replace"))]})
 
 
+def made_anew(pattern: str) -> Match:
+    """Though one like it is kept."""
+    full_match.cache_clear()
+    pattern_match.cache_clear()
+    return pattern_match(pattern)
+
+
 PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
     {
         **{f"a value of type {kind.name}": partial(parse_value, "k", kind) for kind in KeyType},
@@ -229,7 +236,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "the name of a topic": validate_topic_name,
         "a name against a glob": pattern_match("*a*a*a*b?"),
         "a name against a regular expression": pattern_match("/(a|a)*(a+)+b/"),
-        "a glob": lambda text: pattern_match(text)("a" * 200),
+        "a glob": lambda text: made_anew(text)("a" * 200),
         "the condition of a rule": syntax.parse,
         "the positions of a rule file": toml,
         "properties": parse_properties,
