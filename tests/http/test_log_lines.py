@@ -172,10 +172,10 @@ def test_what_cannot_be_read_is_told_as_far_as_it_can(
 
 
 def test_nothing_in_a_line_is_forged(logged: list[Mapping[str, Any]]) -> None:
-    """What clients and policies say begins no event of its own, and what fails elsewhere in the process is an event as well."""
+    """What clients and policies say begins no event of its own, and what fails elsewhere in a policy's process is an event as well, of the policy."""
     assert "forged" not in {event["logger"] for event in logged}
     assert {event["logger"].partition(".")[0] for event in logged} <= {"minicontroller", "py", "asyncio", "kazoo"}
-    assert of(logged, "minicontroller", "a thread ended with an exception")["level"] == "ERROR"
+    assert of(logged, "minicontroller.policy", "a thread ended with an exception")["level"] == "ERROR"
 
 
 @given(
