@@ -111,11 +111,6 @@ class Link:
             except OSError as error:
                 raise LinkLostError(f"its process has ended ({error.strerror})") from None
 
-    @property
-    def is_silent(self) -> bool:
-        """It has said nothing that was not heard."""
-        return not self._frames.buffered_bytes and not self._look.poll(0)
-
     async def hear(self) -> FromPolicy:
         """The next that it says. Looked for in place first."""
         try:

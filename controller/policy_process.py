@@ -12,6 +12,7 @@ import logging
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
+from secrets import randbits
 
 import msgspec
 import trio
@@ -41,6 +42,7 @@ START_SECONDS = 60.0
 """For a policy to be imported and configured."""
 BACKOFF_SECONDS = 1.0
 """Between two starts of a policy that did not get so far as to be asked."""
+NUMBER_BITS = 63
 PART_BYTES = 1 << 18
 """Of the states of many topics, in one frame."""
 
@@ -215,7 +217,7 @@ class _Child:
         self.is_loaded = False
         self._load: Load | None = load
         self._number = 0
-        """Of the last question."""
+        """Of the last question: none that could be known before, so that no answer is written ahead."""
         self._told: dict[str, object] = {}
         """The topics that it knows, each as the object that it was then."""
 
@@ -234,12 +236,10 @@ class _Child:
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
         """Raises LinkLostError."""
-        if not self.link.is_silent:  # an answer to what was not asked yet would be taken for the policy's
-            raise LinkLostError("its process says something where nobody asked")
         forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
         if forget:
             self._told.clear()
-        self._number += 1
+        self._number = randbits(NUMBER_BITS)
         await self.link.say(
             Question(self._number, type(request).__name__, plain(request), cluster.cluster_size, forget)
         )

@@ -167,9 +167,7 @@ class Planner:
         if wanted.count == current:
             raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
         if wanted.assignments is not None:
-            rows = manual_rows(image, topic, wanted.assignments, wanted.count - current)
-            check_storable(self._node, wanted.count, topic.replication_factor)
-            return rows
+            return manual_rows(image, topic, wanted.assignments, wanted.count - current)
         check_storable(self._node, wanted.count, topic.replication_factor)
         brokers = placed_brokers(image)
         return tuple(

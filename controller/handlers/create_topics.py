@@ -156,8 +156,6 @@ class Planner:
             raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
         image.name_index.refuse_collision(wanted.name)
         assignment = manual_assignment(image, wanted) if counts is None else ()
-        if assignment:
-            check_storable(self._node, len(assignment), len(assignment[0]))
         validate_topic_configs(configs, self._node.dynamic_configs.current)
         if counts is not None:
             assignment = tuple(assign_replicas(placed_brokers(image), *counts, random=self._node.random.randrange))

@@ -11,11 +11,6 @@ from minicontroller.controller.audit.records import Origin
 from minicontroller.controller.cluster.image import Image, Partition, Topic
 from minicontroller.policies.audit_event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -23,7 +18,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
 )
 from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, stamp
 from tests.handlers.altering import BROKER, TOPIC
-from tests.handlers.ruling import creating, ruling, wanted
+from tests.handlers.ruling import ruling, wanted
 
 LONG = 32_000
 """Characters of a name."""
@@ -50,19 +45,6 @@ async def test_nobody_makes_his_change_unreadable(kind: int, tmp_path: Path) -> 
     assert last.config_operations is not None
     assert len(last.config_operations) == 20 + (kind == TOPIC)
     assert found(tmp_path) == []
-
-
-async def test_an_assignment_that_no_znode_holds_is_not_told() -> None:
-    """Replicas that the request names are as many as the store takes, or they are refused before anybody judges them."""
-    async with ruling() as cluster:
-        await cluster.make(wanted("t", 1, 1))
-        many = 100_000
-        answer = await cluster.ask(creating(wanted("u", placed=[(index, [1]) for index in range(many)])), 7)
-        assert answer.topics[0].error_code == ErrorCode.INVALID_PARTITIONS
-        rows = [CreatePartitionsAssignment(broker_ids=[1])] * many
-        grown = CreatePartitionsTopic(name="t", count=many + 1, assignments=rows)
-        answer = await cluster.ask(CreatePartitionsRequest(topics=[grown], timeout_ms=9_000), 3)
-        assert answer.results[0].error_code == ErrorCode.INVALID_PARTITIONS
 
 
 def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pytest.LogCaptureFixture) -> None:
