@@ -186,6 +186,8 @@ def broken(message: str | None) -> str:
 def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool) -> Decision:
     """What the policy said of it, or else the node, and no secret in that."""
     verdict = None if change.judgement is None else change.judgement.verdict
+    if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
+        return decision  # there is nothing to add
     reason, policy, noted = decision.reason, "", list[str]()
     if verdict is None and reason:
         reason = without(reason, secrets_of(change.operations))
