@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ..store import layout
-from .image import NO_ENTITY_CONFIGS, Broker, Image, Topic
+from .image import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Image, Topic
 from .metadata_cache import MetadataCache
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ class NearbyNodes:
         self.ids = frozenset({self._own_id, *here})
 
 
-def _broker_configs(image: Image, name: str) -> dict[str, str]:
-    return dict(image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS).configs)
+def _broker_configs(image: Image, name: str) -> dict[str, str] | None:
+    """None where they are unreadable."""
+    found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
+    return None if found.version == UNREADABLE else dict(found.configs)
 
 
 def _has_newer(cache: MetadataCache, image: Image) -> bool:

@@ -59,9 +59,13 @@ class DynamicConfigs:
                 await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
                 self._loaded = number
 
-    def told(self, of_node: Mapping[str, str], of_cluster: Mapping[str, str]) -> None:
-        """A controller of this process has written these, and says so before its client hears of it."""
+    def told(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
+        """A controller of this process has written these, and says so before its client hears of it. None: what stands there nobody can
+        read, and what it said before stays in force.
+        """
         self._told += 1
+        of_node = self.of_node if of_node is None else of_node
+        of_cluster = self.of_cluster if of_cluster is None else of_cluster
         if (of_node, of_cluster) != (self.of_node, self.of_cluster):
             self.of_node, self.of_cluster = of_node, of_cluster
             self.current = self.current.with_dynamic(of_node, of_cluster)

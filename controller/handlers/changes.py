@@ -18,7 +18,7 @@ from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
 from ..audit.requests import AuditedRequest, Judgement
 from ..cluster.active_controller import ActiveController
-from ..cluster.image import NO_CONFIGS, NO_ENTITY_CONFIGS, Image, Topic
+from ..cluster.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
 from ..cluster.jobs import ControllerMoved, Draft, Element, decision
 from ..cluster.policy_view import view
 from ..config.topic_configs import differing_defaults
@@ -117,7 +117,8 @@ def default_configs(
     `of_broker` and `of_all` are for who asks what these configs of a broker, or of all brokers, would come to.
     """
     if of_all is None:
-        of_all = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS).configs
+        stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
+        of_all = node.dynamic_configs.of_cluster if stored.version == UNREADABLE else stored.configs
     return differing_defaults(node.config, of_broker, of_all)
 
 

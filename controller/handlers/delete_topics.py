@@ -12,7 +12,7 @@ from ...policies.interface import DeleteTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 from ..cluster.image import NO_TOPIC_ID, Image, Topic
-from ..cluster.jobs import Draft
+from ..cluster.jobs import Draft, Element
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
@@ -64,21 +64,34 @@ class Planner:
         self._wanted = wanted
         self.names: dict[Wanted, str] = {}
         """The names of the topics that were named by their ids."""
+        self._carried_out: dict[str | bytes, Change] = {}
+        """By name and by id: what the parts before this one did."""
+        self._part: dict[str | bytes, Change] = {}
+        self._first = 0
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
         self._check_request()
-        deletions: dict[str, Change] = {}
+        if first > self._first:  # the part before was carried out; the same part again is planned anew
+            self._carried_out |= self._part
+        self._first, self._part = first, {}
+        return await each(draft, self._wanted[first:], self._plan_one)
 
-        async def plan_one(draft: Draft, wanted: Wanted) -> Change:
-            try:
-                topic = self._resolve(draft.image, wanted)
-            except Refusal as refusal:
-                return Change(topic=wanted.name or "", refusal=refusal)
-            if topic.name not in deletions:
-                deletions[topic.name] = await self._plan_topic(draft, topic)
-            return deletions[topic.name]
-
-        return await each(draft, self._wanted[first:], plan_one)
+    async def _plan_one(self, draft: Draft, wanted: Wanted) -> Change:
+        key = wanted.topic_id if wanted.name is None else wanted.name
+        if (before := self._carried_out.get(key)) is not None:
+            if wanted.name is None:
+                self.names[wanted] = before.topic
+            return Change(
+                topic=before.topic, refusal=before.refusal, element=_with(draft, before), reached=before.reached
+            )
+        try:
+            topic = self._resolve(draft.image, wanted)
+        except Refusal as refusal:
+            return Change(topic=wanted.name or "", refusal=refusal)
+        if topic.name not in self._part:
+            change = await self._plan_topic(draft, topic)
+            self._part |= {topic.name: change, topic.topic_id: change}
+        return self._part[topic.name]
 
     def unbegun(self, refusal: Refusal) -> Sequence[Change]:
         return [Change(topic=wanted.name or "", refusal=refusal) for wanted in self._wanted]
@@ -140,6 +153,11 @@ class Planner:
             if topic is None:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic
+
+
+def _with(draft: Draft, before: Change) -> Element | None:
+    """The place of a row whose topic an earlier part of its request has deleted."""
+    return None if before.refusal is not None else draft.stage(None, ())
 
 
 def _forgotten(topic: Topic) -> Callable[[Image], bool]:

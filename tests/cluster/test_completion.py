@@ -8,7 +8,8 @@ import trio.testing
 
 from minicontroller.controller.cluster.jobs import Draft
 from minicontroller.controller.handlers import incremental_alter_configs
-from minicontroller.controller.store.base import SetData
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.incremental_alter_configs import (
@@ -184,3 +185,24 @@ async def test_a_refusal_is_the_controller_s(
     await cluster.until_quiet()
     await other.commit([SetData("/controller_epoch", b"17")])
     assert await cluster.delete("unknown") == [41]
+
+
+async def test_a_default_that_nobody_can_read_stays_in_force(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Others write what is no JSON: every node keeps what was said before, the controller's own and its neighbours too."""
+    cluster = SmallCluster(nursery, memory, neighbours=True)
+    await cluster.start(1)
+    await cluster.until_quiet()
+    await cluster.start(2, 3)
+    await cluster.until_quiet()
+    assert await set_default(cluster, RETENTION, "5") == 0
+    other, path = await memory.open(), "brokers/<default>"
+    await other.commit([SetData(f"/config/{path}", b"garbage")])
+    await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(path), sequential=True)])
+    await trio.sleep(5)
+    assert in_force(cluster, RETENTION) == ["5"] * 3
+    epoch = cluster.controller.epoch
+    cluster.controller.resign()
+    await cluster.until_succeeded(epoch)
+    assert in_force(cluster, RETENTION) == ["5"] * 3

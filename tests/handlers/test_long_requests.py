@@ -217,3 +217,16 @@ async def test_parts_are_one_request_in_the_audit_log(tmp_path: Path, monkeypatc
     assert all(len(set(prefixes)) == 1 for prefixes in names.values())
     order = [each.request for each in decisions_in(tmp_path)]
     assert order != sorted(order), "they were not cut"
+
+
+async def test_a_deletion_that_is_named_twice_in_a_long_request(autojump_clock: MockClock) -> None:
+    """K4-D1: by name in one part and by its id in a later one it is one deletion, whose outcome both rows tell."""
+    async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
+        await cluster.make(*(wanted(f"t{number}", 1, 1) for number in range(10)))
+        topics = list(cluster.image.topics.values())
+        by_name = [DeleteTopicState(name=topic.name) for topic in topics]
+        by_id = [DeleteTopicState(name=None, topic_id=topic.topic_id) for topic in topics]
+        nursery.start_soon(cluster.ask, batch("beside", 20, timeout_ms=60_000), LAST)
+        answer = await cluster.ask(DeleteTopicsRequest(topics=by_name + by_id, timeout_ms=60_000), 6)
+        assert [row.error_code for row in answer.responses] == [0] * 20
+        assert [row.name for row in answer.responses] == [topic.name for topic in topics] * 2
