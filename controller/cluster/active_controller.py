@@ -240,6 +240,7 @@ class ActiveController:
     def neighbour_registered(self) -> None:
         """A registration was that of a node of this process: it is told by call from now on."""
         self.nearby.tell_brokers(self.image)
+        self.nearby.tell_configs(self.image)
         self._propagation.brokers_changed(self.image)
 
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:

@@ -45,6 +45,8 @@ class StoreWatches:
         self.notices, self.states = Bell(), Bell()
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
+        self._again: set[tuple[str, str]] = set()
+        """Entities whose configs could not be judged when they were read last."""
 
     def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
         """Notifications in `/config/changes` name these entities, by kind and name; or what they inherit has changed."""
@@ -192,20 +194,32 @@ class StoreWatches:
         entities, self._changed_configs = self._changed_configs, set()
         topics = sorted(name for kind, name in entities if kind == layout.TOPICS_ENTITY)
         brokers = sorted(name for kind, name in entities if kind == layout.BROKERS_ENTITY)
-        await self._controller.write(lambda draft: self._adopt_configs(draft, topics, brokers))
+        self._again = set()
+        try:
+            await self._controller.write(lambda draft: self._adopt_configs(draft, topics, brokers))
+        except StoreUnavailable:
+            self._changed_configs |= entities
+            raise
+        if self._again:
+            await trio.sleep(REREAD_STATES_SECONDS)
+            self.configs_changed(self._again)
 
     async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
         """What others wrote; and, whoever wrote it, an election where a change allows an unclean one.
 
-        Of what is on its way nothing is read: another notification follows. The rest is as it was read, whatever its version: a znode that
-        was deleted and made again begins at version 0.
+        Where something of ours is on its way it is looked at again, because that may be anything, a notification or not. The rest is as
+        it was read, whatever its version: a znode that was deleted and made again begins at version 0.
         """
         committed = self._controller.image.configs
         for path, found in (await load_broker_configs(self._store, brokers)).items():
             known = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
-            if known is committed.get(path, NO_ENTITY_CONFIGS) and found != known:
+            if known is not committed.get(path, NO_ENTITY_CONFIGS):
+                self._again.add((layout.BROKERS_ENTITY, path.removeprefix(f"{layout.BROKERS_ENTITY}/")))
+            elif found != known:
                 draft.observe_configs(path, found)
-        topics = [name for name in topics if name in draft.image.topics and self._is_unchanged(draft, name)]
+        quiet = [name for name in topics if self._is_unchanged(draft, name)]
+        self._again.update((layout.TOPICS_ENTITY, name) for name in topics if name not in quiet)
+        topics = [name for name in quiet if name in draft.image.topics]
         entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
         for name, entry in zip(topics, entries, strict=True):
             topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)

@@ -101,6 +101,7 @@ class DynamicConfigs:
         mine = [name for kind, name in changed if kind == layout.BROKERS_ENTITY and self._concerns_me(name)]
         if mine:
             async with self._reading:
+                await store.sync()  # a server that is behind would take back what a controller here has told
                 await self._read(store, mine)
         for kind, name in changed:
             for listener in self._listeners:

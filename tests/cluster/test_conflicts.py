@@ -3,73 +3,36 @@ a real ZooKeeper.
 """
 
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
-from msgspec.structs import replace
 
 from minicontroller.controller.audit import records
-from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Partition, Topic
+from minicontroller.controller.cluster.image import Image, Topic
 from minicontroller.controller.cluster.jobs import Draft, Element
 from minicontroller.controller.cluster.writer import Writer
 from minicontroller.controller.handlers import delete_topics
 from minicontroller.controller.policy_runner import PolicyRunner
 from minicontroller.controller.store import layout
-from minicontroller.controller.store.base import Check, Create, Delete, Operation, Result, SetData, Store
-from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.store.base import Check, Create, Delete, SetData, Store
+from minicontroller.controller.store.memory import MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.cluster.small_cluster import BROKER, SmallCluster, context_for
+from tests.cluster.three_worlds import KINDS, LEFTOVER, TravellingStore, configs_in, opened
 from tests.rules.reading import rules
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
-
-PATIENCE_SECONDS = 20.0
-LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
+from tests.store.worlds import MemoryWorld, World
 
 
-class TravellingStore(MemoryStore):
-    """Commits take effect at once, and their answers are on their way for some turns of the loop: two can be in flight."""
-
-    @property
-    def commits_at_once(self) -> bool:
-        return False
-
-    def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
-        return self._later(super().commit(operations))
-
-    async def _later(self, answer: Coroutine[Any, Any, list[Result]]) -> list[Result]:
-        try:
-            for _ in range(5):
-                await trio.lowlevel.checkpoint()
-        except trio.Cancelled:
-            answer.close()
-            raise
-        return await answer
-
-
-class TravellingWorld(MemoryWorld):
-    async def open(self) -> Store:
-        return TravellingStore(self.tree)
-
-
-@pytest.fixture(name="world", params=["memory", "travelling", "zookeeper"])
+@pytest.fixture(name="world", params=KINDS)
 async def world_fixture(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    match request.param:
-        case "memory":
-            yield MemoryWorld()
-        case "travelling":
-            yield TravellingWorld()
-        case _:
-            server: ZooKeeperServer = request.getfixturevalue("zookeeper")
-            chroot = "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
-            async with zookeeper_world(server, chroot) as world:
-                yield world
+    async with opened(request) as world:
+        yield world
 
 
 @pytest.fixture(name="cluster")
@@ -84,13 +47,6 @@ async def cluster_fixture(world: World, nursery: trio.Nursery) -> SmallCluster:
 async def other_fixture(world: World) -> Store:
     """Somebody else's session."""
     return await world.open()
-
-
-async def configs_in(store: Store, path: str) -> dict[str, str]:
-    await store.sync()
-    entry = await store.get(f"/config/{path}")
-    assert entry is not None
-    return dict(layout.decode_config(entry.data))
 
 
 async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other: Store) -> None:
@@ -320,132 +276,3 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
     assert ErrorCode.POLICY_VIOLATION in codes["stranger"]
     for one, other in zip(codes["owner"], codes["friend"], strict=True):
         assert {one, other} <= {0, gone} and 0 in {one, other}
-
-
-# ------------------------------------------------------------------ what others remove, replace and leave behind
-
-
-async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, other: Store) -> None:
-    """A znode that others delete and make again begins at version 0: what it says counts all the same once they tell of it."""
-    await cluster.create("t")
-    await cluster.change_config("t", "retention.ms", "5")
-    await cluster.change_config("", "my.key", "1", resource_type=BROKER)
-    for path in ("topics/t", "brokers/<default>"):
-        await other.commit([Delete(f"/config/{path}"), Create(f"/config/{path}", LEFTOVER)])
-        data = layout.encode_config_change(path)
-        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
-    image = cluster.controller
-    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
-    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
-    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
-    assert await configs_in(other, "topics/t") == {"segment.ms": "7", "retention.ms": "6"}
-
-
-async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other: Store) -> None:
-    """Without a mark, by `deleteall`: nobody is shown it any more, nothing of it is acknowledged, and its name is free."""
-    await cluster.start(2)
-    await cluster.create("t", "u")
-    paths = ["/partitions/0/state", "/partitions/0", "/partitions", ""]
-    await other.commit([Delete(layout.topic_path("t") + path) for path in paths])
-    await cluster.until(lambda: all("t" not in cluster.seen(broker_id).topics for broker_id in (1, 2)))
-    assert set(cluster.controller.image.topics) == {"u"}
-    assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert await cluster.create("t") == [ErrorCode.NONE]
-
-
-async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: SmallCluster, other: Store) -> None:
-    """With fewer partitions and without an id: every node shows what is there, and it gets an id."""
-    await cluster.start(2)
-    await cluster.create("t", partitions=3)
-    old = cluster.controller.image.topics["t"]
-    fewer = replace(old, partitions=old.partitions[:1], topic_id=NO_TOPIC_ID)
-    paths = [f"/partitions/{index}{rest}" for index in range(3) for rest in ("/state", "")]
-    await other.commit(
-        [
-            *(Delete(layout.topic_path("t") + path) for path in (*paths, "/partitions", "")),
-            Create(layout.topic_path("t"), layout.encode_topic(fewer)),
-        ]
-    )
-    await cluster.change_config("t", "retention.ms", "5")
-    await cluster.grow("t", 5)
-
-    def is_settled() -> bool:
-        counts = {len(image.topics["t"].partitions) if "t" in image.topics else 0 for image in images()}
-        return len(counts) == 1 and counts <= {1, 5}
-
-    def images() -> list[Image]:
-        return [cluster.controller.image, cluster.seen(1), cluster.seen(2)]
-
-    await cluster.until(is_settled)
-    await cluster.until(lambda: cluster.controller.image.topics["t"].topic_id not in (NO_TOPIC_ID, old.topic_id))
-
-
-async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallCluster, other: Store) -> None:
-    """Kafka deletes recursively: foreign children, however deep, do not keep the name of a topic that was deleted."""
-    await cluster.create("t")
-    topic = layout.topic_path("t")
-    for path in (f"{topic}/foreign", f"{topic}/partitions/0/state/deep", layout.topic_config_path("t") + "/foreign"):
-        await other.ensure(f"{path}/more")
-    assert await cluster.delete("t") == [ErrorCode.NONE]
-    await cluster.until(lambda: "t" not in cluster.controller.image.topics)
-    await other.sync()
-    assert await other.get_many([topic, layout.topic_config_path("t"), layout.delete_topic_path("t")]) == [None] * 3
-    assert await cluster.create("t") == [ErrorCode.NONE]
-
-
-async def test_leftovers_in_a_large_batch(cluster: SmallCluster, other: Store) -> None:
-    """A request that takes several commits is planned in as many parts: each meets what others left as a small one does."""
-    names = [f"b{number}" for number in range(600)]
-    for name in ("b0", "b150", "b599"):
-        await other.commit([Create(layout.topic_config_path(name), LEFTOVER)])
-    assert await cluster.create(*names, partitions=5, timeout_ms=60_000) == [ErrorCode.NONE] * 600
-    assert await configs_in(other, "topics/b599") == {}
-
-
-async def test_configs_that_cannot_be_read_are_not_wiped_out(cluster: SmallCluster, other: Store) -> None:
-    """A change is refused that would write over what others wrote and nobody can read; deleted or mended, it goes on."""
-    await cluster.create("t")
-    await cluster.change_config("", "my.key", "1", resource_type=BROKER)
-    for path in ("topics/t", "brokers/<default>"):
-        await other.commit([SetData(f"/config/{path}", b'{"config":{"retention.ms":5}}')])
-    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.INVALID_CONFIG
-    assert await cluster.change_config("", "my.key", "2", resource_type=BROKER) == ErrorCode.INVALID_CONFIG
-    for path in ("topics/t", "brokers/<default>"):
-        await other.commit([SetData(f"/config/{path}", LEFTOVER)])
-        data = layout.encode_config_change(path)
-        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
-    image = cluster.controller
-    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
-    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
-    assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
-
-
-async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other: Store) -> None:
-    """One without partitions cannot grow, and says so; one whose replicas are all offline can."""
-    await cluster.create("t")
-    offline = Topic("offline", b"o" * 16, (Partition(replicas=(7,)),))
-    await other.commit([Create(layout.topic_path("empty"), b'{"version":1,"partitions":{}}')])
-    await other.commit([Create(layout.topic_path("offline"), layout.encode_topic(offline))])
-    await cluster.until(lambda: {"empty", "offline"} <= set(cluster.controller.image.topics))
-    assert await cluster.grow("empty", 2) == ErrorCode.INVALID_PARTITIONS
-    assert await cluster.grow("offline", 2, timeout_ms=200) in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
-    await cluster.until(lambda: len(cluster.controller.image.topics["offline"].partitions) == 2)
-
-
-@pytest.mark.parametrize(
-    "path", [layout.DELETE_TOPICS, layout.CONFIG_CHANGES, layout.BROKER_CONFIGS, layout.ISR_CHANGE_NOTIFICATION]
-)
-async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster, other: Store, path: str) -> None:
-    """`rmr /admin/delete_topics` and the like: the reign goes on, every change is done, and a successor can rule."""
-    await cluster.create("t", "u")
-    controller = cluster.controller
-    await other.commit([Delete(f"{path}/{child}") for child in await other.children(path)] + [Delete(path)])
-    assert await cluster.change_config("t", "retention.ms", "5") == ErrorCode.NONE
-    assert await cluster.change_config("", "my.key", "5", resource_type=BROKER) == ErrorCode.NONE
-    assert await cluster.delete("u") == [ErrorCode.NONE]
-    assert cluster.controller is controller
-    controller.resign()
-    await cluster.until_succeeded(controller.epoch)
-    await cluster.until_quiet()
-    assert await cluster.create("v") == [ErrorCode.NONE]
-    assert await cluster.delete("t", "v") == [ErrorCode.NONE] * 2

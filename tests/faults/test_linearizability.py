@@ -182,3 +182,13 @@ def any_operation(dice: random.Random) -> Operation:
         return op(kind, began, ended, REFUSED, code=EXISTS if kind == CREATE else UNKNOWN_TOPIC)
     steps = [("k", dice.randrange(4), dice.choice(("1", "2")))]
     return op(kind, began, ended, outcome, partitions=dice.randint(1, 5), steps=steps if kind == ALTER else [])
+
+
+def test_what_a_look_has_shown_need_not_be_known_everywhere() -> None:
+    """A refusal or a dry run shows that a change has taken effect that nobody was told of yet: nodes may be behind until it is acknowledged."""
+    made = op(CREATE, 0, 9, partitions=2)
+    look = op(CREATE, 1, 2, REFUSED, code=EXISTS)
+    unaware = op(DESCRIBE, 3, 4, REFUSED, code=UNKNOWN_TOPIC, is_fresh=True)
+    assert is_possible(None, made, look, unaware)
+    too_late = op(DESCRIBE, 10, 11, REFUSED, code=UNKNOWN_TOPIC, is_fresh=True)
+    assert not is_possible(None, made, look, too_late)

@@ -54,13 +54,15 @@ class Search:
         """When, counted in events, each state was possible last."""
         self._clock = 0
         self._reads: dict[int, int] = {}
+        self._late: set[State] = set()
+        """States that only a look has shown to be over (a refusal, a dry run): what it saw was not acknowledged, so nodes may be behind."""
         self._now: set[State] | None = None
         """All states that are possible at this moment, once somebody has asked."""
 
     def began(self, operation: Operation) -> None:
         self._clock += 1
         if is_read(operation):
-            self._note_states(state for state, _ in self._frontier)
+            self._note_states(self._late.union(self.possible))
             self._reads[operation.number] = self._clock if operation.is_fresh else 0
             return
         self._pending[operation.number] = operation
@@ -74,6 +76,7 @@ class Search:
         if not found:
             return self._contradiction(operation)
         del self._pending[operation.number]
+        self._late = self._late.union(self.possible) if changes_nothing(operation) else set()
         self._frontier = {}
         for (state, done), unknown in found.items():
             self._frontier.setdefault((state, done - {operation.number}), set()).update(unknown)
