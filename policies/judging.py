@@ -84,8 +84,8 @@ class Verdicts:
         names = (policy.name if policy.hash else "", "" if rules is None else rules.name)
         self.name = " and ".join(filter(None, names)) or policy.name
         """Of its class, of its files, or both."""
-        both = f"{policy.hash} {rules.hash}" if rules is not None and rules.hash else ""
-        self.policy_hash = sha256(both.encode()).hexdigest() if both else policy.hash
+        hashes = [each for each in (policy.hash, "" if rules is None else rules.hash) if each]
+        self.policy_hash = sha256(" ".join(hashes).encode()).hexdigest() if len(hashes) > 1 else "".join(hashes)
         """SHA-256, in hexadecimal, of what is in force."""
 
     def asks(self, request: Judged) -> bool:

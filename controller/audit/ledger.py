@@ -47,7 +47,7 @@ class Turn(msgspec.Struct, gc=False):
 
 
 def _effect(element: Element) -> Effect:
-    """Of a decision that writes nothing: it may be done all the same, by the node that received the request."""
+    """What became of an element. A decision that writes nothing may be done all the same, by the node that received the request."""
     record = element.record
     if element.is_decision_only and not (record is not None and record.change is not None and record.change.is_done):
         return Effect.NONE

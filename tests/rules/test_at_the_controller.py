@@ -2,6 +2,7 @@
 
 from minicontroller.controller.policy_runner import PolicyRunner
 from minicontroller.policies import TopicManagementPolicy
+from minicontroller.policies.judging import Verdicts
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -45,3 +46,9 @@ async def test_the_age_of_a_topic_is_the_stores() -> None:
     assert young.error_code == ErrorCode.POLICY_VIOLATION
     assert young.error_message is not None and young.error_message.startswith("a is too young to be deleted: ")
     assert old.error_code == 0
+
+
+def test_the_hash_that_a_check_prints_stands_in_verdicts() -> None:
+    """Where rules alone judge, a verdict's hash is that of their files, which `policy check` prints."""
+    found = rules("[[partitions]]\nmax = 3")
+    assert Verdicts(rules=found).policy_hash == found.hash
