@@ -168,12 +168,16 @@ class Channel:
         if fresh:
             await self._update_metadata(image, metadata, forgotten, complete=True)
             self._fresh = False
-        if leaders:
+        if leaders and not self.broker.proves_itself:
             await self._leader_and_isr(image, leaders)
         if not fresh and (metadata or forgotten or brokers_changed):
             await self._update_metadata(image, metadata, forgotten)
         self.acknowledged = max(self.acknowledged, sequence)
         self._owner.acknowledged()
+        if (
+            leaders and self.broker.proves_itself
+        ):  # it has no logs, so nobody who waits for it has to wait for this as well
+            await self._leader_and_isr(image, leaders)
         if self.configured < self._configs:
             await self._update_configs(image)
         if stops:

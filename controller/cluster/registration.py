@@ -59,7 +59,8 @@ class Registration:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Started once the node is registered for the first time. Raises ConfigurationError if its id or address is another one's."""
-        self._patience = trio.current_time() + self._takeover_seconds
+        self._be_patient()
+        self._store.on_session(lambda _session: self._be_patient())
         while True:
             await wait_connected(self._store)
             session_id = self._store.session_id
@@ -114,12 +115,19 @@ class Registration:
             )
         return False
 
+    def _be_patient(self) -> None:
+        """From now on: a store whose servers elect a leader counts the time of every session anew, of those that have died as well."""
+        self._patience = trio.current_time() + self._takeover_seconds
+
     async def _wait_for_another(self, moved: Bell, sentence: str) -> None:
         """Whoever is in the way. Raises ConfigurationError if he is still there when a node that starts has waited long enough."""
-        with trio.move_on_at(math.inf if self._started else self._patience) as scope:
-            await while_it_lasts(self._store, self._store.session_id, moved.wait)
-        if scope.cancelled_caught:
-            raise ConfigurationError(sentence)
+        while True:
+            with trio.move_on_at(math.inf if self._started else self._patience) as scope:
+                await while_it_lasts(self._store, self._store.session_id, moved.wait)
+            if not scope.cancelled_caught:
+                return
+            if trio.current_time() >= self._patience:
+                raise ConfigurationError(sentence)
 
     async def _rival(self, before: float = math.inf) -> Broker | None:
         """Another broker with an address of ours, who was registered earlier."""

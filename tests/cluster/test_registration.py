@@ -177,3 +177,23 @@ async def test_a_node_that_runs_is_not_disturbed(
     await memory.expire(nodes.stores[1])
     await nodes.until(2)
     assert nodes.registered == [1, 1]
+
+
+async def test_a_store_that_was_away_counts_anew(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """ZooKeeper's servers that elect a leader begin to count every session's time anew: so does who waits for a dead one's session to end."""
+    nodes = Starting(memory, nursery, 20.0)
+    dead = await memory.open()
+    await dead.ensure(layout.BROKER_IDS)
+    await dead.commit([Create(layout.broker_path(1), b"{}", ephemeral=True)])
+    await nodes.start(1, "a")
+    for _ in range(3):
+        await trio.sleep(15)
+        await memory.suspend(nodes.stores[1])
+        await memory.resume(nodes.stores[1])
+    await trio.sleep(15)
+    assert not nodes.refused
+    await dead.close()
+    await nodes.until(1)
+    assert nodes.registered == [1]
