@@ -2,8 +2,8 @@
 
 Rule: everything that runs is a child of `run_node`, and the order of starting and of stopping stands here and nowhere else.
 
-Starting: bind, learn the cluster, register, stand for controller. A node registers when its sockets are bound, so whoever reads its
-registration can connect. Stopping: make room for another controller, hand leaderships over to it, answer what runs, leave.
+Starting: check what needs no store, learn the cluster, bind, register, stand for controller. A node registers when its sockets are bound, so
+whoever reads its registration can connect. Stopping: make room for another controller, hand leaderships over to it, answer what runs, leave.
 """
 
 import logging
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ..policies.configs.values import KeyType
+from ..policies.configs.values import MAX_PORT, KeyType
 from ..policies.loading import POLICY_KEY, is_rule_file, names_class
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from ..protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from .answer import AnswerLine
-from .audit.log import AuditLog, audit_settings
+from .audit.log import AuditLog, AuditSettings, audit_settings
 from .cluster.candidacy import Candidacy
 from .cluster.followers import Followers
 from .cluster.image import NO_CONTROLLER, Broker, Endpoint
@@ -54,7 +54,7 @@ from .policy_process import PolicyProcess
 from .policy_runner import PolicyRunner
 from .security.listeners import NodeLogins, server_listeners, with_proof
 from .security.node_proof import Membership
-from .server import Server
+from .server import Server, check_addresses
 from .store import layout, registrations
 from .store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
 from .store.sessions import wait_connected
@@ -114,12 +114,15 @@ async def run_node(
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """One node from its first bind to its last answer. Started when it serves. What is wrong with its configuration is told before its store is waited for.
+    """One node from its first bind to its last answer. Started when it serves. What is wrong with its configuration or its machine is told before its store is waited for.
 
     `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too, `room` is for so many connections. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
     """
     NODE.set(config.integer("broker.id"))
     listeners = server_listeners(config)
+    audit = audit_settings(config)
+    registration(config, dict.fromkeys((each.name for each in listeners), MAX_PORT))
+    await check_addresses(listeners)
     async with loaded_policy(config) as (policy, rules), open_store(config) as store, trio.open_nursery() as tasks:
         node = Node(
             config=config,
@@ -132,7 +135,7 @@ async def run_node(
             neighbours={} if neighbours is None else neighbours,
             decisions=Decisions() if decisions is None else decisions,
         )
-        node.audit = node.metrics.audit = open_audit(config, node)
+        node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
         line = AnswerLine(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
         server = Server(line, connection_limits(config, room))
@@ -140,14 +143,7 @@ async def run_node(
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
         await server.open(with_proof(listeners, membership))
-        broker = registrable(
-            Broker(
-                broker_id=node.broker_id,
-                endpoints=advertised_endpoints(config, server.ports),
-                rack=config.optional_string("broker.rack"),
-                proves_itself=True,
-            )
-        )
+        broker = registration(config, server.ports)
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.neighbours[node.broker_id] = node
         links = ControlLinks(tasks, node, logins)
@@ -221,9 +217,7 @@ async def _prepare(store: Store) -> str:
         ) from error
 
 
-def open_audit(config: NodeConfig, node: Node) -> AuditLog | None:
-    """Raises ConfigurationError if its folder cannot be written."""
-    settings = audit_settings(config)
+def open_audit(settings: AuditSettings | None, node: Node) -> AuditLog | None:
     return None if settings is None else AuditLog(settings, cluster_id=node.cluster_id, node=node.broker_id)
 
 
@@ -302,6 +296,18 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
         )
         for listener in config.listeners
         if listener.advertised_host is not None
+    )
+
+
+def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
+    """What the node registers when it listens at these ports. Raises ConfigurationError if the others could not read it."""
+    return registrable(
+        Broker(
+            broker_id=config.integer("broker.id"),
+            endpoints=advertised_endpoints(config, ports),
+            rack=config.optional_string("broker.rack"),
+            proves_itself=True,
+        )
     )
 
 

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
 
 import trio
 
@@ -60,8 +61,7 @@ class Server:
     async def open(self, listeners: Iterable[Listener]) -> None:
         """Bind all of them. Raises OSError."""
         for listener in listeners:
-            host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
-            for opened in await _listening(listener, host):
+            for opened in await _listening(listener):
                 self._sockets.append((listener, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]
 
@@ -228,7 +228,16 @@ class Server:
             await self._changed.park()
 
 
-async def _listening(listener: Listener, host: str | None) -> list[trio.SocketListener]:
+async def check_addresses(listeners: Iterable[Listener]) -> None:
+    """Raises OSError where `Server.open` would. None of them stays open: who connects before a node serves had better ask another one."""
+    async with AsyncExitStack() as all_of_them:
+        for listener in listeners:
+            for opened in await _listening(listener):
+                await all_of_them.enter_async_context(opened)
+
+
+async def _listening(listener: Listener) -> list[trio.SocketListener]:
+    host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
     try:
         return await trio.open_tcp_listeners(listener.port, host=host)
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minicontroller.controller.app import open_audit
+from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.policies.audit_event import HIDDEN, Decision, Effect
@@ -137,7 +138,7 @@ async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
 async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
     """With an audit log a node that knows no controller, and no way to one, decides nothing: the client asks the controller himself."""
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
-    node.audit = open_audit(node.config, node)
+    node.audit = open_audit(audit_settings(node.config), node)
     request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
     answer = await Client(node, handlers=HANDLERS).ask(request, 2)
     assert [row.error_code for row in answer.responses] == [ErrorCode.NOT_CONTROLLER] * 2

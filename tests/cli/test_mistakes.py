@@ -137,6 +137,14 @@ def test_a_zookeeper_that_can_never_be_reached_is_refused(tmp_path: Path, connec
         ),
         ("topic.management.policy.class.name=nope:Nope", "nope"),
         ("policy.rules.files=none.toml", "none.toml"),
+        ("audit.dir=node.properties/audit", "audit.dir=node.properties/audit cannot be written: Not a directory."),
+        ("listeners=PLAINTEXT://192.0.2.1:9092", "Listener PLAINTEXT cannot listen on 192.0.2.1, port 9092: "),
+        (
+            f"broker.rack={'r' * 50_000}",
+            "broker.rack and advertised.listeners make a registration that other nodes cannot",
+        ),
+        ("http.listen=192.0.2.1:80", "http.listen cannot listen on 192.0.2.1:80: "),
+        ("zookeeper.session.timeout.ms=0", "zookeeper.session.timeout.ms"),
     ],
 )
 def test_a_mistake_is_told_while_zookeeper_is_away(tmp_path: Path, setting: str, said: str) -> None:
@@ -144,6 +152,17 @@ def test_a_mistake_is_told_while_zookeeper_is_away(tmp_path: Path, setting: str,
     (tmp_path / "node.properties").write_text(NODE + "zookeeper.connect=127.0.0.1:1\n")
     settings = [argument for each in setting.split(" ") for argument in ("--set", each)]
     assert said in complaint("serve", "--config", "node.properties", *settings, folder=tmp_path)
+
+
+def test_a_port_that_is_taken_is_told_while_zookeeper_is_away(tmp_path: Path) -> None:
+    """A node does not wait for ZooKeeper with nothing to listen on."""
+    with somebody(None) as address:
+        port = address.rpartition(":")[2]
+        (tmp_path / "node.properties").write_text(
+            f"broker.id=1\nlisteners=PLAINTEXT://{address}\nzookeeper.connect=127.0.0.1:1\n"
+        )
+        told = complaint("serve", "--config", "node.properties", folder=tmp_path)
+    assert told == f"Listener PLAINTEXT cannot listen on 127.0.0.1, port {port}: Address already in use."
 
 
 def test_spaces_behind_commas_are_no_mistake(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import trio.testing
 
 from minicontroller.controller.answer import AnswerLine
 from minicontroller.controller.app import open_audit, prepare, tell_the_controller
+from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
 from minicontroller.controller.cluster.channel import ControlLink, Unreachable
@@ -166,7 +167,7 @@ class SmallCluster:
             dynamic_configs=DynamicConfigs(config, broker_id),
             neighbours={} if self._neighbours is None else self._neighbours,
         )
-        node.audit = open_audit(config, node)
+        node.audit = open_audit(audit_settings(config), node)
         node.neighbours[broker_id] = node
         broker = Broker(broker_id, (Endpoint("PLAINTEXT", f"host-{broker_id}", 9092),))
         async with AsyncExitStack() as stack:

@@ -12,6 +12,7 @@ from typing import Any
 import trio
 
 from minicontroller.controller.app import load_rules, open_audit, prepare
+from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.cluster.active_controller import ActiveController
 from minicontroller.controller.cluster.candidacy import Candidacy
 from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
@@ -138,7 +139,7 @@ async def ruling(
     if policy is not None:
         first.policy = PolicyRunner(InPlace(policy))
         first.rule_files = load_rules(first.config, first.policy)
-    first.audit = open_audit(first.config, first)
+    first.audit = open_audit(audit_settings(first.config), first)
     candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(candidacy.run)

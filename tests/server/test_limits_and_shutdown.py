@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from minicontroller.controller.connection_quotas import ConnectionLimits
 from minicontroller.controller.descriptors import room_for_connections
 from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.server import Server
+from minicontroller.controller.server import PortTakenError, Server, check_addresses
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
@@ -22,6 +22,7 @@ from minicontroller.protocol.messages.create_topics import (
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from tests.server.harness import CLIENTS, TINY_HANDLERS, Client, serving, until
+from tests.support.ports import free_port
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 ALL = MetadataRequest(topics=None)
@@ -180,6 +181,16 @@ class OutOfFiles:
 
     async def __aexit__(self, *_: object) -> None:
         await self._listener.aclose()
+
+
+async def test_addresses_are_looked_at_without_keeping_them() -> None:
+    """Whoever connects while a node still waits for its store is refused, and not kept waiting; what cannot be bound is told all the same."""
+    free = msgspec.structs.replace(CLIENTS, port=free_port())
+    await check_addresses([free, INTERNAL])
+    with pytest.raises(OSError, match="all attempts to connect"):
+        await trio.open_tcp_stream("127.0.0.1", free.port)
+    with pytest.raises(PortTakenError, match="Listener CLIENTS cannot listen"):
+        await check_addresses([free, free])
 
 
 async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
