@@ -79,21 +79,24 @@ class PolicyProcess:
     async def start(self) -> None:
         """Load the policy. Raises PolicyLoadError."""
         try:
+            self.described = await self._loaded_at_the_start()
+        finally:
+            if not self.described.name:
+                self.kill()
+        logger.info("policy in force: %s (hash %s)", self.described.name, self.described.hash[:12])
+
+    async def _loaded_at_the_start(self) -> Described:
+        try:
             child = self._child = _Child(self._load)
             with trio.move_on_after(START_SECONDS):
                 with trio.move_on_after(self._limit):
-                    self.described = await child.wait_loaded()
-                    return
+                    return await child.wait_loaded()
                 logger.warning("The policy is still being loaded: it has %g s, and the node waits.", START_SECONDS)
-                self.described = await child.wait_loaded()
-                return
+                return await child.wait_loaded()
             where = await child.link.where()
             raise PolicyLoadError(f"The policy takes more than {START_SECONDS:g} s to load, and is here now:\n{where}")
         except (LinkLostError, OSError) as error:
             raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
-        finally:
-            if not self.described.name:
-                self.kill()
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
         """What the policy says. A caller who is cancelled while it judges costs its process, as one that takes too long does."""

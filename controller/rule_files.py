@@ -38,10 +38,10 @@ class RuleFiles:
     def load(self) -> None:
         """At the start. Raises PolicyLoadError."""
         try:
-            self._runner.use(_rules(self._files.read()))
+            self._put_in_force(_rules(self._files.read()))
         except RuleFileError as error:
             raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
-        self.loads, self.loaded_at = 1, time.time()
+        self.loaded_at = time.time()
 
     async def run(self) -> None:
         """Follow the files for ever; with an interval of zero, never."""
@@ -63,9 +63,12 @@ class RuleFiles:
             return
         self.mistake, self.loaded_at = None, time.time()
         if self._runner.rules is None or rules.hash != self._runner.rules.hash:
-            self.loads += 1
-            self._runner.use(rules)
-            logger.info("%d rules of %s are in force (%s)", len(rules.rules), rules.name, rules.hash[:12])
+            self._put_in_force(rules)
+
+    def _put_in_force(self, rules: RuleSet) -> None:
+        self.loads += 1
+        self._runner.use(rules)
+        logger.info("rules in force: %d of %s (hash %s)", len(rules.rules), rules.name, rules.hash[:12])
 
 
 def _rules(contents: Contents) -> RuleSet:

@@ -1,6 +1,7 @@
 """From the start to the end of `up` and `serve`: the ready line, signals at any moment, and a `ping` from outside."""
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -114,6 +115,20 @@ def test_policies_end_with_their_nodes(tmp_path: Path, number: signal.Signals) -
     pids = {int(pid) for pid, _ in said}
     assert len(pids) == 3
     until(lambda: not any(map(is_there, pids)))
+
+
+def test_the_start_tells_what_judges(tmp_path: Path) -> None:
+    """The log names the policy and the rule files in force, with the number of their rules, where any are configured."""
+    (tmp_path / "policy.py").write_text(POLICY)
+    (tmp_path / "a.toml").write_text("[[partitions]]\nmax = 9\n")
+    (tmp_path / "b.toml").write_text('[[replication]]\nmin = 1\n\n[[name_pattern]]\npattern = ".*"\n')
+    settings = ("topic.management.policy.class.name=policy.py:Policy", "policy.rules.files=a.toml,b.toml")
+    arguments = [argument for each in settings for argument in ("--set", each)]
+    with running("up", "--port", "0", "--brokers", "1", *arguments, folder=tmp_path) as process:
+        assert first_line(process).startswith(READY)
+        told = end(process, signal.SIGTERM).stderr
+    assert re.search(r"policy in force: Policy \(hash [0-9a-f]{12}\)", told), told
+    assert re.search(r"rules in force: 3 of a\.toml, b\.toml \(hash [0-9a-f]{12}\)", told), told
 
 
 def is_there(pid: int) -> bool:
