@@ -14,6 +14,12 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
         yield server
 
 
+@pytest.fixture(name="chroot")
+def chroot_fixture(request: pytest.FixtureRequest) -> str:
+    """A chroot for this test alone."""
+    return "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Figures that tests recorded about themselves."""
     for report in terminalreporter.getreports("passed"):

@@ -24,13 +24,11 @@ async def test_the_fenced_one_writes_last(tmp_path: Path, nursery: trio.Nursery)
     folder = tmp_path / "audit"
     settings = {"audit.dir": str(folder), "audit.flush.interval.ms": NEVER_MS}
     cluster = SmallCluster(nursery, MemoryWorld(), settings=settings)
-    await cluster.start(1)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1)
     await cluster.create("early", "gone")
     await cluster.delete("gone")
     settings["audit.flush.interval.ms"] = "1"
-    await cluster.start(2)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(2)
     await cluster.create("last-of-the-first")
     first = cluster.controller
     await cluster.expire(1)

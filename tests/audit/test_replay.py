@@ -25,9 +25,7 @@ STEPS = 120
 
 async def a_cluster(folder: Path, nursery: trio.Nursery, *broker_ids: int) -> SmallCluster:
     cluster = SmallCluster(nursery, MemoryWorld(), settings={"audit.dir": str(folder)})
-    for broker_id in broker_ids:
-        await cluster.start(broker_id)
-        await cluster.until_quiet()
+    await cluster.start_in_turn(*broker_ids)
     return cluster
 
 

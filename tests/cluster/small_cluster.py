@@ -149,6 +149,12 @@ class SmallCluster:
         for broker_id in broker_ids:
             await self._nursery.start(self._run_member, broker_id)
 
+    async def start_in_turn(self, *broker_ids: int) -> None:
+        """Start each when all before it are quiet: if nobody ruled, the first one does."""
+        for broker_id in broker_ids:
+            await self.start(broker_id)
+            await self.until_quiet()
+
     async def _run_member(self, broker_id: int, task_status: trio.TaskStatus[None]) -> None:
         store = await self.world.open()
         config = NodeConfig.from_mapping(
@@ -238,6 +244,12 @@ class SmallCluster:
         """A controller of a later epoch rules, and all is quiet."""
         await self.until(lambda: any(controller.epoch > epoch for controller in self.rulers()))
         await self.until_quiet()
+
+    async def elect_anew(self) -> None:
+        """The controller resigns, and whoever is elected then rules."""
+        controller = self.controller
+        controller.resign()
+        await self.until_succeeded(controller.epoch)
 
     async def until_quiet(self) -> None:
         """Everyone who lives is registered, and is told so by one controller, who has nothing left to tell or to do."""

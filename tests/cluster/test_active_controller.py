@@ -6,17 +6,16 @@ import trio.testing
 from minicontroller.controller.app import prepare
 from minicontroller.controller.cluster.image import NO_TOPIC_ID
 from minicontroller.controller.store import layout
-from minicontroller.controller.store.base import Create, SetData
+from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld
 
 
 async def test_a_moved_fence_ends_the_reign_and_not_the_node(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
     """K590-2: whoever finds the epoch raised by another answers NOT_CONTROLLER, steps down, and stands for election again."""
-    other = await memory.open()
     before = cluster.controller
     await other.commit([SetData("/controller_epoch", b"7")])
     assert await cluster.create("t") == [41]
@@ -55,11 +54,10 @@ async def test_what_died_with_its_node_is_offline(cluster: SmallCluster, autojum
 
 
 async def test_a_mark_that_was_not_told_is_told_by_the_successor(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
     """K4-D5: the new controller's own node forgets what its predecessor had marked, too, and a deletion of it succeeds."""
     await cluster.create("t")
-    other = await memory.open()
     cluster.controller.resign()
     await other.commit([Create("/admin/delete_topics/t")])
     await cluster.until_quiet()
@@ -102,10 +100,9 @@ async def test_a_topic_made_and_marked_in_one_commit_is_deleted(
 
 
 async def test_a_stray_mark_does_not_kill_a_topic_made_later(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
     """A mark for a topic that does not exist, left while nobody ruled, is removed at the election."""
-    other = await memory.open()
     cluster.controller.resign()
     await other.commit([Create("/admin/delete_topics/ghost")])
     await cluster.until_quiet()
@@ -117,8 +114,7 @@ async def test_marks_are_removed_where_deletion_is_disabled(
 ) -> None:
     """delete.topic.enable=false holds for marks that others wrote while nobody ruled, too."""
     cluster = SmallCluster(nursery, memory, settings={"delete.topic.enable": "false"})
-    await cluster.start(1)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1)
     await cluster.create("t")
     other = await memory.open()
     cluster.controller.resign()
@@ -128,9 +124,8 @@ async def test_marks_are_removed_where_deletion_is_disabled(
     assert "t" in cluster.seen(1).topics
 
 
-async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object) -> None:
+async def test_old_topics_are_given_ids(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """A topic from before Kafka 2.8, found at the election, gets an id, in the store and everywhere."""
-    other = await memory.open()
     cluster.controller.resign()
     await other.commit([Create("/brokers/topics/old", b'{"version":1,"partitions":{"0":[2]}}')])
     await cluster.until_quiet()
@@ -144,10 +139,9 @@ async def test_old_topics_are_given_ids(cluster: SmallCluster, memory: MemoryWor
 
 
 async def test_topics_without_a_live_replica_are_told_to_nobody(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
     """A partition that never had a leader is on no node's list: not at the controller, not elsewhere."""
-    other = await memory.open()
     cluster.controller.resign()
     await other.commit(
         [

@@ -8,8 +8,10 @@ import trio
 from tests.cluster.small_cluster import SmallCluster
 
 CYCLES = 30
-SLACK_BYTES = 60_000
-"""Of three rounds: what is on its way when it is looked at. A topic that is kept costs 1,000 bytes and more, 90 of them more than this."""
+SLACK_BYTES = 75_000
+"""What three rounds may add: what is on its way when it is looked at, and caches with a bound that are not full yet. A topic that is kept
+costs 1,000 bytes and more, 90 of them more than this.
+"""
 
 
 async def test_memory_does_not_grow_with_topics_that_are_gone(cluster: SmallCluster, autojump_clock: object) -> None:

@@ -1,18 +1,9 @@
 """Brokers that live and have lost a log directory: their replicas count as dead, and nothing else of them does."""
 
-import pytest
-
 from minicontroller.controller.cluster.image import NO_LEADER, Partition
 from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.base import Create, SetData, Store
 from tests.cluster.small_cluster import SmallCluster
-from tests.store.worlds import MemoryWorld
-
-
-@pytest.fixture(name="other")
-async def other_fixture(memory: MemoryWorld) -> Store:
-    """The session in which a broker writes its notices."""
-    return await memory.open()
 
 
 def partition(cluster: SmallCluster, topic: str, index: int = 0) -> Partition:
@@ -83,9 +74,7 @@ async def test_the_next_controller_is_told_too(cluster: SmallCluster, other: Sto
     await cluster.create("t", partitions=2, replication_factor=3)
     await lose(cluster, other, 2, "t")
     await cluster.until(lambda: all_see(cluster, "t", (2,)))
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     await cluster.until(lambda: partition(cluster, "t").lost_replicas == (2,) and all_see(cluster, "t", (2,)))
     assert all(2 not in partition(cluster, "t", index).isr for index in range(2))
 

@@ -13,9 +13,9 @@ from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store, Watch
 from minicontroller.controller.store.memory import MemoryStore
+from tests.cluster.config_znodes import notification
 from tests.cluster.small_cluster import SmallCluster
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
 DEEP = b'{"version":5,"endpoints":[],"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
 BROKEN: Mapping[str, bytes | None] = {
@@ -76,7 +76,7 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     await cluster.controller.node.store.commit(
         [
             Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), layout.encode_config({THREADS: "2"})),
-            Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change("brokers/<default>"), sequential=True),
+            notification("brokers/<default>"),
         ]
     )
     nodes = [member.node for member in cluster.members.values()]
@@ -84,7 +84,7 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     await cluster.controller.node.store.commit(
         [
             Delete(path),
-            Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change("brokers/<default>"), sequential=True),
+            notification("brokers/<default>"),
         ]
     )
     await cluster.until(lambda: all(node.dynamic_configs.current.integer(THREADS) == 1 for node in nodes))
@@ -114,23 +114,21 @@ async def test_what_makes_no_sense_is_left_out(
     await storm(memory, nursery)
 
 
-async def test_what_makes_no_sense_is_left_out_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
+@on_zookeeper
+async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
     """The same on a real server, which has a word of its own to say about paths."""
-    async with zookeeper_world(zookeeper, "/malformed") as world, trio.open_nursery() as nursery:
-        await storm(world, nursery)
-        nursery.cancel_scope.cancel()
+    await storm(world, nursery)
 
 
 @pytest.mark.parametrize("data", [b"x", b"", b"-1", b"1_0", b" 7", b"2147483647", b"9" * 5_000, b"\xd9\xa1", None])
 async def test_an_epoch_that_is_none(
     data: bytes | None,
     cluster: SmallCluster,
-    memory: MemoryWorld,
+    other: Store,
     autojump_clock: object,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All nodes live through it."""
-    other = await memory.open()
     await other.commit([SetData(layout.CONTROLLER_EPOCH, data)])
     cluster.controller.resign()
     with caplog.at_level(logging.WARNING):
@@ -147,14 +145,11 @@ async def test_an_epoch_that_is_none(
 
 @pytest.mark.parametrize("data", [b"x", b"[]", b'{"status":"off"}', b'{"status":99999999999}', b"{" * 5_000, None])
 async def test_features_that_are_none(
-    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    data: bytes | None, cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
     """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they are."""
-    other = await memory.open()
     await other.commit([SetData(layout.FEATURE, data)])
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
     assert entry is not None
     assert entry.data == data
@@ -163,16 +158,13 @@ async def test_features_that_are_none(
 
 @pytest.mark.parametrize("data", [b"x", b'{"leader":1,"leader_epoch":1,"isr":[1.5]}', b'{"leader":99999999999}', None])
 async def test_a_state_that_is_none(
-    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
     """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic beside it and its end are as always."""
     await cluster.create("broken", "whole", replication_factor=3)
-    other = await memory.open()
     path = layout.partition_state_path("broken", 0)
     await other.commit([SetData(path, data)])
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     await trio.sleep(5)
     assert cluster.controller.image.topics["broken"].partitions[0].leader == NO_LEADER
     assert cluster.controller.image.topics["whole"].is_complete
@@ -184,16 +176,13 @@ async def test_a_state_that_is_none(
 
 
 async def test_a_state_that_is_none_is_written_where_an_unclean_election_is_allowed(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
     """Whoever has said that a leader is worth more than the data gets one."""
     await cluster.create("broken", replication_factor=3)
     await cluster.change_config("broken", "unclean.leader.election.enable", "true")
-    other = await memory.open()
     await other.commit([SetData(layout.partition_state_path("broken", 0), b"?")])
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     await cluster.until(lambda: cluster.controller.image.topics["broken"].is_complete)
 
 

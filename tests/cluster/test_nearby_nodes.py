@@ -98,9 +98,7 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
 async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
     """A controller may hear of a registration before the node itself knows it: from then on it is told by call all the same."""
     two = SmallCluster(nursery, memory, neighbours=True)
-    for broker_id in (1, 2):
-        await two.start(broker_id)
-        await two.until_quiet()
+    await two.start_in_turn(1, 2)
     node = two.members[2].node
     epoch, node.broker_epoch = node.broker_epoch, -1
     two.controller.neighbour_registered()

@@ -1,7 +1,5 @@
 """What others than the controller write into its tree, and what it does about it."""
 
-import pytest
-
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
@@ -16,12 +14,6 @@ from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld
 
 
-@pytest.fixture(name="other")
-async def other_fixture(memory: MemoryWorld) -> Store:
-    """Somebody else's session."""
-    return await memory.open()
-
-
 async def test_features_are_written_as_kafka_writes_them(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
@@ -30,18 +22,14 @@ async def test_features_are_written_as_kafka_writes_them(
     assert entry is not None
     assert entry.data == layout.NO_FEATURES
     assert entry.stat.version == 0
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     assert await other.get(layout.FEATURE) == entry
 
 
 async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
     """As left by a controller before Kafka 2.7: status 0 becomes 1, and no feature is finalized."""
-    epoch = cluster.controller.epoch
     await other.commit([SetData(layout.FEATURE, b'{"features":{},"version":1,"status":0}')])
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
     assert entry is not None
     assert entry.data == layout.NO_FEATURES

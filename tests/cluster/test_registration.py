@@ -8,8 +8,7 @@ from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.store import layout, registrations
 from minicontroller.controller.store.base import Create, Delete, Store
 from tests.cluster.small_cluster import SmallCluster
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
 PATIENCE_SECONDS = 30.0
 
@@ -23,10 +22,7 @@ async def take_the_place(other: Store, broker_id: int, *, host: str = "elsewhere
 
 async def a_second_process(world: World, nursery: trio.Nursery) -> None:
     cluster = SmallCluster(nursery, world)
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1, 2)
     other = await world.open()
     await take_the_place(other, 1)
     await cluster.until(lambda: [each.node.broker_id for each in cluster.rulers()] == [2])
@@ -47,18 +43,16 @@ async def test_whoever_is_not_registered_does_not_rule(
     await a_second_process(memory, nursery)
 
 
-async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
+@on_zookeeper
+async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
     """The same on a real server, whose sessions end with their watches."""
-    async with zookeeper_world(zookeeper, "/registration") as world, trio.open_nursery() as nursery:
-        await a_second_process(world, nursery)
-        nursery.cancel_scope.cancel()
+    await a_second_process(world, nursery)
 
 
 async def test_a_registration_that_is_taken_away_is_made_again(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
+    cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
     """By hand, or by a tool: the node lives, so it is registered again, the controller as well as another one."""
-    other = await memory.open()
     for broker_id in (1, 2):
         before = cluster.members[broker_id].node.broker_epoch
         await other.commit([Delete(layout.broker_path(broker_id))])
@@ -71,9 +65,7 @@ async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autoj
     """Also from the second reign of the same node: when `withdraw` returns, the place is another one's to take."""
     for broker_id in (2, 3):
         await cluster.members[broker_id].candidacy.withdraw()
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
+    await cluster.elect_anew()
     controller = cluster.controller
     await cluster.members[1].candidacy.withdraw()
     assert controller.node.controller is None
@@ -141,11 +133,10 @@ async def test_two_brokers_have_no_address_in_common(
     await one_of_two(memory, nursery, 20.0)
 
 
-async def test_two_brokers_have_no_address_in_common_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
+@on_zookeeper
+async def test_two_brokers_have_no_address_in_common_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
     """The same on a real server."""
-    async with zookeeper_world(zookeeper, "/addresses") as world, trio.open_nursery() as nursery:
-        await one_of_two(world, nursery, 0.5)
-        nursery.cancel_scope.cancel()
+    await one_of_two(world, nursery, 0.5)
 
 
 async def test_an_address_that_becomes_free_is_taken(

@@ -5,8 +5,7 @@ import trio
 
 from tests.cluster import storm
 from tests.cluster.small_cluster import SmallCluster
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
 SEEDS = range(12)
 
@@ -31,8 +30,7 @@ async def test_a_cluster_agrees_after_a_storm(
     await weather(cluster, world, seed, clients=4, turns=40)
 
 
-async def test_a_cluster_on_zookeeper_agrees_after_a_storm(zookeeper: ZooKeeperServer) -> None:
+@on_zookeeper
+async def test_a_cluster_on_zookeeper_agrees_after_a_storm(world: World, nursery: trio.Nursery) -> None:
     """The same on a real server, whose answers take their time and get lost."""
-    async with zookeeper_world(zookeeper, "/storm") as world, trio.open_nursery() as nursery:
-        await weather(SmallCluster(nursery, world), world, 1, clients=3, turns=12)
-        nursery.cancel_scope.cancel()
+    await weather(SmallCluster(nursery, world), world, 1, clients=3, turns=12)

@@ -2,41 +2,29 @@
 take their time, and on a real ZooKeeper.
 """
 
-from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
 import trio
-import trio.testing
 from msgspec.structs import replace
 
 from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Partition, Topic
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.protocol.error_codes import ErrorCode
+from tests.cluster.config_znodes import LEFTOVER, configs_in, notification
 from tests.cluster.small_cluster import BROKER, SmallCluster
-from tests.cluster.three_worlds import KINDS, LEFTOVER, configs_in, opened
-from tests.store.worlds import World
+from tests.store.worlds import in_three_worlds
+
+BROKER_IDS = (1,)
+pytestmark = in_three_worlds
 
 
-@pytest.fixture(name="world", params=KINDS)
-async def world_fixture(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    async with opened(request) as world:
-        yield world
-
-
-@pytest.fixture(name="cluster")
-async def cluster_fixture(world: World, nursery: trio.Nursery) -> SmallCluster:
-    cluster = SmallCluster(nursery, world)
-    await cluster.start(1)
-    await cluster.until_quiet()
-    return cluster
-
-
-@pytest.fixture(name="other")
-async def other_fixture(world: World) -> Store:
-    """Somebody else's session."""
-    return await world.open()
+def shows(cluster: SmallCluster, configs: dict[str, str], of: str = "topics/t") -> bool:
+    """The controller knows these configs of an entity and no others."""
+    image = cluster.controller.image
+    kind, _, name = of.partition("/")
+    return dict((image.topics[name] if kind == "topics" else image.configs[of]).configs) == configs
 
 
 async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, other: Store) -> None:
@@ -45,12 +33,9 @@ async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, othe
     await cluster.change_config("t", "retention.ms", "5")
     await cluster.change_config("", "my.key", "1", resource_type=BROKER)
     for path in ("topics/t", "brokers/<default>"):
-        await other.commit([Delete(f"/config/{path}"), Create(f"/config/{path}", LEFTOVER)])
-        data = layout.encode_config_change(path)
-        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
-    image = cluster.controller
-    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
-    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
+        await other.commit([Delete(f"/config/{path}"), Create(f"/config/{path}", LEFTOVER), notification(path)])
+    await cluster.until(partial(shows, cluster, {"segment.ms": "7"}))
+    await cluster.until(partial(shows, cluster, {"segment.ms": "7"}, "brokers/<default>"))
     assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
     assert await configs_in(other, "topics/t") == {"segment.ms": "7", "retention.ms": "6"}
 
@@ -125,12 +110,9 @@ async def test_configs_that_cannot_be_read_are_not_wiped_out(cluster: SmallClust
     assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.INVALID_CONFIG
     assert await cluster.change_config("", "my.key", "2", resource_type=BROKER) == ErrorCode.INVALID_CONFIG
     for path in ("topics/t", "brokers/<default>"):
-        await other.commit([SetData(f"/config/{path}", LEFTOVER)])
-        data = layout.encode_config_change(path)
-        await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
-    image = cluster.controller
-    await cluster.until(lambda: dict(image.image.topics["t"].configs) == {"segment.ms": "7"})
-    await cluster.until(lambda: dict(image.image.configs["brokers/<default>"].configs) == {"segment.ms": "7"})
+        await other.commit([SetData(f"/config/{path}", LEFTOVER), notification(path)])
+    await cluster.until(partial(shows, cluster, {"segment.ms": "7"}))
+    await cluster.until(partial(shows, cluster, {"segment.ms": "7"}, "brokers/<default>"))
     assert await cluster.change_config("t", "retention.ms", "6") == ErrorCode.NONE
 
 
@@ -158,9 +140,7 @@ async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster,
     assert await cluster.change_config("", "my.key", "5", resource_type=BROKER) == ErrorCode.NONE
     assert await cluster.delete("u") == [ErrorCode.NONE]
     assert cluster.controller is controller
-    controller.resign()
-    await cluster.until_succeeded(controller.epoch)
-    await cluster.until_quiet()
+    await cluster.elect_anew()
     assert await cluster.create("v") == [ErrorCode.NONE]
     assert await cluster.delete("t", "v") == [ErrorCode.NONE] * 2
 
@@ -174,14 +154,5 @@ async def test_configs_of_others_are_seen_beside_changes_of_ours(cluster: SmallC
         async with trio.open_nursery() as both:
             both.start_soon(cluster.grow, "t", number)
             await trio.lowlevel.checkpoint()
-            await other.commit(
-                [
-                    SetData(path, data),
-                    Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change("topics/t"), sequential=True),
-                ]
-            )
+            await other.commit([SetData(path, data), notification("topics/t")])
         await cluster.until(partial(shows, cluster, {"retention.ms": str(number)}))
-
-
-def shows(cluster: SmallCluster, configs: dict[str, str]) -> bool:
-    return dict(cluster.controller.image.topics["t"].configs) == configs

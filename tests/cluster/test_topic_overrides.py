@@ -1,6 +1,6 @@
 """What a node that does not rule knows of the configs of topics, in memory and on ZooKeeper."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 import trio
@@ -11,22 +11,11 @@ from minicontroller.controller.cluster.image import Topic
 from minicontroller.controller.cluster.topic_overrides import TopicOverrides
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.store.worlds import World, in_both_worlds
 
 PATIENCE_SECONDS = 20.0
 ONE, OTHER = bytes([1]) * 16, bytes([2]) * 16
-
-
-@pytest.fixture(name="world", params=["memory", "zookeeper"])
-async def world_fixture(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    if request.param == "memory":
-        yield MemoryWorld()
-        return
-    server: ZooKeeperServer = request.getfixturevalue("zookeeper")
-    chroot = "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
-    async with zookeeper_world(server, chroot) as world:
-        yield world
+pytestmark = in_both_worlds
 
 
 @pytest.fixture(name="store")
@@ -48,9 +37,9 @@ async def until_unknown(overrides: TopicOverrides, topics: Sequence[Topic]) -> N
             await trio.sleep(0.001)
 
 
-async def test_what_was_read_is_known_until_it_changes(store: Store, world: World) -> None:
+async def test_what_was_read_is_known_until_it_changes(store: Store, other: Store) -> None:
     """A second question asks the store no more, and whoever changes the configs, by whatever way, makes them unknown."""
-    overrides, topics, other = TopicOverrides(store), [Topic("t", ONE)], await world.open()
+    overrides, topics = TopicOverrides(store), [Topic("t", ONE)]
     await write(store, "t", "1")
     assert overrides.known(topics) is None
     assert await overrides.read(topics) == overrides.known(topics) == {"t": Map({"retention.ms": "1"})}

@@ -27,12 +27,6 @@ def ensemble(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperEnse
 
 
 @pytest.fixture
-def chroot(request: pytest.FixtureRequest) -> str:
-    """A chroot for this test alone."""
-    return "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
-
-
-@pytest.fixture
 def tree(ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[Tree]:
     """The znodes of this test's cluster, seen through a session of the test's own."""
     with Tree(ensemble.connect, chroot) as tree:

@@ -5,25 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from minicontroller.controller.store.base import Store
-from tests.store.worlds import MemoryWorld, World, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.store.worlds import BOTH, World, world_of
 
 
-@pytest.fixture(name="chroot")
-def chroot_fixture(request: pytest.FixtureRequest) -> str:
-    """A chroot for this test alone."""
-    return "/" + "".join(c if c.isalnum() else "-" for c in request.node.name)
-
-
-@pytest.fixture(params=["memory", "zookeeper"])
-async def world(request: pytest.FixtureRequest, chroot: str) -> AsyncIterator[World]:
+@pytest.fixture(name="world", params=BOTH)
+async def world_fixture(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Every test that asks for it runs in both."""
-    if request.param == "memory":
-        yield MemoryWorld()
-    else:
-        server: ZooKeeperServer = request.getfixturevalue("zookeeper")
-        async with zookeeper_world(server, chroot) as zookeeper:
-            yield zookeeper
+    async with world_of(request.param, request) as world:
+        yield world
 
 
 @pytest.fixture(name="store")

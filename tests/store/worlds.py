@@ -1,23 +1,29 @@
-"""The two kinds of world in which the contract of a store is proved: this process, and a real ZooKeeper server.
+"""The kinds of world that stores live in: this process, the same with answers that take their time, and a real ZooKeeper server.
 
-What happens to a session - its connection lost, its end - is done to both by the world, never by the store itself.
+What happens to a session - its connection lost, its end - is done to it by the world, never by the store itself. A test's fixture `world`
+is of the kind that its parameter names; the marks below set it.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
+import pytest
 import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import Session, Store, WatchEvent
+from minicontroller.controller.store.base import Operation, Result, Session, Store, WatchEvent
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
 from tests.support.zookeeper import ZooKeeperServer
 
 PATIENCE_SECONDS = 30.0
+BOTH = ["memory", "zookeeper"]
+on_zookeeper = pytest.mark.parametrize("world", ["zookeeper"], indirect=True)
+in_both_worlds = pytest.mark.parametrize("world", BOTH, indirect=True)
+in_three_worlds = pytest.mark.parametrize("world", ["memory", "travelling", "zookeeper"], indirect=True)
 
 
 class World(Protocol):
@@ -55,6 +61,31 @@ class MemoryWorld:
         before = store.session_id
         self.tree.expire(store)
         await reaches(store, Session.CONNECTED, lambda: store.session_id != before)
+
+
+class TravellingStore(MemoryStore):
+    """Commits take effect at once, and their answers are on their way for some turns of the loop: two can be in flight."""
+
+    @property
+    def commits_at_once(self) -> bool:
+        return False
+
+    def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
+        return self._later(super().commit(operations))
+
+    async def _later(self, answer: Coroutine[Any, Any, list[Result]]) -> list[Result]:
+        try:
+            for _ in range(5):
+                await trio.lowlevel.checkpoint()
+        except trio.Cancelled:
+            answer.close()
+            raise
+        return await answer
+
+
+class TravellingWorld(MemoryWorld):
+    async def open(self) -> Store:
+        return TravellingStore(self.tree)
 
 
 class ZooKeeperWorld:
@@ -135,6 +166,21 @@ async def settle(store: Store) -> None:
     await store.sync()
     await store.get("/")
     await trio.testing.wait_all_tasks_blocked()
+
+
+@asynccontextmanager
+async def world_of(kind: str, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """The world of this kind for the test that asks; on ZooKeeper, what lies below its chroot."""
+    match kind:
+        case "memory":
+            yield MemoryWorld()
+        case "travelling":
+            yield TravellingWorld()
+        case _:
+            async with zookeeper_world(
+                request.getfixturevalue("zookeeper"), request.getfixturevalue("chroot")
+            ) as world:
+                yield world
 
 
 @asynccontextmanager

@@ -1,0 +1,18 @@
+"""The znodes of configs, as other programs read and write them."""
+
+from minicontroller.controller.store import layout
+from minicontroller.controller.store.base import Create, Store
+
+LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
+
+
+def notification(entity_path: str) -> Create:
+    """What tells brokers that the configs of this entity have changed."""
+    return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
+
+
+async def configs_in(store: Store, entity_path: str) -> dict[str, str]:
+    await store.sync()
+    entry = await store.get(f"/config/{entity_path}")
+    assert entry is not None
+    return dict(layout.decode_config(entry.data))
