@@ -17,6 +17,8 @@ MAX_LINE_BYTES = 16 << 20
 UNKNOWN_NODE = -1
 HIDDEN = "[hidden]"
 """In the place of a value that is secret, or may be."""
+NOT_AUTHENTICATED = "(not authenticated)"
+"""How a principal that is null is shown to people, wherever it is."""
 
 
 class Effect(Enum):

@@ -11,7 +11,15 @@ from typing import Any
 import click
 import msgspec
 
-from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
+from ...policies.audit_event import (
+    NOT_AUTHENTICATED,
+    AuditEvent,
+    Decision,
+    NamedState,
+    Observed,
+    Removal,
+    SnapshotTopics,
+)
 from ...policies.escaping import escaped
 from ...policies.moments import moment
 from ..audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
@@ -55,7 +63,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
         ),
-        click.option("--principal", help="Such as User:alice."),
+        click.option("--principal", help="Such as User:alice, or '(not authenticated)'."),
         click.option("--topic", help="The topic's, or broker's, name."),
     ):
         command = option(command)
@@ -76,7 +84,7 @@ def wanted(
             return True
         return (
             isinstance(event, Decision)
-            and (principal is None or event.principal == principal)
+            and (principal is None or (event.principal or NOT_AUTHENTICATED) == principal)
             and (outcome is None or _has_outcome(event, outcome))
         )
 

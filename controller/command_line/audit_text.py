@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from ...policies.audit_event import (
+    NOT_AUTHENTICATED,
     AuditEvent,
     Decision,
     Dropped,
@@ -75,7 +76,7 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
 
 def _decided(event: Decision) -> str:
     parts = [
-        escaped(event.principal or "(nobody)"),
+        escaped(event.principal or NOT_AUTHENTICATED),
         event.operation + ("?" if event.validate_only else ""),
         escaped(event.name) or "(default)",
         event.error if event.error_code else "ok",

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...policies.audit_event import Decision, Effect, Requested, State
+from ...policies.audit_event import NOT_AUTHENTICATED, Decision, Effect, Requested, State
 from ...policies.audit_replay import operands_of
 from ..page.files import Files
 from ..page.rendering import render
@@ -16,7 +16,7 @@ from ..page.sheet import Column, Sheet, count, moment, plural
 from ..page.sheet import Kind as Holds
 from .plots import TITLE, over_time
 from .results import Results, Written
-from .summary import NOBODY, TITLES, Summary
+from .summary import TITLES, Summary
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
 from .wording import answer, lacks, steadiness
 
@@ -108,7 +108,7 @@ def _entry(body: str) -> Mapping[str, Any]:
         "title": TITLES[difference.kind],
         "tone": TONES.get(difference.kind, ""),
         "time": moment(difference.time_ms * 1000),
-        "principal": difference.principal or NOBODY,
+        "principal": difference.principal or NOT_AUTHENTICATED,
         "operation": difference.operation.replace("_", " "),
         "topic": difference.topic,
         "rule": difference.rule,
@@ -124,7 +124,14 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
     else:
         lines.append(("candidate", _said(difference.candidate)))
     via = ", ".join(filter(None, (event.client_id, event.software, event.client_host)))
-    lines.append(("by", f"{difference.principal or NOBODY} ({via})" if via else difference.principal or NOBODY))
+    lines.append(
+        (
+            "by",
+            f"{difference.principal or NOT_AUTHENTICATED} ({via})"
+            if via
+            else difference.principal or NOT_AUTHENTICATED,
+        )
+    )
     asked = f"{event.api} version {event.api_version}, element {event.element + 1} of {event.elements}"
     lines.append(("request", asked + (", only to validate" if event.validate_only else "")))
     if operations := operands_of(event):

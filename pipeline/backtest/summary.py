@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
+from ...policies.audit_event import NOT_AUTHENTICATED
 from ..page.sheet import Column, Sheet, Value
 from ..page.sheet import Kind as Holds
 from .candidate import Found
@@ -27,7 +28,6 @@ TITLES: Mapping[Kind, str] = {
     Kind.RECORDED_BROKEN: "policy failed then",
     Kind.MOOT: "moot",
 }
-NOBODY = "(not authenticated)"
 NO_RULE = "(no rule)"
 NO_POLICY = "(none)"
 
@@ -176,7 +176,7 @@ def _sheets(results: Results) -> Iterable[Sheet]:
     tally = results.tally
     kinds = [kind for kind in Kind if tally.of("label", kind.value)]
     yield _by(kinds, "rule", "Rules that make the difference", _of(results, "rule", NO_RULE))
-    yield _by(kinds, "principal", "Principals", _counted(tally, "principal", NOBODY), asked=True)
+    yield _by(kinds, "principal", "Principals", _counted(tally, "principal", NOT_AUTHENTICATED), asked=True)
     yield _by(kinds, "topic", "Topics", _of(results, "topic", ""))
     yield _by(kinds, "operation", "Operations", _counted(tally, "operation", ""), asked=True)
     days = {_day(int(day)): counts for day, counts in _counted(tally, "day", "").items()}

@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...policies.audit_event import NOT_AUTHENTICATED
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Sheet, Value, count, plural, shortened
 
 BARS = 10
 """Names in a plot."""
-NOBODY = "(not authenticated)"
 """In the place of a principal that is null."""
 NOTHING_ASKED = "Nothing was asked for."
 _NAME_LETTERS = 60
@@ -63,7 +63,7 @@ def rest_of(sheet: Sheet, others: int) -> str:
 
 
 def label_of(name: Value) -> str:
-    return NOBODY if name is None else str(name)
+    return NOT_AUTHENTICATED if name is None else str(name)
 
 
 def named(name: Value) -> str:
