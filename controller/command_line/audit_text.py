@@ -48,7 +48,7 @@ def one_line(event: AuditEvent) -> None:
 
 
 def _headline(event: AuditEvent) -> tuple[str, str]:
-    """What happened, and in which colour."""
+    """Say what happened in an event, and in which colour."""
     match event:
         case Decision():
             return _decided(
@@ -91,7 +91,7 @@ def _decided(event: Decision) -> str:
 
 
 def changes(before: State | None, after: State | None) -> str:
-    """What is different, in a few words."""
+    """Say in a few words what is different between two states of a topic."""
     if after is None:
         return "gone" if before is not None else "nothing"
     if before is None:
