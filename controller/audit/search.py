@@ -142,7 +142,7 @@ class _Search(Generic[T]):
     # ------------------------------------------------------------------ files
 
     def _files(self, folders: Iterable[Path], start: Cursor | None) -> list[tuple[Path, int]]:
-        """Yield the cluster's files, newest first, with the offset at which to begin in each."""
+        """Return the cluster's files, newest first, with the offset at which to begin in each."""
         names: dict[str, Path] = {}
         for folder in folders:
             try:

@@ -175,7 +175,7 @@ class Guard:
         await self.check(self._app, scope, receive, send)
 
     async def check(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Return `app`, or the refusal of a request that it must not see."""
+        """Pass a request on to `app`, or refuse it."""
         if scope["type"] != "http":  # a WebSocket: there are none, and closing it before it is accepted answers 403
             await receive()
             await send({"type": "websocket.close", "code": 1000})

@@ -42,7 +42,7 @@ Line = tuple[str, str]
 
 
 def page(summary: Summary, results: Results, files: Files) -> bytes:
-    """The same results give the same bytes."""
+    """Make the page; the same results give the same bytes."""
     shown = [_entry(body) for body in results.differences()]
     kinds = {kind.value: TITLES[kind] for kind in Kind if summary.totals.differences[kind.value]}
     return render(
@@ -65,7 +65,7 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
 
 
 def _figures(summary: Summary) -> list[tuple[str, str, str]]:
-    """Title, value, tone."""
+    """Return title, value and tone of the figures at the top of the page."""
     kinds = summary.totals.differences
     figures = [("requests asked", count(summary.history.asked), "")]
     always = {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}
@@ -165,7 +165,7 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
 
 
 def _states(difference: Difference, event: Decision) -> Iterator[Line]:
-    """Of a topic."""
+    """Yield the topic's states around the request, as recorded and as they would have been."""
     if event.requested is not None:
         yield "wanted", _state(event.requested)
     yield "before", _state(event.before)

@@ -33,7 +33,7 @@ NO_POLICY = "(none)"
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """The candidate."""
+    """The candidate that was tried."""
 
     name: str
     policy_hash: str
@@ -50,7 +50,7 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What it was tried on, and what that lacks."""
+    """The history that the candidate was tried on, and what that lacks."""
 
     clusters: list[str]
     since: str | None
@@ -90,7 +90,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Existing(msgspec.Struct, frozen=True):
-    """The topics of today."""
+    """What the candidate says of the topics of today."""
 
     topics: int
     refused: int
@@ -111,7 +111,7 @@ class Summary(msgspec.Struct, frozen=True):
         return sum(self.totals.differences.values())
 
     def fails_on(self, what: str) -> int:
-        """How many there are of what the exit code may depend on."""
+        """Return how many there are of what the exit code may depend on."""
         kinds = self.totals.differences
         return {
             "newly-denied": kinds[Kind.NEWLY_DENIED.value],
@@ -199,7 +199,7 @@ Counts = Mapping[str, Mapping[str, int]]
 def _by(
     kinds: list[Kind], name: str, title: str, counts: Counts, *, asked: bool = False, in_order: bool = False
 ) -> Sheet:
-    """Names with differences, those with most first; or all, in their order."""
+    """Make a table of names with differences, most first, or of all names `in_order`."""
     columns = [Column(name, name.capitalize(), Holds.NAME)]
     columns += [
         Column(kind.value.replace("-", "_"), TITLES[kind].capitalize(), Holds.COUNT, sums=True) for kind in kinds
