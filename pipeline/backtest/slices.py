@@ -96,8 +96,7 @@ def planned(
     slice_events: int | None,
     whole: Collection[str] = (),
 ) -> Plan:
-    """Cut history into slices of about so many events, except that of clusters in `whole`. What lies wholly outside the window is left out.
-    """
+    """Cut history into slices of about so many events, but not that of clusters in `whole`, and leave out what lies outside the window."""
     parts: list[Slice] = []
     needed = 0
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
@@ -166,8 +165,7 @@ def _follows(bucket: Bucket, last: Place) -> bool:
 
 
 def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
-    """Whether the topics are known after a bucket. One with gaps does not say what came last in it: the next snapshot must be in another.
-    """
+    """Whether the topics are known after a bucket. One with gaps does not say what came last: the next snapshot has to be in another."""
     if bucket.snapshot_end is not None and (bucket.doubt is None or bucket.snapshot_end > bucket.doubt):
         return True
     return was_known and bucket.doubt is None

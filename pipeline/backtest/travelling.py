@@ -112,8 +112,7 @@ def unpacked(folders: Iterable[Folder]) -> Iterator[Mapping[str, Path]]:
 
 @contextmanager
 def forgotten_after(folders: Collection[str], *, first: Iterable[Path] = ()) -> Iterator[None]:
-    """Forget, after the block, what was imported from these folders within it. Modules are looked for in `first` before all other places.
-    """
+    """Forget, after the block, what was imported from these folders within it. Modules are looked for in `first` first."""
     path, writes = list(sys.path), sys.dont_write_bytecode
     known = set(sys.modules)
     sys.path[:0] = map(str, first)
