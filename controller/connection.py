@@ -152,7 +152,8 @@ class Connection:
             await self._room.park()
         if (self._taken or self._frames.needed > SMALL_BYTES) and not self._busy:
             await self._take_memory(self._frames.needed)
-        data = await self._transport.receive(self._memory.read_bytes)
+        # A client that waits for an answer seldom sends more before it has that.
+        data = await self._transport.receive(self._memory.read_bytes, expected=not self._busy)
         self._receiving = False
         return data
 

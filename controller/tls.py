@@ -44,7 +44,7 @@ class TlsTransport:
     def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
         self._stream = stream
 
-    async def receive(self, most: int = READ_BYTES) -> bytes:
+    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:  # noqa: ARG002 - trio's stream decides
         try:
             return bytes(await self._stream.receive_some(most))
         except Broken as error:

@@ -24,8 +24,8 @@ class Disconnected(Exception):  # noqa: N818 - it happens to every connection on
 class Transport(Protocol):
     """Raises Disconnected from everything that reads or writes."""
 
-    async def receive(self, most: int = READ_BYTES) -> bytes:
-        """Some bytes; none at the end of the stream. Always a checkpoint."""
+    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+        """Some bytes; none at the end of the stream. Always a checkpoint. Unless they are `expected` to be there, they are waited for first."""
 
     def send_nowait(self, data: bytes) -> int:
         """How many of the bytes the kernel took at once."""
@@ -45,8 +45,11 @@ class SocketTransport:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
-    async def receive(self, most: int = READ_BYTES) -> bytes:
-        await trio.lowlevel.checkpoint()
+    async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
+        if expected:
+            await trio.lowlevel.checkpoint()
+        else:  # to wait is a checkpoint, and to ask for what is not there costs a system call and an exception
+            await self._wait(trio.lowlevel.wait_readable)
         while True:
             try:
                 return self._socket.recv(most)
