@@ -97,8 +97,8 @@ class ConfigChanges:
         tidies: Callable[[], bool],
     ) -> None:
         """Until the session is lost."""
+        began = trio.current_time()
         while True:
-            began = trio.current_time()
             await self._process(store, names, notice)
             took = trio.current_time() - began
             if tidies() and (began >= self._tidy_at or len(names) > MAX_KEPT):
@@ -108,6 +108,7 @@ class ConfigChanges:
             await self._bell.wait()
             if self._session_lost:
                 return
+            began = trio.current_time()
             names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
 
     async def _process(

@@ -153,6 +153,18 @@ def decode_multi(buffer: bytes, offset: int, operations: Sequence[Operation], ch
             results.append(None)
 
 
+def refusal_in_multi(buffer: bytes, offset: int, operations: Sequence[Operation]) -> StoreError | None:
+    """The same for whoever does not need the results: of a multi that was refused each is an error, the first one too."""
+    code, done, _ = HEADER.unpack_from(buffer, offset)
+    if done or code != ERROR_RESULT:
+        return None
+    try:
+        decode_multi(buffer, offset, operations, "")
+    except StoreError as error:
+        return error
+    return None
+
+
 def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str]) -> bytes:
     """The body of a multi-read of `GET_DATA` or `GET_CHILDREN`, without watches."""
     parts: list[bytes] = []
@@ -210,7 +222,7 @@ def decode_stat(buffer: bytes, offset: int) -> Stat:
     return Stat(version, czxid, mzxid, ctime, owner)
 
 
-def children_zxid(buffer: bytes, offset: int) -> int:
-    """The transaction that last changed the list of children, of the stat at `offset`."""
-    zxid: int = STAT.unpack_from(buffer, offset)[-1]
+def children_zxid(answer: bytes) -> int:
+    """The transaction that last changed the list of children: the last field of the stat, which ends the answer, however long the list is."""
+    zxid: int = STAT.unpack_from(answer, len(answer) - STAT.size)[-1]
     return zxid

@@ -6,7 +6,7 @@ whether that has changed. Everything here runs in the event loop.
 """
 
 from .base import Change, NodeMissing, StoreError, Watch, WatchEvent
-from .jute import children_zxid, decode_entry, decode_names, decode_stat
+from .jute import children_zxid, decode_entry, decode_stat
 from .replies import Body, Reply
 from .watches import WatchTable
 
@@ -70,5 +70,4 @@ def data_zxid(answer: tuple[bytes, int]) -> int:
 
 
 def list_zxid(answer: tuple[bytes, int]) -> int:
-    buffer, offset = answer
-    return children_zxid(buffer, decode_names(buffer, offset)[1])
+    return children_zxid(answer[0])

@@ -28,6 +28,7 @@ class CountingStore(MemoryStore):
         super().__init__(tree)
         self.read: list[str] = []
         self.looks = 0
+        self.listing_seconds = 0.0
 
     async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
         self.read += paths
@@ -35,6 +36,7 @@ class CountingStore(MemoryStore):
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         self.looks += 1
+        await trio.sleep(self.listing_seconds)
         return await super().children(path, watch)
 
 
@@ -300,6 +302,17 @@ async def test_all_that_is_old_is_removed(
         await bench.notify(f"topics/last{number}")
     await bench.settle()
     assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 20
+
+
+async def test_a_long_list_is_looked_at_seldom(bench: Bench, autojump_clock: MockClock) -> None:
+    """However long it takes to list what is there, a stream of changes costs a node no more than a small share of its time."""
+    await bench.start()
+    bench.store.listing_seconds, bench.store.looks = 0.1, 0
+    ends = trio.current_time() + 60
+    while trio.current_time() < ends:
+        await bench.notify("topics/t")
+        await trio.sleep(0.05)
+    assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / changes.LOOKING_SHARE
 
 
 async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: MockClock) -> None:
