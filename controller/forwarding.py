@@ -163,10 +163,10 @@ class Forwarder:
     ) -> WireStruct | None:
         """None: it certainly was not done."""
         key = ApiKey(ctx.api_key)
-        told, answer = -1, None
+        answer: WireStruct | None = None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
-                header, answer = await self._peer(controller).ask(
+                answer = await self._peer(controller).request(
                     key,
                     registry.api(key).max_version,
                     _newest_form(_with_time_left(request, deadline)),
@@ -182,7 +182,6 @@ class Forwarder:
                         ctx.client_correlation_id,
                     ),
                 )
-                told = header.told
             except TooLargeForPeer as error:
                 self.outcomes["too_large"] += 1
                 raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
@@ -202,7 +201,6 @@ class Forwarder:
         if scope.cancelled_caught:
             self.outcomes["timed_out"] += 1
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
-        self._cache.expect(told)
         return answer
 
     def _peer(self, controller: _Controller) -> PeerConnection:

@@ -34,7 +34,7 @@ ALTER_CONFIGS = "AlterConfigs"
 
 
 class ResourceType(IntEnum):
-    """The kind of what configs belong to, with its number on the wire."""
+    """Of what configs change; the numbers are those on the wire."""
 
     TOPIC = 2
     BROKER = 4
@@ -76,9 +76,7 @@ class AlterConfigPolicy(Protocol):
 
 
 class LegacyPolicies(TopicManagementPolicy):
-    """One or two policies of Kafka's older kinds as one policy. What they do not know (deletions, partitions, replicas, records) is
-    allowed.
-    """
+    """One policy of either kind, or both. What neither knows (deletions, partitions, replicas, records) is allowed."""
 
     def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
         self.create = create
@@ -120,7 +118,7 @@ class LegacyPolicies(TopicManagementPolicy):
 
 
 def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
-    """Return a request to create a topic as an old policy knows it."""
+    """The request as an old policy knows it."""
     state, generated = request.requested_state, request.requested_state.generated_replica_assignments
     return CreateTopicMetadata(
         topic=request.topic,
@@ -136,7 +134,7 @@ def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | No
 
 
 def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str | None]:
-    """Return the configs that a request names. AlterConfigs deletes by leaving out, and names nothing that it deletes."""
+    """AlterConfigs itself can delete nothing but by leaving it out."""
     if api != ALTER_CONFIGS:
         return operations
     return {key: operand for key, operand in operations.items() if operand is not None}

@@ -200,17 +200,6 @@ class Writer:
 
     async def run(self) -> None:
         """Plan and commit until the fence, the session or the connection ends it. Raises ControllerMoved, SessionExpired or InDoubt."""
-        end: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            try:
-                await self._plan_and_commit(nursery)
-            except (ControllerMoved, SessionExpired, InDoubt) as error:
-                end = error  # raised outside of the nursery, so that it is not wrapped in a group
-                nursery.cancel_scope.cancel()
-        assert end is not None
-        raise end
-
-    async def _plan_and_commit(self, nursery: trio.Nursery) -> None:
         while True:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
@@ -221,7 +210,8 @@ class Writer:
                 if not self._ready:
                     await self._plan_waiting()
                 if self._ready:
-                    await self._send(nursery)
+                    self._send()
+                    await self._turn.pause()
             else:
                 await self._wake.park()
 
@@ -284,7 +274,7 @@ class Writer:
     def _somebody_waits(self) -> bool:
         return bool(self.queue or self._planned or self._ready or any(commit.finished for commit in self._in_flight))
 
-    async def _send(self, nursery: trio.Nursery) -> None:
+    def _send(self) -> None:
         if self._store.session is Session.SUSPENDED:
             raise InDoubt  # of what went before; what is not sent is not in doubt
         commit = self._ready.popleft()
@@ -296,20 +286,12 @@ class Writer:
         if commit.operations:
             operations += [_count(self._count), *commit.operations]
             self._count += 1
-        answer = self._store.commit(operations)
-        if self._store.commits_at_once:
-            await self._finish(commit, answer)
-            await self._turn.pause()
-        else:
-            nursery.start_soon(self._finish, commit, answer)
+        self._store.send(operations, functools.partial(self._answered, commit))
 
-    async def _finish(self, commit: Commit, answer: Awaitable[object]) -> None:
-        try:
-            await answer
-        except StoreError as error:
-            commit.error = error
-            if not isinstance(error, StoreUnavailable):
-                commit.refused()
+    def _answered(self, commit: Commit, error: StoreError | None) -> None:
+        commit.error = error
+        if error is not None and not isinstance(error, StoreUnavailable):
+            commit.refused()
         commit.finished = True
         self._wake.unpark_all()
 

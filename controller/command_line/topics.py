@@ -131,7 +131,7 @@ def _trouble(partition: PartitionDescription) -> str:
 
 
 def _id(topic_id: bytes) -> str:
-    """Write a topic id as Kafka does."""
+    """As Kafka writes it."""
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 

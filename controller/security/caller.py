@@ -45,7 +45,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller:
-    """Whoever sends the requests of one connection, as far as it has proved its identity."""
+    """One connection's caller."""
 
     __slots__ = (
         "expires",
@@ -87,7 +87,7 @@ class Caller:
 
     @property
     def routes(self) -> "Routes":
-        """The requests that are handled for this caller."""
+        """What is handled for him."""
         return self.line.routes
 
     @property
@@ -96,29 +96,27 @@ class Caller:
 
     @property
     def must_leave(self) -> bool:
-        """Whether authentication has failed, so that the caller is disconnected after a delayed answer."""
+        """His authentication failed: he gets his answer, a little later, and is disconnected."""
         return self.sasl is not None and self.sasl.state is State.FAILED
 
     @property
     def may_be_a_node(self) -> bool:
-        """Whether the caller is a node, or has not authenticated yet at a listener between nodes."""
+        """He is one, or has not said yet who he is where nodes meet."""
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
     def says_he_is_a_node(self, proof: Mechanism) -> None:
-        """Begin the proof of a caller that says that it is a node, at whichever listener."""
+        """He begins to prove it, at whichever listener."""
         if self.sasl is None:
             self.sasl = SaslSession(NO_MECHANISMS)
         self.sasl.begin_node_proof(proof)
 
     def proved_node(self) -> None:
-        """Note that the caller is a node of the cluster. Where nodes also have a user, only that user makes it a peer, as with Kafka's
-        brokers.
-        """
+        """He is a node of the cluster. Where nodes have a user as well that is what counts, as it does for brokers that are not ours."""
         if not self.listener.sasl:
             self.from_peer = True
 
     def proved(self, username: str) -> None:
-        """Note that the caller has authenticated as this user."""
+        """He has authenticated as this user."""
         self.principal = user_principal(username)
         self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
         if self.listener.reauthenticate_ms > 0:

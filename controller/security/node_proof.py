@@ -27,7 +27,7 @@ Shape = TypeVar("Shape")
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """First message of a proof: which node connects, and to which node it believes to speak."""
+    """Who connects, and to whom it believes to speak."""
 
     version: int
     cluster: str
@@ -39,14 +39,14 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Second message of a proof: the node that was connected to proves itself."""
+    """The proof of the node that is connected to."""
 
     nonce: str
     proof: str
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """Third message of a proof: the node that connects proves itself."""
+    """The proof of the node that connects."""
 
     proof: str
 
@@ -59,10 +59,10 @@ encode = msgspec.json.encode
 
 
 class Membership:
-    """The identity and the secret with which a node proves that it belongs to the cluster."""
+    """What a node proves itself by."""
 
     def __init__(self, cluster_id: str, node: int, secret: Callable[[], bytes | None]) -> None:
-        """Make the membership of a node; `secret` returns the present secret, None while there is none."""
+        """`secret` tells the present one; None while there is none."""
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
@@ -70,16 +70,16 @@ class Membership:
         """host:port of each listener as others are told of it; known once the listeners are bound."""
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
-        """Return credentials for a connection to this node at this address."""
+        """For a connection to this node at this address."""
         return NodeCredentials(self, node, address)
 
     def exchange(self) -> "NodeExchange":
-        """Begin the proof of an accepted connection."""
+        """For a connection that was taken."""
         return NodeExchange(self)
 
 
 class NodeCredentials:
-    """The connecting side of a proof: unlike a login it makes the other side prove itself, too."""
+    """Who connects: mutual, unlike a login."""
 
     mechanism = MECHANISM
 
@@ -110,7 +110,7 @@ class NodeCredentials:
 
 
 class NodeExchange:
-    """The accepting side of a proof."""
+    """Who is connected to."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -143,7 +143,7 @@ class NodeExchange:
 
 
 def _proof(secret: bytes, role: str, hello: Hello, nonce: str) -> str:
-    """Compute the proof of one role in one conversation."""
+    """Of one role in one conversation."""
     return hmac.digest(secret, encode((MECHANISM, role, hello, nonce)), "sha256").hex()
 
 

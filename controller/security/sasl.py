@@ -13,26 +13,26 @@ import msgspec
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """Outcome of a token: the exchange goes on with these bytes."""
+    """The exchange goes on."""
 
     token: bytes
 
 
 class Proved(msgspec.Struct, frozen=True):
-    """Outcome of a token: the client is `username`."""
+    """The client is `username`."""
 
     username: str
     token: bytes = b""
 
 
 class ProvedNode(msgspec.Struct, frozen=True):
-    """Outcome of a token: the client is this node of the cluster."""
+    """The client is this node of the cluster."""
 
     node: int
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """Outcome of a token: authentication failed. The client reads `message`; `public` texts, which are Kafka's, are sent as they are."""
+    """`message` is what the client reads. `public` texts of Kafka's are sent as they are, others are wrapped."""
 
     message: str
 
@@ -41,7 +41,7 @@ Step = Challenge | Proved | ProvedNode | Rejected
 
 
 class Exchange(Protocol):
-    """One authentication by one SASL mechanism."""
+    """One authentication by one mechanism."""
 
     def step(self, token: bytes) -> Step: ...
 
@@ -51,7 +51,7 @@ Mechanism = Callable[[], Exchange]
 
 
 class PlainExchange:
-    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The texts are Kafka's."""
+    """RFC 4616: one token, `authzid NUL authcid NUL passwd`. The texts are Kafka's."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
@@ -87,10 +87,9 @@ class State(Enum):
 
 
 class SaslSession:
-    """The state of authentication on one connection. A handshake after `DONE` begins a re-authentication; the old proof holds until the new
-    one.
+    """Where one connection stands. A handshake after `DONE` begins a re-authentication; the old proof holds until the new one.
 
-    The mechanism of nodes proves no user: a listener that wants one is shown one afterwards.
+    Nodes have a mechanism of their own, which proves no user: a listener that wants one is shown one afterwards.
     """
 
     def __init__(self, mechanisms: Mapping[str, Mechanism]) -> None:
@@ -107,11 +106,11 @@ class SaslSession:
         return list(self._mechanisms)
 
     def begin_node_proof(self, start: Mechanism) -> None:
-        """Begin the exchange of a client that says that it is a node."""
+        """The client says that it is a node."""
         self._exchange, self.state, self.raw_tokens = start(), State.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
-        """Choose a mechanism. False if the listener or a re-authentication does not allow it, which ends the connection."""
+        """Choose a mechanism; False if this listener (or a re-authentication) does not allow it, which ends the connection."""
         start = self._mechanisms.get(mechanism)
         if start is None or self._mechanism not in (None, mechanism):
             self.state = State.FAILED
@@ -121,7 +120,7 @@ class SaslSession:
         return True
 
     def authenticate(self, token: bytes) -> Step:
-        """Take the next token of the exchange that the handshake began."""
+        """The next token of the exchange that the handshake began."""
         assert self._exchange is not None
         step = self._exchange.step(token)
         if isinstance(step, Proved) and self.username not in (None, step.username):

@@ -176,15 +176,16 @@ class Store(Protocol):
         VersionConflict, NodeNotEmpty or AccessDenied, with `index` and `path` of the operation that failed, or CommitTooLarge.
         """
 
+    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+        """A commit of which nobody waits for the results, so that it needs no task: `answered` is called in the event loop, once, with what
+        was wrong with it, if anything. Where a commit is done when the call returns, that is within the call.
+        """
+
     async def sync(self) -> None:
         """Whatever was acknowledged to anyone before this call is seen by the reads of this session after it."""
 
     async def ensure(self, path: str) -> None:
         """Create a persistent znode with null data, and its parents, where missing."""
-
-    @property
-    def commits_at_once(self) -> bool:
-        """Whether a commit's results are there when the call returns, so that awaiting them does not wait."""
 
     @property
     def max_commit_bytes(self) -> int:

@@ -264,10 +264,6 @@ class MemoryStore:
         return self._session_id
 
     @property
-    def commits_at_once(self) -> bool:
-        return True
-
-    @property
     def max_commit_bytes(self) -> int:
         return MAX_COMMIT_BYTES
 
@@ -306,6 +302,14 @@ class MemoryStore:
         except StoreError as error:
             return failed(error)
         return succeeded(results)
+
+    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+        problem: StoreError | None = None
+        try:
+            self._commit(operations)
+        except StoreError as error:
+            problem = error
+        answered(problem)
 
     async def sync(self) -> None:
         self._require_session()

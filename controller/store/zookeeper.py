@@ -43,7 +43,7 @@ from .base import (
 from .crossing import Crossing
 from .kept_watches import KeptWatches
 from .link import Failures, LinkHandler
-from .replies import Reply
+from .replies import Body, Reply
 
 log = logging.getLogger("minicontroller.store")
 
@@ -233,10 +233,6 @@ class ZooKeeperStore:
         return self._session_id
 
     @property
-    def commits_at_once(self) -> bool:
-        return False
-
-    @property
     def max_commit_bytes(self) -> int:
         # `weight` leaves room for some 36 characters of a chroot with each path.
         return MAX_COMMIT_BYTES * 100 // (100 + max(0, len(self._chroot) - 36))
@@ -276,13 +272,24 @@ class ZooKeeperStore:
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
         try:
-            if sum(map(weight, operations)) > self.max_commit_bytes:
-                raise CommitTooLarge(f"{len(operations)} operations weigh more than {self.max_commit_bytes} bytes")
-            body = jute.encode_multi(operations, self._full, self._access)
-            reply = self._send(Request(jute.MULTI, body), operations[0].path if operations else "/")
+            reply = self._multi(operations)
         except StoreError as error:
             return refused(error)
         return results_of(reply, operations, self._chroot)
+
+    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+        try:
+            reply = self._multi(operations)
+        except StoreError as error:
+            answered(error)
+        else:
+            reply.on_arrival = partial(tell, answered, operations)
+
+    def _multi(self, operations: Sequence[Operation]) -> Reply:
+        if sum(map(weight, operations)) > self.max_commit_bytes:
+            raise CommitTooLarge(f"{len(operations)} operations weigh more than {self.max_commit_bytes} bytes")
+        body = jute.encode_multi(operations, self._full, self._access)
+        return self._send(Request(jute.MULTI, body), operations[0].path if operations else "/")
 
     async def sync(self) -> None:
         await self._send(Request(jute.SYNC, jute.encode_string(self._full("/"))), "/").wait()
@@ -419,6 +426,17 @@ def _check_chroot(chroot: str) -> None:
 
 async def results_of(reply: Reply, operations: Sequence[Operation], chroot: str) -> list[Result]:
     return jute.decode_multi(*await reply.body(), operations, chroot)
+
+
+def tell(
+    answered: Callable[[StoreError | None], None], operations: Sequence[Operation], answer: Body | StoreError
+) -> None:
+    """Of the commit that this is the answer to."""
+    if isinstance(answer, StoreError):
+        answered(answer)
+    else:
+        assert answer is not None, "a multi has an answer"
+        answered(jute.refusal_in_multi(*answer, operations))
 
 
 async def refused(error: StoreError) -> list[Result]:

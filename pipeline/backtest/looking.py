@@ -26,14 +26,14 @@ Flags = npt.NDArray[np.bool_]
 
 
 class EventFiles(msgspec.Struct, frozen=True):
-    """Files that hold a part of one cluster's events."""
+    """Some of one cluster's events."""
 
     cluster_id: str
     paths: tuple[str, ...]
 
 
 def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bucket]:
-    """Return what these files hold of each bucket. Raises UnreadableTableError."""
+    """What these files have of each bucket. Raises UnreadableTableError."""
     found: list[Bucket] = []
     for path in files.paths:
         table = columns_of([path], SCHEMA, COLUMNS)
@@ -43,7 +43,7 @@ def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bu
 
 
 def together(found: Iterable[Bucket]) -> list[Bucket]:
-    """Join the buckets of several files, in the order of the log and each once."""
+    """In the order of the log, each once."""
     return [_one(list(same)) for _, same in groupby(sorted(found, key=_key), _key)]
 
 
@@ -69,7 +69,7 @@ def _one(same: Sequence[Bucket]) -> Bucket:
 
 
 class _Columns:
-    """The columns of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
+    """Of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
 
     def __init__(self, table: pa.Table) -> None:
         epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])
@@ -109,18 +109,18 @@ class _Columns:
             )
 
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
-        """Return the sequence of the last event in each bucket that has the flag. [b]"""
+        """The sequence of the last event in each bucket that has the flag. [b]"""
         return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:
-    """Convert a column to booleans; null is false."""
+    """What is null has no flag."""
     flags: Flags = pc.fill_null(column, fill_value=False).to_numpy()
     return flags
 
 
 def _within(times: Numbers, window: Window) -> Flags:
-    """Return which times lie within the window, as `Window.has` says."""
+    """As `Window.has` has it."""
     within = np.ones(len(times), np.bool_)
     if window.since_ms is not None:
         within &= times >= window.since_ms

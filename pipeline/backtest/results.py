@@ -28,7 +28,7 @@ PARQUET = pa.schema([*_COLUMNS, pa.field("difference", pa.string())])
 
 
 class Results:
-    """The results that were read of the workers' answers."""
+    """What has been read of the answers."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -42,7 +42,7 @@ class Results:
         """By cluster and rule."""
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the tallies among the answers, and pass on the others."""
+        """Passes on what is no tally."""
         for batch in batches:
             tallies = batch.filter(pc.equal(batch.column("what"), TALLY))
             for body in tallies.column("body").to_pylist():
@@ -53,9 +53,7 @@ class Results:
                 yield rest
 
     def differences(self) -> list[str]:
-        """Return differences for the page, in the order of kinds and of the log; each kind has its share of the room, more if others need
-        less.
-        """
+        """For the page, in the order of kinds and of the log; each kind has its share of the room, and more where others need less."""
         chosen: list[str] = []
         left = ON_THE_PAGE
         kinds = sorted(self.shown, key=lambda kind: len(self.shown[kind]))
@@ -89,7 +87,7 @@ def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 class Written:
-    """The names of the files beside the page `report.html`."""
+    """The names of what lies beside the page `report.html`."""
 
     def __init__(self, files: Files) -> None:
         stem = files.out.stem
@@ -99,7 +97,7 @@ class Written:
 
 
 def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> None:
-    """Write a line and a row for each difference. Raises OSError."""
+    """One line and one row for each. Raises OSError."""
     with (
         _whole(written.ndjson) as lines,
         _whole(written.parquet) as table,
@@ -116,7 +114,7 @@ def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> No
 
 
 def write_existing(batches: Iterator[pa.RecordBatch], written: Written) -> None:
-    """Write a line for each topic. Raises OSError."""
+    """One line for each topic. Raises OSError."""
     with _whole(written.existing) as lines:
         for batch in batches:
             _write_lines(lines, batch)
@@ -129,7 +127,7 @@ def _write_lines(lines: IO[bytes], batch: pa.RecordBatch) -> None:
 
 
 def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: int) -> list[pa.RecordBatch]:
-    """Write row groups of one size, however the batches came, and return what is left."""
+    """Row groups of the same size, however the batches came. Returns what is left."""
     if not waiting:
         return []
     table = pa.Table.from_batches(waiting)
@@ -146,7 +144,7 @@ def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: 
 
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete; an error names it."""
+    """A file that gets its name when it is complete. What goes wrong names it."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

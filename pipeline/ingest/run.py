@@ -31,7 +31,7 @@ MIN_DERIVE_SECONDS = 5.0
 
 
 class Summary(msgspec.Struct):
-    """What a run did, and the state of the tables afterwards."""
+    """What a run did, and what is so afterwards."""
 
     files: int = 0
     events: int = 0
@@ -61,7 +61,7 @@ def ingest(
     batch_bytes: int = BATCH_BYTES,
     progress: Progress | None = None,
 ) -> Summary:
-    """Ingest all that is there when the run begins or, with `follow`, until that event is set.
+    """Until all is in that was there when it began or, with `follow`, until that is set.
 
     Raises IngestError and StateError, with a sentence, and OSError.
     """
@@ -85,7 +85,7 @@ def ingest(
 
 
 class Run:
-    """The steps of a run, under the lock of the tables."""
+    """What goes on under the lock."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
         self.summary = Summary()
@@ -160,7 +160,7 @@ class Run:
 
 
 class _told:  # noqa: N801 - used as a statement
-    """Turn Spark's error into a sentence that says what it means."""
+    """What Spark says, as a sentence that says what it means."""
 
     def __init__(self, meaning: str) -> None:
         self._meaning = meaning
@@ -175,6 +175,6 @@ class _told:  # noqa: N801 - used as a statement
 
 
 def _unread(found: dict[str, Found], state: State) -> int:
-    """Estimate how many bytes are unread, uncompressed."""
+    """Bytes, uncompressed, about."""
     former = former_names(found, state.files)
     return sum(file.unread(state.files.get(former.get(name, name), FileProgress())) for name, file in found.items())

@@ -31,11 +31,11 @@ ATTEMPTS = 10
 
 
 class IngestError(Exception):
-    """The run failed; the message is a sentence that says why."""
+    """The run failed: why, in a sentence."""
 
 
 class Totals(msgspec.Struct):
-    """The counts of all batches of a run."""
+    """Of all batches."""
 
     events: int = 0
     duplicates: int = 0
@@ -48,7 +48,7 @@ class Totals(msgspec.Struct):
 
 
 class Stream:
-    """One streaming query of Spark's, which takes audit files into the tables."""
+    """One query."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
         self.totals = Totals()
@@ -65,7 +65,7 @@ class Stream:
         self._busy = threading.Lock()
 
     def start(self, batch_bytes: int, *, follow: bool) -> None:
-        """Start the query. Raises IngestError."""
+        """Raises IngestError."""
         options: dict[str, str | int] = {
             "tables": str(self._ledger.tables),
             "folders": msgspec.json.encode([str(folder) for folder in self._folders]).decode(),
@@ -89,7 +89,7 @@ class Stream:
         return writer.start()
 
     def _is_worth_another(self, error: BaseException | None) -> bool:
-        """Whether the process that plans did not start in time: then nothing was done yet, and the query is started again."""
+        """The process that plans did not start in time: nothing was done yet that would be done twice."""
         if self._failure is not None or error is None or TOO_SLOW not in str(error) or not self._attempts:
             return False
         self._attempts -= 1
@@ -107,12 +107,12 @@ class Stream:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Commit nothing within the block."""
+        """Nothing is committed meanwhile."""
         with self._busy:
             yield
 
     def stop(self) -> None:
-        """Stop the query. If it ended by itself, raises what ended it: IngestError, OSError."""
+        """Raises what ended the query, if it ended by itself: IngestError, OSError."""
         assert self._query is not None
         failed = None if self._query.isActive else self._query.exception()
         with self._busy:
@@ -126,7 +126,7 @@ class Stream:
             raise IngestError(f"Spark failed: {first_line(failed)}") from None
 
     def _staged(self, shares: Sequence[Share], folder: str) -> list[Report]:
-        """Have Spark's workers stage the shares."""
+        """By Spark's workers."""
         tables = self._ledger.tables
         return by_workers(self._spark, partial(stage, tables=tables, staging=folder), shares, tables)
 

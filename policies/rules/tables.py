@@ -28,7 +28,7 @@ KINDS: Mapping[type, str] = {
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """A mistake in a table of TOML, by the path of what it is in."""
+    """A mistake, by the path of what it is in."""
 
     path: Path
     text: str
@@ -37,7 +37,7 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class Table:
-    """A table of TOML: what is read of it by name is known, and `finish` notes the rest as mistakes."""
+    """What is read of it by name is known; `finish` notes the rest."""
 
     def __init__(self, values: Mapping[str, Any], path: Path, mistakes: list[Noted]) -> None:
         self._values = values
@@ -93,7 +93,7 @@ class Table:
         return bool(self._get(key, bool, default=False))
 
     def texts(self, key: str) -> Sequence[str] | None:
-        """Read a list of strings, or one string."""
+        """A list of strings, or one."""
         self._known.add(key)
         value = self._values.get(key)
         if value is None or isinstance(value, str):
@@ -109,7 +109,7 @@ class Table:
         return tuple(item for item in value if isinstance(item, str)) or None
 
     def at(self, key: str, index: int) -> tuple[str | int, ...]:
-        """Return the path of the `index`-th of `texts(key)`."""
+        """Where the `index`-th of `texts(key)` stands."""
         return (key, index) if isinstance(self._values[key], list) else (key,)
 
     def choices(self, key: str, known: Collection[str]) -> Sequence[str] | None:
@@ -122,19 +122,19 @@ class Table:
         return chosen
 
     def choice(self, key: str, known: Collection[str]) -> str | None:
-        """Read one of the known values."""
+        """One of them."""
         chosen = self.text(key)
         if chosen is not None and chosen not in known:
             self.note(f"{key} is {chosen!r}, but must be {' or '.join(known)}", key)
         return chosen
 
     def patterns(self, key: str, possible: Callable[[str], str | None]) -> Match | None:
-        """Read a list of patterns; `possible` says why nothing can ever match one."""
+        """`possible` says why nothing can ever match a pattern."""
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match(patterns)
 
     def patterns_of_user(self, key: str, possible: Callable[[str], str | None]) -> MatchOfUser | None:
-        """Read a list of patterns that may speak of `{user}`; `possible` says why nothing can ever match one."""
+        """The same, where patterns may speak of `{user}`."""
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match_of_user(patterns)
 
@@ -164,7 +164,7 @@ class Table:
         return None if values is None else Table(values, (*self.path, key), self._mistakes)
 
     def tables(self, key: str) -> "Sequence[Table]":
-        """Read the tables `[[key]]`, or a single `[key]`."""
+        """Of `[[key]]`, or of a single `[key]`."""
         self._known.add(key)
         value = self._values.get(key, [])
         if isinstance(value, dict):

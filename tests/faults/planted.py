@@ -6,21 +6,13 @@ starts. The program itself has no place for this. `make faults PLANTED=NAME` (or
 
 import itertools
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import trio
 
-from minicontroller.controller.cluster import (
-    active_controller,
-    channel,
-    jobs,
-    loading,
-    metadata_cache,
-    propagation,
-    writer,
-)
+from minicontroller.controller.cluster import active_controller, channel, jobs, loading, propagation, writer
 from minicontroller.controller.connection import Connection
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, changes, config_changes, create_partitions, create_topics
@@ -32,9 +24,7 @@ from minicontroller.controller.store.base import (
     Create,
     Delete,
     Operation,
-    Result,
     SetData,
-    Stat,
     StoreError,
     Watch,
 )
@@ -82,35 +72,21 @@ def every(number: int) -> Callable[[], bool]:
 
 def altering_commits(alter: Callable[[Operation], Operation | None]) -> None:
     """What a commit writes is altered on its way to the store, or left out, and nobody is told."""
-    commit = ZooKeeperStore.commit
+    send = ZooKeeperStore.send
 
-    def altered(store: ZooKeeperStore, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
+    def altered(
+        store: ZooKeeperStore, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]
+    ) -> None:
         kept = [(index, other) for index, each in enumerate(operations) if (other := alter(each)) is not None]
-        return completed(commit(store, [each for _, each in kept]), operations, [index for index, _ in kept])
 
-    put_in(ZooKeeperStore, "commit", altered)
+        def answered_to_all(error: StoreError | None) -> None:
+            if error is not None and error.index is not None:
+                error.index = kept[error.index][0]
+            answered(error)
 
+        send(store, [each for _, each in kept], answered_to_all)
 
-async def completed(
-    answer: Awaitable[list[Result]], operations: Sequence[Operation], kept: Sequence[int]
-) -> list[Result]:
-    try:
-        results = dict(zip(kept, await answer, strict=True))
-    except StoreError as error:
-        if error.index is not None:
-            error.index = kept[error.index]
-        raise
-    return [results.get(index, made_up(each)) for index, each in enumerate(operations)]
-
-
-def made_up(operation: Operation) -> Result:
-    match operation:
-        case SetData(version=version):
-            return Stat(version + 1, 0, 0, 0)
-        case Create(path=path):
-            return path
-        case _:
-            return None
+    put_in(ZooKeeperStore, "send", altered)
 
 
 def leaving_out(kind: type, start: str, end: str = "") -> None:
@@ -278,12 +254,6 @@ def nobody_is_waited_for() -> None:
         return True
 
     put_in(propagation.Propagation, "wait_acknowledged", at_once)
-
-
-@planted(troubles=("false_marks",))
-def answered_ahead_of_the_node() -> None:
-    """A node answers questions by what it knows, also where its own clients know more by an answer of the controller."""
-    put_in(metadata_cache.MetadataCache, "expect", lambda *_arguments: None)
 
 
 @planted(troubles=("false_marks",))

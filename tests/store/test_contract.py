@@ -144,6 +144,23 @@ async def test_commits_take_effect_in_the_order_of_their_calls(store: Store) -> 
     assert entry is not None and entry.data == b"99"
 
 
+async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
+    """Of commits that nobody waits for each is answered once, in their order, with what was wrong with it."""
+    answers: list[StoreError | None] = []
+    store.send([Create("/a", b"0"), Create("/a/b")], answers.append)
+    store.send([Check("/a", 0), Create("/a/c"), Delete("/a")], answers.append)
+    store.send([SetData("/a", b"1", 0)], answers.append)
+    store.send([], answers.append)
+    store.send([Create("/big", bytes(store.max_commit_bytes))], answers.append)
+    assert await store.children("/a") == ["b"]
+    await settle(store)
+    assert {type(answer) for answer in answers} == {type(None), NodeNotEmpty, CommitTooLarge}
+    (refusal,) = [answer for answer in answers if isinstance(answer, NodeNotEmpty)]
+    assert (refusal.index, refusal.path) == (2, "/a")
+    answered = [answer for answer in answers if not isinstance(answer, CommitTooLarge)]  # which is never on its way
+    assert answered == [None, refusal, None, None]
+
+
 async def test_a_read_sees_the_commits_started_before_it(store: Store) -> None:
     """Reads and commits of a session keep the order of their calls, without waiting for each other."""
     commit = store.commit([Create("/a", b"x"), Create("/a/b")])

@@ -12,6 +12,7 @@ from minicontroller.controller.store.base import (
     SessionExpired,
     SetData,
     Store,
+    StoreError,
     StoreUnavailable,
     WatchEvent,
 )
@@ -29,6 +30,9 @@ async def test_nothing_is_answered_while_the_session_is_suspended(world: World, 
     await store.commit([Create("/a")])
     await world.suspend(store)
     commit = store.commit([Create("/never")])
+    answers: list[StoreError | None] = []
+    store.send([Create("/never")], answers.append)
+    assert [type(answer) for answer in answers] == [StoreUnavailable]
     for call in (
         commit,
         store.get("/a"),

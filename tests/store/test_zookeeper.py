@@ -150,8 +150,11 @@ async def test_a_frozen_server_suspends_the_session(
     """A server that holds the connection and answers nothing suspends the session within its time, and what was under way fails."""
     async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=SHORT_SESSION_MS) as store:
         own_server.freeze()
+        answers: list[StoreError | None] = []
+        store.send([Create("/in-doubt-too")], answers.append)
         with pytest.raises(StoreUnavailable):
             await store.commit([Create("/in-doubt")])
+        assert [type(answer) for answer in answers] == [StoreUnavailable]
         assert store.session is Session.SUSPENDED
         assert not caplog.records
         own_server.thaw()

@@ -4,16 +4,16 @@ What happens to a session - its connection lost, its end - is done to it by the 
 is of the kind that its parameter names; the marks below set it.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import Operation, Result, Session, Store, WatchEvent
+from minicontroller.controller.store.base import Operation, Session, Store, StoreError, WatchEvent
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
@@ -64,23 +64,19 @@ class MemoryWorld:
 
 
 class TravellingStore(MemoryStore):
-    """Commits take effect at once, and their answers are on their way for some turns of the loop: two can be in flight."""
+    """What is sent takes effect at once, and its answer is on its way for some turns of the loop: two commits can be in flight."""
 
-    @property
-    def commits_at_once(self) -> bool:
-        return False
+    def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
+        super().send(operations, lambda error: travel(answered, error))
 
-    def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
-        return self._later(super().commit(operations))
 
-    async def _later(self, answer: Coroutine[Any, Any, list[Result]]) -> list[Result]:
-        try:
-            for _ in range(5):
-                await trio.lowlevel.checkpoint()
-        except trio.Cancelled:
-            answer.close()
-            raise
-        return await answer
+def travel(answered: Callable[[StoreError | None], None], error: StoreError | None) -> None:
+    async def arrive() -> None:
+        for _ in range(5):
+            await trio.lowlevel.checkpoint()
+        answered(error)
+
+    trio.lowlevel.spawn_system_task(arrive)
 
 
 class TravellingWorld(MemoryWorld):
