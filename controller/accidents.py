@@ -11,7 +11,7 @@ log = logging.getLogger("minicontroller")
 
 
 def log_accidents() -> None:
-    """From now on."""
+    """Log, from now on, warnings and the exceptions that nobody catches."""
     logging.captureWarnings(capture=True)
     threading.excepthook = _thread_failed
     sys.unraisablehook = _unraisable

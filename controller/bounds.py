@@ -33,7 +33,7 @@ SMALL_BYTES = 32 * 1024
 
 
 def check_changes(request: Any) -> None:
-    """Raises TooMuch, INVALID_REQUEST, of more than anybody changes at once, or than anything has of configs."""
+    """Raise TooMuch, INVALID_REQUEST, for a request of more elements than anybody changes at once, or more configs than anything has."""
     elements = [
         *getattr(request, "topics", ()),
         *getattr(request, "topic_names", ()),
@@ -55,7 +55,7 @@ def check_changes(request: Any) -> None:
 
 
 def _texts(element: Any) -> list[str]:
-    """What it is called, and its configs."""
+    """Return an element's name, and the names and values of its configs."""
     if isinstance(element, str):
         return [element]
     name: str = getattr(element, "name", "") or getattr(element, "resource_name", "")
@@ -66,7 +66,7 @@ def _texts(element: Any) -> list[str]:
 
 
 def _is_longer(texts: Sequence[str], size: int) -> bool:
-    """Than so many bytes, in JSON."""
+    """Whether the texts take more than `size` bytes in JSON."""
     characters = sum(map(len, texts))
     return characters > size or (
         characters * MAX_BYTES_OF_A_CHARACTER > size and len(msgspec.json.encode(texts)) > size
@@ -74,7 +74,7 @@ def _is_longer(texts: Sequence[str], size: int) -> bool:
 
 
 class AnswerSize:
-    """Of an answer that is put together of encoded rows."""
+    """The size of an answer that is put together of encoded rows."""
 
     def __init__(self) -> None:
         self._left = MAX_ANSWER_BYTES
@@ -82,7 +82,7 @@ class AnswerSize:
         self._told: set[Hashable] = set()
 
     def takes(self, thing: Hashable, row: bytes) -> bool:
-        """Whether there is room for a row about the thing; none for endless repetitions. Raises INVALID_REQUEST if it is full."""
+        """Whether there is room for a row about the thing; no row for endless repetitions. Raises INVALID_REQUEST if the answer is full."""
         if thing in self._told:
             self._left_for_repeated -= len(row)
             return self._left_for_repeated >= 0

@@ -28,5 +28,5 @@ def main() -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """At once: an exception would surface wherever Python happens to be, and some of that code swallows it."""
+    """End the process at once: an exception would surface wherever Python happens to be, and some of that code swallows it."""
     os._exit(0)

@@ -41,7 +41,7 @@ DECIDED_BY_UP = {
 
 
 async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
-    """`brokers` nodes in this process: node i listens on port + i - 1 (port 0: anywhere) and has id i."""
+    """Run nodes 1 to `brokers` in this process: node i listens on port + i - 1, or with port 0 on any free one."""
     open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
     keys = [setting.partition("=")[0].strip() for setting in settings]
     for key in keys:
@@ -60,7 +60,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
 
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
-    """The node of a properties file."""
+    """Run the node of a properties file."""
     config = NodeConfig.load(text, file, settings, os.environ)
     if not config.string("zookeeper.connect"):
         raise ConfigurationError(
@@ -74,7 +74,9 @@ async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
 
 
 def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:
-    """What `up` decides for a node; --set goes before it. The nodes know each other by a secret of this one run."""
+    """Return the settings that `up` decides for a node; --set goes before them. `secret` is what the nodes of this run know
+    each other by.
+    """
     replicas = str(min(3, brokers))
     jaas = f'{PLAIN_LOGIN} required username="node" password="{secret}" user_node="{secret}";'
     return {
@@ -108,7 +110,7 @@ def _store_opener(store: str) -> OpenStore:
 
 @contextlib.asynccontextmanager
 async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
-    """A session of its own, given up when this process's event loop hangs."""
+    """Open a ZooKeeper session that is given up when this process's event loop hangs."""
     try:
         store = ZooKeeperStore(
             config.string("zookeeper.connect"),
@@ -126,7 +128,7 @@ async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
 
 
 async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
-    """The nodes of one process, which share its log and its HTTP port: what the first of them says of these holds."""
+    """Run the nodes of one process, which share its log and its HTTP port; the first node's configuration counts for these."""
     use_format(configs[0].string("log.format"))
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
@@ -154,7 +156,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
 
 
 async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
-    """Before the nodes: whoever waits for them asks there."""
+    """Open the HTTP port before the nodes start: whoever waits for them asks there."""
     address = config.optional_string("http.listen")
     if not address:
         return None
@@ -173,7 +175,7 @@ async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> 
 
 
 def say(line: str) -> None:
-    """On stdout. Whoever closed its other end does not want to know; the nodes serve all the same."""
+    """Print a line on stdout. If nobody reads it, the nodes serve all the same."""
     try:
         print(line, flush=True)  # noqa: T201
     except BrokenPipeError:

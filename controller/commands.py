@@ -57,7 +57,7 @@ for name, place, summary in (
 
 
 def run() -> NoReturn:
-    """The command that was typed, to its end. Whatever ends it is a sentence and a code here, if it is not a defect of ours."""
+    """Run the command that was typed. Whatever ends it becomes a sentence and an exit code here, if it is not a defect of ours."""
     try:
         code = commands.main(standalone_mode=False) or 0
         if sys.stdout is not None:
@@ -174,7 +174,7 @@ def show(message: str, version: int) -> None:
 
 
 def _end_with_stdin() -> None:
-    """When nobody holds the other end of stdin any more it is as if SIGTERM had come, whatever this process is doing."""
+    """Act as upon SIGTERM when nobody holds the other end of stdin any more, whatever this process is doing."""
     from threading import Thread
 
     def watch() -> None:

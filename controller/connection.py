@@ -43,11 +43,11 @@ MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
 class UnreadableRequestError(Exception):
-    """The connection ends without an answer; the log has been told."""
+    """A request cannot be read: the connection ends without an answer. The log has been told."""
 
 
 class Connection:
-    """Serves one transport until either end has enough."""
+    """Serves one transport until either end closes it."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Connection:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Returns when the connection has ended, for whatever reason of the peer's; raises for reasons of ours."""
+        """Serve until the connection ends; raises only for faults of ours."""
         try:
             with self._life:
                 async with trio.open_nursery() as self._nursery:
@@ -98,13 +98,13 @@ class Connection:
             self._frames.forget()  # whoever still holds the connection, the collector of garbage for one, holds little
 
     def drain(self) -> None:
-        """Read no more; end when the requests that run are answered."""
+        """Read no more, and end when the requests that run are answered."""
         self._draining = True
         if self._receiving:  # anywhere else a cancellation could cut an answer in two
             self._reading.cancel()
 
     def cancel(self) -> None:
-        """End now."""
+        """End the connection now."""
         self._life.cancel()
 
     @property
@@ -113,7 +113,7 @@ class Connection:
 
     @property
     def is_waiting_for_us(self) -> bool:
-        """It owes us nothing: a request runs, and the peer has taken all that was ready for him."""
+        """Whether a request runs and the peer has taken all that was ready for it: then the peer owes us nothing."""
         return self.running > 0 and self._outbox.queued_bytes == 0
 
     async def _say_farewell(self) -> None:
@@ -158,7 +158,7 @@ class Connection:
         return data
 
     async def _take_memory(self, size: int) -> None:
-        """For all of what has begun to come."""
+        """Reserve memory for the whole of a frame that has begun to come."""
         if size == self._taken:
             return
         self._memory.give_back(self)
@@ -172,7 +172,7 @@ class Connection:
             self._memory.unread(self, size)
 
     async def _answer_frames(self) -> Awaitable[bytes] | None:
-        """Answer the requests that were read, up to one of a client's that has to wait: what it waits for is returned."""
+        """Answer the requests that were read, up to one that a client's other requests must wait for; return what it waits for."""
         if self.caller.from_peer and self._frames.max_bytes < MAX_BETWEEN_NODES_BYTES:
             self._frames.max_bytes = (
                 MAX_BETWEEN_NODES_BYTES  # clients' requests, larger by who asked, and in newer versions
@@ -210,7 +210,7 @@ class Connection:
             raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
 
     def _take(self, frame: bytes) -> Awaitable[bytes] | None:
-        """Answer one request; None unless a client's other requests have to wait for that."""
+        """Answer one request, and return what a client's other requests have to wait for, or None."""
         sasl = self.caller.sasl
         if sasl is not None and sasl.raw_tokens:
             self._outbox.put(self._raw_token(frame))
@@ -238,7 +238,7 @@ class Connection:
         return None
 
     async def _answer_in_order(self, pending: Awaitable[bytes] | None) -> None:
-        """A client's request, then those behind it."""
+        """Answer a client's request, then those behind it."""
         try:
             while pending is not None:
                 await self._answer(pending)
@@ -256,7 +256,7 @@ class Connection:
         await self._flush()
 
     def _give_up(self, correlation_id: int) -> None:
-        """The node's client waits no more."""
+        """Stop a request whose client no longer waits for the node that forwarded it."""
         scope = self._scopes.get(correlation_id)
         if scope is not None:
             scope.cancel()
@@ -285,7 +285,7 @@ class Connection:
         return self.running >= MAX_RUNNING_OF_NODE or self._outbox.queued_bytes >= MAX_QUEUED_BYTES
 
     async def _make_room(self) -> None:
-        """Let the others have their turn, and wait until this connection may take another request."""
+        """Let other connections have their turn, and wait until this one may take another request."""
         await self._flush()
         await trio.lowlevel.checkpoint()
         while self._is_full():
@@ -294,7 +294,7 @@ class Connection:
     # ------------------------------------------------------------------ authentication
 
     def _raw_token(self, token: bytes) -> bytes:
-        """After SaslHandshake v0: a bare token, answered by a bare token. A refusal has no form here: the connection ends."""
+        """Answer a bare token, which follows SaslHandshake v0, by a bare token. A refusal has no form here: the connection ends."""
         sasl = self.caller.sasl
         assert sasl is not None
         match sasl.authenticate(token):
@@ -307,7 +307,7 @@ class Connection:
                 return b""
 
     async def _after_authentication(self) -> None:
-        """One more request at a listener with SASL has been answered: let it change what the connection may do."""
+        """Let a request that was answered at a listener with SASL change what the connection may do."""
         if self.caller.must_leave:
             self.caller.line.counters.failed_authentications += 1
             self.caller.line.strangers.say(

@@ -18,7 +18,7 @@ QUIET_SECONDS = 1.0
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Kafka's keys and defaults."""
+    """How many connections a node takes, by Kafka's keys and defaults."""
 
     max_request_bytes: int = 100 * 1024 * 1024
     """`socket.request.max.bytes`"""
@@ -48,7 +48,7 @@ class ConnectionQuotas:
         return self._by_address[address]
 
     def has_its_share(self, address: str) -> bool:
-        """It has as many as there are for each address, or more."""
+        """Whether the address has as many connections as one may have, or more."""
         return self._by_address[address] * len(self._by_address) >= self.total
 
     @property
@@ -56,18 +56,18 @@ class ConnectionQuotas:
         return self._by_listener.total()
 
     def is_full(self) -> bool:
-        """Newcomers have to wait, at whichever listener for clients."""
+        """Whether new connections have to wait, at whichever listener for clients."""
         return self.total >= self._limits.max_connections
 
     def listener_is_full(self, listener: str, max_of_listener: int | None) -> bool:
         return max_of_listener is not None and self._by_listener[listener] >= max_of_listener
 
     def exceeds(self) -> bool:
-        """More than the node should have: a node of the cluster came to a full house."""
+        """Whether there are more connections than allowed, since nodes of the cluster are let in beyond the limit."""
         return self.total > self._limits.max_connections
 
     def add(self, listener: str, address: str) -> bool:
-        """False, and nothing counted, if the address has too many already."""
+        """Count a connection; False, and not counted, if its address has too many already."""
         limit = self._limits.per_ip_overrides.get(address, self._limits.max_connections_per_ip)
         if self._by_address[address] >= limit:
             if limit <= 0:

@@ -31,7 +31,7 @@ KEYS: dict[type[ControlRequest], ApiKey] = {
 
 
 class PeerLink:
-    """One broker's control connection. A broker that does not listen where nodes meet is never reached."""
+    """The control connection to one broker. A broker that does not listen where nodes meet is never reached."""
 
     def __init__(self, peer: PeerConnection | None) -> None:
         self._peer = peer
@@ -61,7 +61,7 @@ class ControlLinks:
         self._controller: tuple[int, Endpoint, PeerConnection] | None = None
 
     def link(self, broker: Broker) -> ControlLink:
-        """To one broker, for the controller."""
+        """Make the controller's link to a broker."""
         if not broker.proves_itself:
             log.warning(
                 "broker %d does not prove itself as nodes do: it is Kafka's own, or of an older version. It is told what happens, and what it "
@@ -72,7 +72,7 @@ class ControlLinks:
         return PeerLink(None if endpoint is None else self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
-        """To the controller that this node knows of. Raises PeerUnavailable."""
+        """Send a request to the controller that this node knows of. Raises PeerUnavailable."""
         image = self._node.cache.image
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._node.config.inter_broker_listener.name)

@@ -41,7 +41,7 @@ MAX_CHARACTERS = 500
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One element of one request."""
+    """What was decided about one element of one request."""
 
     number: int
     """Counts the decisions of this process, from 1."""
@@ -77,7 +77,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Decisions:
-    """A ring, newest last."""
+    """A bounded list of the last decisions, the newest last."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.count = 0
@@ -90,28 +90,28 @@ class Decisions:
         self._listeners.append(listener)
 
     def __iter__(self) -> Iterator[Decision]:
-        """Oldest first."""
+        """Iterate over the decisions, the oldest first."""
         return iter(self._ring)
 
     def after(self, number: int) -> list[Decision]:
-        """Those with a higher number that are still kept, oldest first."""
+        """Return the kept decisions with a higher number, the oldest first."""
         return list(islice(self._ring, max(0, len(self._ring) - (self.count - number)), None))
 
     def of(self, kind: str, name: str) -> list[Decision]:
-        """What was decided about one topic or broker, oldest first."""
+        """Return what was decided about one topic or broker, the oldest first."""
         return [each for each in self._ring if each.name == name and each.kind == kind]
 
     def record(
         self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool
     ) -> None:
-        """The controller has decided. All of a large batch is counted, but only its end is kept."""
+        """Note what the controller has decided. All of a large batch is counted, but only its end is kept."""
         once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
         for change in once:
             node.metrics.decisions[context.api_key, change.code] += 1
         self.add(node, context, once, validate_only=validate_only)
 
     def add(self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool) -> None:
-        """What was decided without the controller, by the node that was asked."""
+        """Note what the node that was asked has decided without the controller."""
         if not changes:
             return
         skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
@@ -122,7 +122,7 @@ class Decisions:
         self._tell()
 
     def refused(self, node: "Node", context: "RequestContext", request: Any, refusal: Refusal) -> None:
-        """A request was refused as a whole: not allowed, too late, or by a node that does not rule."""
+        """Note that a request was refused as a whole: not allowed, too late, or by a node that is not the controller."""
         if refusal.code == ErrorCode.NOT_CONTROLLER and context.forwarded:
             return  # it is on its way to another one
         validate_only = getattr(request, "validate_only", False)
@@ -166,25 +166,25 @@ class Decisions:
 
 
 def kind_of(resource_type: int) -> str:
-    """What a resource is called here."""
+    """Return the word for a resource type."""
     return KINDS.get(resource_type, "resource")
 
 
 def kind_and_name(resource_type: int, name: str) -> tuple[str, str]:
-    """What a resource is called here: a broker by its number, however it was written ("+1", "01", digits of any script)."""
+    """Return a resource's kind and name; a broker's is its number, however it was written ("+1", "01", digits of any script)."""
     kind = kind_of(resource_type)
     number = java_int(name) if kind in BY_NUMBER else None
     return kind, name if number is None else str(number)
 
 
 def broken(message: str | None) -> str:
-    """Why a policy failed, in a line: what a trace ends with says most."""
+    """Say in a line why a policy failed: the end of a traceback says most."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
     return f"The policy is broken: {last}"
 
 
 def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool) -> Decision:
-    """What the policy said of it, or else the node, and no secret in that."""
+    """Add to a decision what the policy said, or else the node, without secrets."""
     verdict = None if change.judgement is None else change.judgement.verdict
     if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
         return decision  # there is nothing to add
@@ -210,7 +210,7 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
 
 
 def _asked_for(context: "RequestContext", request: Any, code: ErrorCode) -> list[tuple[str, str]]:
-    """Kind and name of the last things that a request would have changed; of any other only that it was not allowed."""
+    """Return kind and name of the last elements that a request would have changed; of any other request only that it was not allowed."""
     rows = ENTITIES.get(context.api_key)
     if rows is None:
         return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []

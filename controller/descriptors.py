@@ -15,7 +15,7 @@ MOST_CONNECTIONS = 10_000
 
 
 def raise_limit() -> int:
-    """As far as this process may by itself. Returns how many descriptors it may have then."""
+    """Raise the limit of file descriptors as far as this process may, and return it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):  # the system has a bound of its own below
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -24,6 +24,6 @@ def raise_limit() -> int:
 
 
 def room_for_connections(allowed: int, nodes: int) -> int:
-    """How many connections each of the nodes in this process may hold."""
+    """Return how many connections each of the nodes in this process may hold."""
     reserved = min(RESERVED + nodes * RESERVED_FOR_A_NODE, allowed // 2)
     return max(1, (allowed - reserved) // nodes)

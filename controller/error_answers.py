@@ -41,7 +41,7 @@ ErrorForm = Callable[[Any, int, ErrorCode, str | None], Any]
 
 
 def error_answer(api_key: int, request: Any, version: int, *, code: ErrorCode, message: str | None = None) -> Any:
-    """The response that refuses the whole of `request`. -1 never carries a message: it might tell what it should not.
+    """Return the response that refuses the whole of `request`. -1 never carries a message, which might tell what it should not.
 
     Where there are very many elements none has the message.
     """
@@ -54,13 +54,13 @@ def error_answer(api_key: int, request: Any, version: int, *, code: ErrorCode, m
 
 
 def refuses_everything(api_key: int, response: Any, code: ErrorCode) -> bool:
-    """Every entity of the response, and there is one, carries this code: nothing of the request was done."""
+    """Whether the response has entities and all carry this code: nothing of the request was done."""
     codes = list(error_codes(api_key, response))
     return bool(codes) and all(found == code for found in codes)
 
 
 def error_codes(api_key: int, response: Any) -> Iterator[int]:
-    """The code of the response and those of its entities (one level deep, as far as the controller's APIs go)."""
+    """Yield the code of the response and those of its entities (one level deep, as far as the controller's APIs go)."""
     own = getattr(response, "error_code", None)
     if own is not None:
         yield own
@@ -163,7 +163,7 @@ def _describe_configs(
 
 
 def _metadata(request: metadata.MetadataRequest, _version: int, code: ErrorCode, _message: str | None) -> Any:
-    """A topic without a name gets an empty one, also in v12, which could say null: as Kafka has it."""
+    """Refuse a Metadata request. A topic without a name gets an empty one, also in v12, which could say null: as Kafka has it."""
     return metadata.MetadataResponse(
         topics=[
             metadata.MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
@@ -212,7 +212,7 @@ def _describe_topic_partitions(
 
 
 def _with_code(response: Callable[..., Any], *, message_field: bool = False) -> ErrorForm:
-    """For those that say it once, at the top."""
+    """Make a function that refuses a request whose response has one code, at the top."""
 
     def form(_request: Any, _version: int, code: ErrorCode, message: str | None) -> Any:
         return response(error_code=code, error_message=message) if message_field else response(error_code=code)

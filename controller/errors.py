@@ -26,30 +26,30 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
 
 
 class TurnedAway(Refusal):
-    """Refused before a handler saw it."""
+    """A request was refused before a handler saw it."""
 
 
 class TooMuch(TurnedAway):
-    """The request asks for more than anybody does: it is recorded as one, and not element by element."""
+    """A request asks for more than anybody does: it is recorded as one, and not element by element."""
 
 
 class NoNode(TurnedAway):
-    """Only nodes of the cluster ask this, and whoever asked had not proved to be one."""
+    """A request that only nodes of the cluster send came from somebody who had not proved to be one."""
 
 
 def fitting(text: str) -> str:
-    """The text, without its middle if no string of the protocol holds it: its end often says what is wrong."""
+    """Shorten a text in its middle so that a string of the protocol holds it: its end often says what is wrong."""
     if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:
         return text
     return f"{text[: MAX_TEXT // 2]}{LEFT_OUT}{text[len(text) - MAX_TEXT // 2 + len(LEFT_OUT) :]}"
 
 
 class ConfigurationError(Exception):
-    """The configuration is wrong: one sentence that names file, line and key, and tells what to do."""
+    """The configuration is wrong; the message is a sentence that names file, line and key, and says what to do."""
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Of a group: tasks that ran beside each other may have failed together, and one sentence is told."""
+    """Return the first error of a group: tasks that ran beside each other may have failed together, and one sentence is told."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

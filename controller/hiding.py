@@ -31,35 +31,35 @@ MAX_PARTS = 500
 
 
 def hidden(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """The configs, and what may be a secret among them not."""
+    """Return the configs with values hidden that may be secrets."""
     if not configs:
         return {}
     return {name: value if name in PLAIN_KEYS or value is None else HIDDEN for name, value in configs.items()}
 
 
 def hidden_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a kind of resource. A level of a logger is no secret; what is given for one and is none may be."""
+    """Return the configs of a kind of resource with secrets hidden. A logger's level is none; what is given for one and is
+    no level may be.
+    """
     if kind != "logger":
         return hidden(configs)
     return {name: value if value is None or value in LEVELS else HIDDEN for name, value in configs.items()}
 
 
 def known(configs: Mapping[str, Text]) -> Mapping[str, Text]:
-    """As a policy sees what stands in the store, where other tools may have written what nobody knows, and what is asked for: what it does not
-    get it cannot tell.
-    """
+    """Return configs as a policy may see them: what nobody knows, or may be a secret, has its value hidden."""
     return configs if all(name in PLAIN_KEYS for name in configs) else MappingProxyType(hidden(configs))
 
 
 def secrets_of(operations: Mapping[str, str | None] | None) -> Collection[str]:
-    """Values of what a request names that may be secrets: whoever refuses them may quote them."""
+    """Return the values of a request that may be secrets: whoever refuses them may quote them."""
     return {
         value for name, value in (operations or {}).items() if name not in PLAIN_KEYS and value and value not in LEVELS
     }
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text, and nothing of the secrets."""
+    """Replace the secrets within a text."""
     if not secrets:
         return text
     parts = {part for secret in secrets for part in _parts(secret)}
@@ -77,13 +77,13 @@ def without(text: str, secrets: Collection[str]) -> str:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """It itself and what stands in quotes in it."""
+    """Return a secret, and what stands in quotes within it."""
     quoted = (match[1] or match[2] or "" for match in QUOTED.finditer(secret))
     return (part for part in (secret, *quoted) if len(part) >= LEAST)
 
 
 def _forms(part: str) -> Iterator[str]:
-    """As it is, as Python and JSON escape it, once or twice."""
+    """Yield a text as it is, and as Python and JSON escape it, once or twice."""
     yield part
     for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
         yield once
@@ -91,20 +91,22 @@ def _forms(part: str) -> Iterator[str]:
 
 
 def _without_end(text: str, forms: Sequence[str]) -> str:
-    """What follows a place where a text was cut may begin within a secret."""
+    """Hide the beginning of a text that may have been cut within a secret."""
     backwards = text[::-1]
     longest = max((_overlap(backwards, form[::-1]) for form in forms), default=0)
     return HIDDEN + text[longest:] if longest else text
 
 
 def _without_beginning(text: str, forms: Sequence[str]) -> str:
-    """A text that was cut may end within a secret."""
+    """Hide the end of a text that may have been cut within a secret."""
     longest = max((_overlap(text, form) for form in forms), default=0)
     return text[: len(text) - longest] + HIDDEN if longest else text
 
 
 def _overlap(text: str, form: str) -> int:
-    """How much of the form's beginning the text ends with, if at least LEAST and not all of it: each character is looked at twice at most."""
+    """Return how much of the form's beginning the text ends with, if at least LEAST and not all of it; each character is looked at twice at
+    most.
+    """
     form = form[:-1]
     tail = text[-len(form) :] if form else ""
     if form[:LEAST] not in tail or len(form) < LEAST:

@@ -35,7 +35,7 @@ HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
-    """For `extra=` of a log call: the request that it is about, as its client sent it."""
+    """Return `extra` for a log call about a request, as its client sent it."""
     return _about(
         principal=context.principal,
         client=context.client_id,
@@ -47,7 +47,7 @@ def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
 
 
 def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
-    """A request that could not be read, as far as it can be: its header begins as all do."""
+    """Return `extra` for a log call about a request that could not be read, as far as its header can be."""
     if len(frame) < registry.START.size:
         return about_caller(caller)
     api_key, _, correlation_id = registry.START.unpack_from(frame)
@@ -62,24 +62,26 @@ def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
 
 
 def about_caller(caller: "Caller") -> dict[str, dict[str, Any]]:
-    """A connection."""
+    """Return `extra` for a log call about a connection."""
     return _about(principal=caller.principal, host=caller.host, software=caller.software)
 
 
 def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
-    """Whoever has not authenticated has no principal, and the log says so."""
+    """Return the fields of a log line; whoever has not authenticated has no principal."""
     known = {name: value for name, value in said.items() if value is not None and value != ""}
     told = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}
     return {ABOUT: {"principal": cut(principal), **told}}
 
 
 def cut(text: str | None) -> str | None:
-    """What a client says of itself, as far as a line tells it."""
+    """Shorten a client's text for a log line."""
     return text if text is None or len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
 
 
 class HumanFormatter(logging.Formatter):
-    """Time, level, logger, the message, then in brackets whom it is about. What has more lines (a trace) follows, each indented."""
+    """Formats a log line as time, level, logger, message, then in brackets whom it is about. Further lines (a trace)
+    follow, each indented.
+    """
 
     def __init__(self) -> None:
         super().__init__(HUMAN_FORMAT)
@@ -94,7 +96,7 @@ class HumanFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line; a trace is a text in it."""
+    """Formats a log line as one JSON object, with a trace as a text in it."""
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, Any] = {
@@ -114,7 +116,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _shown(value: object) -> str:
-    """A word as it is, anything else in quotes and escaped: it may be a stranger's."""
+    """Write a word as it is, and anything else, which may be a stranger's, in quotes and escaped."""
     text = "null" if value is None else str(value)
     return text if text.isascii() and text.isprintable() and not set(text) & set(" []\"'=\\") and text else ascii(text)
 
@@ -153,7 +155,7 @@ STRANGERS_LINES = 20
 
 
 class Strangers:
-    """What is said of whoever connects, and may do so again and again: of each kind of line some, and then seldom."""
+    """Limits the log lines about whoever connects, who may do so again and again: of each kind of line some, and then seldom."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, Seldom] = {}
@@ -161,13 +163,13 @@ class Strangers:
     def say(
         self, logger: logging.Logger, text: str, *arguments: object, extra: Mapping[str, Any] | None = None
     ) -> None:
-        """A warning; its kind is the text as it is before its arguments."""
+        """Log a warning; its kind is the text as it is before its arguments."""
         if text not in self._kinds:
             self._kinds[text] = Seldom(logger, STRANGERS_LINES)
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 
 def use_format(name: str) -> None:
-    """From now on everything that is logged looks like this."""
+    """Log everything in this format from now on."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())

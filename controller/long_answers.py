@@ -27,7 +27,7 @@ def are_few(names: Collection[str]) -> bool:
 
 
 def noted(rows: Iterable[R], context: RequestContext) -> Iterator[R]:
-    """The same; the first error in them is noted."""
+    """Yield rows, and note the first error among them."""
     for row in rows:
         note(getattr(row, "error_code", 0), context)
         yield row
@@ -39,7 +39,7 @@ def note(error_code: int, context: RequestContext) -> None:
 
 
 async def rows_in_turns(rows: Iterable[R], context: RequestContext) -> list[R]:
-    """All of them, for an encoder: what is not encoded yet is what it does in one turn."""
+    """Return the rows for an encoder, which encodes in one turn only what is not encoded yet."""
     all_of_them = noted(rows, context)
     first = await in_turns(islice(all_of_them, AT_ONCE))
     rest = await in_turns(registry.encoder(type(row), context.api_version)(row) for row in all_of_them)

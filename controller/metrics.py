@@ -53,7 +53,7 @@ _READ_ROWS: dict[int, str] = {
 
 
 class Latencies:
-    """A histogram: how many took at most so long, and all of them together."""
+    """A histogram of durations: how many took at most so long, and their sum."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -68,7 +68,7 @@ class Latencies:
 
 
 class RequestMetrics:
-    """The requests that a node answered."""
+    """Counts the requests that a node answered."""
 
     __slots__ = ("_readers", "latencies", "outcomes")
 
@@ -80,7 +80,7 @@ class RequestMetrics:
         self._readers: dict[int, Callable[[Any], int]] = {}
 
     def answered(self, api_key: int, version: int, response: Any, seconds: float, first_error: int = 0) -> None:
-        """`first_error`: of its rows, where that is known already."""
+        """Count an answered request; `first_error` is that of its rows, if it is known already."""
         reader = self._readers.get(api_key)
         if reader is None:
             reader = self._readers[api_key] = _outcome_reader(api_key)
@@ -94,13 +94,13 @@ class RequestMetrics:
         self.latencies[api_key].observe(seconds)
 
     def refused_version(self) -> None:
-        """An ApiVersions request newer than ours, answered in the oldest form."""
+        """Count an ApiVersions request newer than ours, which is answered in the oldest form."""
         key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
 
 
 def _outcome_reader(api_key: int) -> Callable[[Any], int]:
-    """What tells the outcome of this API's answers: the first error code in it, or 0."""
+    """Make a function that returns the first error code of this API's answers, or 0."""
     if api_key in ENTITIES:
         return partial(_of_rows, attrgetter(ENTITIES[api_key]))
     if api_key in _READ_ROWS:
@@ -135,7 +135,7 @@ FAILED = "failed"
 
 
 class VerdictMetrics:
-    """What a node's policy said. Of rules only those that are in force are remembered: files may name others every day."""
+    """Counts what a node's policy said. Of rules only those in force are remembered: files may name others every day."""
 
     def __init__(self) -> None:
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
@@ -149,20 +149,20 @@ class VerdictMetrics:
             self.findings[finding.rule, finding.action.value if finding.error is None else FAILED] += 1
 
     def keep(self, rules: Container[str]) -> None:
-        """These are in force now: what was counted of others is forgotten."""
+        """Forget what was counted of rules that are not in force any more."""
         self.findings = Counter({key: count for key, count in self.findings.items() if key[0] in rules})
         self.verdicts = Counter({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
 
 
 class AuditState(Protocol):
-    """What an audit log tells of itself to whoever watches the node."""
+    """The figures of an audit log."""
 
     @property
     def written_events(self) -> int: ...
 
     @property
     def waiting_events(self) -> int:
-        """Decided, and not yet in the file: the lag."""
+        """How many events were decided and are not durable yet."""
 
     @property
     def lag_seconds(self) -> float:
@@ -176,7 +176,7 @@ class AuditState(Protocol):
 
     @property
     def refused_requests(self) -> int:
-        """Because the log could not be written."""
+        """How many requests were refused because the log could not be written."""
 
     @property
     def syncs(self) -> int:

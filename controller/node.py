@@ -62,17 +62,17 @@ class Node:
 
     @cached_property
     def topic_overrides(self) -> TopicOverrides:
-        """What topics override, where this node is not the controller."""
+        """The overrides of topics as this node reads them when it is not the controller."""
         return TopicOverrides(self.store)
 
     @cached_property
     def request_timeout_ms(self) -> int:
-        """For requests that bring no timeout of their own."""
+        """The timeout of requests that bring none of their own."""
         return self.config.integer("request.timeout.ms")
 
     @cached_property
     def completion_is_cluster_wide(self) -> bool:
-        """K4-6: a change is complete when every live node has it, not this one alone."""
+        """Whether a change is complete only when every live node has it (K4-6), and not this one alone."""
         return self.config.string("metadata.completion") == "cluster"
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Node:
         return self.registered_session == self.store.session_id and self.store.session is not Session.EXPIRED
 
     def registered(self, broker_epoch: int) -> None:
-        """In the session of now."""
+        """Note that this node is registered in its present session."""
         self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id
         for neighbour in self.neighbours.values():
             if neighbour.controller is not None:  # it may have heard of the registration before this node did

@@ -51,9 +51,9 @@ GIVEN_UP_BYTES = 4
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
-    """No answer. `in_doubt`: the request was sent, and what became of it is unknown.
+    """No answer came. With `in_doubt` the request was sent, and what became of it is unknown.
 
-    `stranger`: it was not sent, since nobody is there who could prove himself.
+    With `stranger` it was not sent, since nobody there could prove to be the node.
     """
 
     def __init__(self, text: str, *, in_doubt: bool, stranger: bool = False) -> None:
@@ -63,7 +63,7 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
 
 
 class TooLargeForPeer(PeerUnavailable):
-    """It was not sent, and another attempt would not be either."""
+    """A request is too large for the peer: it was not sent, and another attempt would not be either."""
 
 
 class OnBehalfOf(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class _Link:
 
 
 class _Attempt:
-    """To connect: of all who ask meanwhile, and they share its outcome. One who is cancelled leaves it to the others."""
+    """An attempt to connect, whose outcome all share who ask meanwhile. One who is cancelled leaves it to the others."""
 
     def __init__(self) -> None:
         self.scope = trio.CancelScope()
@@ -142,7 +142,7 @@ class _Attempt:
 
 
 class PeerConnection:
-    """To one address. Connects when it is first asked, and again after a failure."""
+    """The connection to one address, made when it is first needed, and again after a failure."""
 
     def __init__(
         self,
@@ -155,8 +155,8 @@ class PeerConnection:
         tls: ssl.SSLContext | None = None,
         max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
-        """`logins`: how the two ends show each other who they are, in this order and before anything else is said.
-        `max_bytes`: of a request, and of an answer.
+        """Prepare a connection. `logins` are how both ends prove who they are, in this order and before anything else; `max_bytes` limits a
+        request and an answer.
         """
         self.host = host
         self.port = port
@@ -184,7 +184,7 @@ class PeerConnection:
         client_id: str | None = None,
         on_behalf_of: OnBehalfOf | None = None,
     ) -> WireStruct:
-        """Ask, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
+        """Send a request, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
         link = self._usable_link() or await self._connect()
         link.last_used = trio.current_time()
         header = self._header(api_key, version)
@@ -211,7 +211,7 @@ class PeerConnection:
         return response
 
     def close(self) -> None:
-        """Whoever waits is told that nobody knows."""
+        """Close the connection; whoever waits is told that the outcome is unknown."""
         if self._attempt is not None:
             self._attempt.scope.cancel()
         if self._link is not None:
@@ -253,7 +253,7 @@ class PeerConnection:
         return waiter.frame
 
     def _give_up(self, link: _Link, correlation_id: int) -> None:
-        """The client is gone, or his time over: the other end need not begin what it has not begun."""
+        """Tell the other end that a client is gone or its time over, so that it need not begin the request."""
         if link.ended or link.outbox.queued_bytes > MAX_UNSENT_BYTES:
             return
         link.outbox.put(GIVEN_UP_BYTES.to_bytes(4) + correlation_id.to_bytes(4))
@@ -284,7 +284,7 @@ class PeerConnection:
         return [login.basis for login in self._logins]
 
     def _leave(self, link: _Link) -> None:
-        """What the ends proved to each other holds no longer: what was asked is still answered, what comes goes another way."""
+        """Use a link no more whose proof holds no longer: what was asked on it is still answered."""
         self._link = None
         if not link.waiters:
             link.end()
@@ -378,7 +378,7 @@ class PeerConnection:
 
 
 def _why(error: Exception) -> str:
-    """In words, without the system's numbers; a host with several addresses failed at each of them."""
+    """Say why a connection failed, without the system's numbers; a host with several addresses failed at each of them."""
     if isinstance(error, trio.TooSlowError):
         return "no answer in time"
     if not isinstance(error, OSError):

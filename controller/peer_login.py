@@ -27,7 +27,7 @@ class StrangerError(ProtocolError):
 
 
 async def log_in(ask: Ask, credentials: Credentials) -> float:
-    """For how many seconds it holds."""
+    """Authenticate with these credentials, and return for how many seconds that holds."""
     from ..protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
     await _agree(ask, credentials.mechanism)

@@ -24,7 +24,7 @@ OLDEST_METADATA = 1
 
 
 class NotReady(Exception):  # noqa: N818 - it is an answer
-    """Why a node is not ready: one sentence."""
+    """A node is not ready; the message is a sentence that says why."""
 
 
 class Pulse(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Pulse(msgspec.Struct, frozen=True):
 
 
 async def ping(host: str, port: int, *, timeout_seconds: float, credentials: PlainCredentials | None = None) -> Pulse:
-    """Ask one node. Raises NotReady."""
+    """Ask one node whether it is ready. Raises NotReady."""
     async with trio.open_nursery() as nursery:
         logins = () if credentials is None else (credentials,)
         peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins)

@@ -47,11 +47,11 @@ ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = 
 
 
 class CaseError(Exception):
-    """The file cannot be used: a sentence that begins with its name."""
+    """A file of cases cannot be used; the message is a sentence that begins with its name."""
 
 
 class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts, or the replicas partition by partition. Of what a request leaves as it is nothing need be said."""
+    """A topic of a case, by counts or by the replicas of its partitions. What a request leaves as it is need not be said."""
 
     partitions: int | None = None
     replication: int | None = None
@@ -59,7 +59,7 @@ class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configs: dict[str, str] | None = None
 
     def rows(self, before: TopicState | None = None) -> list[Sequence[int]]:
-        """What is not said is as `before`, or else the least there can be."""
+        """Return the replicas of the topic; what is not said is as `before`, or else the least there can be."""
         if self.replicas is not None:
             return list(self.replicas)
         there = [] if before is None else list(before.replica_assignments.values())
@@ -136,7 +136,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def read_request(file: Path) -> Case:
-    """A case without an expectation: `policy check --request`. As a node would be asked now, if it does not say when. Raises CaseError."""
+    """Read a case without an expectation, for `policy check --request`. If it gives no time, it is asked now. Raises CaseError."""
     given = _converted(file, _document(file), CaseGiven)
     request = given.request
     if request.time is None:
@@ -145,7 +145,7 @@ def read_request(file: Path) -> Case:
 
 
 def read_cases(file: Path) -> Iterator[Case]:
-    """Raises CaseError."""
+    """Read a file of cases. Raises CaseError."""
     given = _converted(file, _document(file), FileGiven)
     rules = tuple(file.parent / name for name in given.rules) or (
         file.with_name(file.name.removesuffix(".cases.toml") + ".toml"),
@@ -274,7 +274,7 @@ def _topic_request(
 def _alteration(
     given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
 ) -> AlterTopicRequest:
-    """As a node would ask it: a request names the configs that it changes, and what it names is changed."""
+    """Make an alteration as a node would: a request names the configs that it changes, and what it names is changed."""
     after = _after(given, before, defaults)
     operations: Mapping[str, str | None] | None = given.config_operations
     moves = _rows(after) != _rows(before)

@@ -66,7 +66,7 @@ decoders: Mapping[str, msgspec.msgpack.Decoder[Judged]] = {
 
 
 class Line:
-    """Our end of the pair of sockets."""
+    """The policy process's end of the pair of sockets."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -94,7 +94,7 @@ class Line:
 
 
 def leave() -> NoReturn:
-    """At once, whatever the policy has registered to be called, and without an answer."""
+    """End this process at once, without an answer and without calling what the policy has registered."""
     os._exit(1)
 
 
@@ -136,7 +136,7 @@ class KnownTopics:
 
 
 class AskedCluster:
-    """A `ClusterState` that asks the node for what it does not know. For one judgement."""
+    """A `ClusterState` for one judgement, which asks the node for what it does not know."""
 
     def __init__(self, line: Line, topics: KnownTopics, cluster_size: int) -> None:
         self._line = line
@@ -189,7 +189,7 @@ class AskedCluster:
 
 
 class ToTheNode(logging.Handler):
-    """What the policy logs, for the node to log it: behind a mark that nobody else knows."""
+    """Writes what the policy logs for the node to log, behind a mark that nobody else knows."""
 
     def __init__(self, mark: str) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ def _cut(message: str | None) -> str | None:
 
 
 def dies_with(parent: int) -> None:
-    """The end of the sockets tells that the node is gone, if the policy lets us look; on Linux the system sees to it."""
+    """Let the system end this process with its parent, on Linux; the end of the sockets tells it too, if the policy lets us look."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -263,8 +263,8 @@ def dies_with(parent: int) -> None:
 
 
 def harm_nobody() -> None:
-    """Bound what the policy may take, and let the system take it rather than the node where memory ends. What stops the node does not
-    stop its policy, which is asked until the node has stopped.
+    """Limit what the policy may use, and let the system kill it rather than the node when memory ends. What stops the node does not stop
+    its policy, which is asked until the node has stopped.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -276,7 +276,9 @@ def harm_nobody() -> None:
 
 
 def tell_all(trace: int, mark: str) -> None:
-    """What is printed and logged goes to stderr, line by line; on SIGUSR1 where the policy is goes to `trace`, whatever holds the interpreter."""
+    """Send what is printed and logged to stderr, line by line, and on SIGUSR1 where the policy is to `trace`, whatever holds the
+    interpreter.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     logging.basicConfig(handlers=[ToTheNode(mark)], level=logging.INFO, format="%(message)s")
@@ -286,7 +288,9 @@ def tell_all(trace: int, mark: str) -> None:
 
 
 def main() -> None:
-    """Arguments: the descriptors of our end and of the trace, the node's process, and the mark of records."""
+    """Run the process of a policy. Its arguments are the descriptors of our end and of the trace, the node's process, and the mark of
+    records.
+    """
     end, trace, parent = map(int, sys.argv[1:4])
     mark = sys.argv.pop()
     dies_with(parent)

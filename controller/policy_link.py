@@ -52,14 +52,14 @@ logger = logging.getLogger("minicontroller.policy")
 
 
 class LinkLostError(Exception):
-    """The process is gone, or does not speak as it should."""
+    """The policy's process is gone, or does not speak as it should."""
 
 
 class Link:
-    """One process."""
+    """The node's link to one process of a policy."""
 
     def __init__(self) -> None:
-        """Start it. Raises OSError."""
+        """Start the process. Raises OSError."""
         mark = LOG_MARK + token_hex(MARK_BYTES)
         self._end, theirs = socket.socketpair()
         output, their_output = socket.socketpair()
@@ -112,7 +112,7 @@ class Link:
                 raise LinkLostError(f"its process has ended ({error.strerror})") from None
 
     async def hear(self) -> FromPolicy:
-        """The next that it says. Looked for in place first."""
+        """Return the next message of the process; one that is there already needs no wait."""
         try:
             while (frame := self._frames.next_frame()) is None:
                 self._frames.feed(await self._read())
@@ -134,12 +134,12 @@ class Link:
         return data
 
     async def end(self) -> None:
-        """Kill it, and whatever it has started. Not cut short by cancellation."""
+        """Kill the process and what it has started; cancellation does not cut this short."""
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(self.kill)
 
     async def where(self) -> str:
-        """Where in its code it is now, as far as it lets itself be asked."""
+        """Return where in its code the process is now, as far as it lets itself be asked."""
         return await trio.to_thread.run_sync(self._traced)
 
     def _traced(self) -> str:
@@ -157,7 +157,7 @@ class Link:
         return text.decode("utf-8", "replace")
 
     def kill(self) -> None:
-        """At once. Blocks until it is gone, which takes as long as the system needs to free its memory."""
+        """Kill the process at once. Blocks until it is gone, which takes as long as the system needs to free its memory."""
         if not self.has_ended:
             self._kill_group()
             self._process.wait()
@@ -168,7 +168,7 @@ class Link:
             self._trace = -1
 
     def _kill_group(self) -> None:
-        """The process, or when it has ended what it has left behind: never later, since its number may then be another's."""
+        """Kill the process, or what it has left behind when it has just ended: never later, since its number may then be another's."""
         with suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -179,16 +179,18 @@ class Link:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without the secrets of the configuration that may stand there; modules are found where we find them."""
+    """Return our environment for the process, without secrets of the configuration, and with modules found where we find them."""
     public = {name: value for name, value in os.environ.items() if not is_secret(name.lower().replace("_", "."))}
     return {**public, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
 
 
 class Output:
-    """What a policy prints and logs, in the node's log. A thread, because it goes on while nobody asks; at the end it collects the process."""
+    """Writes what a policy prints and logs to the node's log. Its thread goes on while nobody asks the policy, and collects the process at
+    the end.
+    """
 
     def __init__(self, end: socket.socket, mark: str, collect: Callable[[], None]) -> None:
-        """`mark` stands before the records of its log, and nobody whose words it prints knows it."""
+        """Read from `end`; `mark` stands before log records of the process, and nobody whose words it prints knows it."""
         self._end = end
         self._mark = mark
         self._collect = collect
@@ -198,7 +200,7 @@ class Output:
         threading.Thread(target=context.run, args=(self._read,), name="policy output", daemon=True).start()
 
     def stop(self) -> None:
-        """Also where something that the policy has started holds the other end, and where there is much that was not told yet."""
+        """Stop reading, even if something that the policy has started holds the other end, or much was not told yet."""
         self._is_stopped = True
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RD)

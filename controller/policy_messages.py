@@ -27,20 +27,20 @@ _SIZE = struct.Struct(">i")
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """One frame."""
+    """One frame between node and policy process."""
 
 
 # ------------------------------------------------------------------ to the policy
 
 
 class Load(Message, frozen=True, array_like=True, tag=True):
-    """The first: what to load and to configure it with."""
+    """First message to the process: what to load, and to configure it with."""
 
     configs: dict[str, str]
 
 
 class Question(Message, frozen=True, array_like=True, tag=True):
-    """A request to judge."""
+    """Message to the process: a request to judge."""
 
     number: int
     kind: str
@@ -51,7 +51,9 @@ class Question(Message, frozen=True, array_like=True, tag=True):
 
 
 class ToldTopics(Message, frozen=True, array_like=True, tag=True):
-    """The answer to AskTopic and AskTopics, or a part of it: what has become of topics since they were told last."""
+    """Message to the process: what has become of topics since they were told last; the answer to AskTopic and AskTopics, or
+    a part of it.
+    """
 
     changed: list[tuple[str, msgspec.Raw]]
     gone: list[str]
@@ -59,20 +61,20 @@ class ToldTopics(Message, frozen=True, array_like=True, tag=True):
 
 
 class Close(Message, frozen=True, array_like=True, tag=True):
-    """The last."""
+    """Last message to the process: close the policy."""
 
 
 # ------------------------------------------------------------------ from the policy
 
 
 class Loaded(Message, frozen=True, array_like=True, tag=True):
-    """It is configured and can be asked."""
+    """Message of the process: the policy is configured and can be asked."""
 
     described: Described
 
 
 class Unloadable(Message, frozen=True, array_like=True, tag=True):
-    """It cannot be loaded: why, in a sentence."""
+    """Message of the process: the policy cannot be loaded; why, in a sentence."""
 
     reason: str
 
@@ -82,11 +84,11 @@ class AskTopic(Message, frozen=True, array_like=True, tag=True):
 
 
 class AskTopics(Message, frozen=True, array_like=True, tag=True):
-    """All of them."""
+    """Message of the process: tell all topics."""
 
 
 class Answer(Message, frozen=True, array_like=True, tag=True):
-    """To the Question of that number, or to a Close."""
+    """Message of the process: the answer to the Question of that number, or to Close."""
 
     number: int
     decision: Decision
@@ -106,12 +108,12 @@ def framed(message: Message) -> bytes:
 
 
 def plain(value: msgspec.Struct) -> msgspec.Raw:
-    """A request or a state, to be put into a message."""
+    """Return a request or a state as a message can hold it."""
     return msgspec.Raw(_encoder.encode(value))
 
 
 def _plain(value: Any) -> Any:
-    """Of the mappings that show a request without copying it."""
+    """Convert the mappings that show a request without copying it."""
     if isinstance(value, Mapping):
         return dict(value)
     raise NotImplementedError(f"a {type(value).__name__} cannot be told to a policy")

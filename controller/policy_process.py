@@ -50,14 +50,14 @@ logger = logging.getLogger("minicontroller.policy")
 
 
 class _NotYetError(Exception):
-    """What was loaded is not what judges."""
+    """The policy that was loaded anew is not taken for the one that judges."""
 
 
 class PolicyProcess:
-    """One policy for the life of a node, after `start`. Whoever asks waits for those before."""
+    """One policy in a process of its own for the life of a node, after `start`. Callers wait for each other."""
 
     def __init__(self, configs: Mapping[str, str], *, timeout_ms: int, secrets: Collection[str] = ()) -> None:
-        """`configs` is the node's configuration as written, `secrets` are keys that the policy must not see."""
+        """Prepare a policy; `configs` is the node's configuration as written, `secrets` are keys that the policy must not see."""
         self._load = Load(dict(without_secrets(configs, secrets)))
         self._timeout_ms = timeout_ms
         self._limit = timeout_ms / 1000
@@ -73,7 +73,7 @@ class PolicyProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, if there is one."""
+        """The id of the process; None if there is none."""
         return None if self._child is None else self._child.link.pid
 
     async def start(self) -> None:
@@ -99,7 +99,7 @@ class PolicyProcess:
             raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
-        """What the policy says. A caller who is cancelled while it judges costs its process, as one that takes too long does."""
+        """Ask the policy. A caller who is cancelled while it judges costs its process, as one that takes too long does."""
         async with self._turn:
             if self._is_closed:
                 return Decision.BROKEN, "it was asked after it was closed"
@@ -120,7 +120,7 @@ class PolicyProcess:
             return said
 
     def kill(self) -> None:
-        """At once and for good."""
+        """End the process at once and for good."""
         self._is_closed = True
         if self._child is not None:
             self._child.link.kill()
@@ -149,7 +149,7 @@ class PolicyProcess:
         )
 
     async def _start_anew(self, child: "_Child") -> None:
-        """Instead of this one."""
+        """Start another process instead of this one."""
         await child.link.end()
         self._child = None
         if not self._is_closed:
@@ -167,7 +167,7 @@ class PolicyProcess:
             logger.error("The process of the policy cannot be started: %s", error)  # noqa: TRY400 - its text says all
 
     async def _ready(self) -> "_Child | str":
-        """A process that can be asked, or why there is none."""
+        """Return a process that can be asked, or why there is none."""
         if self._child is not None and self._child.link.has_ended and self._child.is_loaded:
             await self._start_anew(self._child)
         if self._child is None and trio.current_time() >= self._not_before:
@@ -196,7 +196,7 @@ class PolicyProcess:
         return fault
 
     def _is_now(self, described: Described) -> None:
-        """Its files may be about to be written. Raises _NotYetError."""
+        """Judge by what was loaded anew. Raises _NotYetError where its files may be about to be written."""
         if described != self.described:
             missing = sorted(self.described.kinds - described.kinds)
             if missing:
@@ -211,10 +211,10 @@ class PolicyProcess:
 
 
 class _Child:
-    """A process, and what it knows."""
+    """A process of a policy, and what it has been told."""
 
     def __init__(self, load: Load) -> None:
-        """Raises OSError."""
+        """Start the process. Raises OSError."""
         self.link = Link()
         self.since = trio.current_time()
         self.is_loaded = False
@@ -225,7 +225,7 @@ class _Child:
         """The topics that it knows, each as the object that it was then."""
 
     async def wait_loaded(self) -> Described:
-        """May be cancelled and called again. Raises LinkLostError, PolicyLoadError."""
+        """Wait until the policy is loaded; may be cancelled and called again. Raises LinkLostError, PolicyLoadError."""
         if self._load is not None:
             load, self._load = self._load, None
             await self.link.say(load)
@@ -238,7 +238,7 @@ class _Child:
         return said.described
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
-        """Raises LinkLostError."""
+        """Ask the policy in this process. Raises LinkLostError."""
         forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
         if forget:
             self._told.clear()
@@ -260,7 +260,7 @@ class _Child:
         return said.decision, said.message
 
     async def close(self) -> Said:
-        """Raises LinkLostError."""
+        """Let the policy close. Raises LinkLostError."""
         await self.link.say(Close())
         said = await self.link.hear()
         if not isinstance(said, Answer):
@@ -277,7 +277,7 @@ class _Child:
         return ToldTopics([(name, _state(name, cluster))], [])
 
     async def _tell_topics(self, cluster: VersionedCluster) -> None:
-        """What has changed since it was told last, in parts."""
+        """Send, in parts, the topics that have changed since the process was told last."""
         versions, told, turn = cluster.versions, self._told, Turn()
         changed: list[tuple[str, msgspec.Raw]] = []
         size = 0

@@ -37,7 +37,7 @@ ERROR_CODES = {Decision.VIOLATED: ErrorCode.POLICY_VIOLATION, Decision.BROKEN: E
 
 
 class PolicyRefusal(Refusal):
-    """The request is refused for the sake of the policy."""
+    """A request is refused by the policy."""
 
     def __init__(self, verdict: Verdict) -> None:
         said_to_the_caller = verdict.message if verdict.decision is Decision.VIOLATED else None
@@ -53,16 +53,16 @@ class Asked(Protocol):
 
     @property
     def described(self) -> Described:
-        """As it is loaded now."""
+        """What is known of the policy as it is loaded now."""
 
     async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
-        """What it says. Raises nothing of the policy's."""
+        """Ask the policy, and return its answer. Raises nothing of the policy's."""
 
     async def close(self) -> Said:
-        """Close it, whatever else is cancelled. Nothing passes afterwards."""
+        """Close the policy, whatever else is cancelled. Nothing passes afterwards."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the policy at once."""
 
 
 class PolicyRunner:
@@ -75,7 +75,7 @@ class PolicyRunner:
         self.metrics = VerdictMetrics()
 
     def use(self, rules: "RuleSet | None") -> None:
-        """These rules judge from the next request on."""
+        """Judge by these rules from the next request on."""
         self._verdicts = Verdicts(self._verdicts.policy, rules)
         self.metrics.keep({rule.name for rule in rules.rules} if rules is not None else ())
 
@@ -99,7 +99,7 @@ class PolicyRunner:
     async def judge(
         self, request: Judged, cluster: VersionedCluster, context: "RequestContext | None" = None
     ) -> Verdict:
-        """The verdict that allows the request; a `PolicyRefusal` with the verdict that does not.
+        """Return the verdict that allows the request, or raise `PolicyRefusal` with the one that does not.
 
         `cluster` is as before the request takes effect, but after the earlier elements of its batch have. `context` is for the log.
         """
@@ -147,7 +147,7 @@ class PolicyRunner:
 
 
 class _Lines:
-    """What the log says of one request and its judgement. Neither has anything that may be a secret in it."""
+    """Log lines about one request and its judgement, without anything that may be a secret."""
 
     def __init__(self, request: Judged, context: "RequestContext | None") -> None:
         self._request = request

@@ -28,13 +28,13 @@ MAX_SECRETS = 500
 
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
-    """One line: who asked for what."""
+    """Return a line that says who asked for what."""
     who = f"{cut(ctx.principal) or 'an unauthenticated caller'} (client {cut(ctx.client_id)!r} at {ctx.client_host})"
     return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
 
 
 def describe_accident(error: BaseException, request: Any) -> str:
-    """The traceback, without the secrets of the request."""
+    """Return a traceback without the secrets of the request."""
     secrets = _secrets(request)
     text = "" if secrets is None else "".join(traceback.format_exception(error))
     if secrets is None or len(text) > MAX_TRACE:
@@ -55,7 +55,7 @@ def _show(value: Any) -> str:
 
 
 def _pieces(value: Any) -> Iterator[str]:
-    """The text of a value bit by bit: whoever has enough takes no more."""
+    """Yield the text of a value bit by bit: whoever has enough takes no more."""
     if isinstance(value, msgspec.Struct):
         yield f"{type(value).__name__}("
         for number, name in enumerate(value.__struct_fields__):
@@ -80,7 +80,9 @@ def _pieces(value: Any) -> Iterator[str]:
 
 
 def _secrets(request: Any) -> set[str] | None:
-    """The texts of all secret fields, whole and in the parts in which a message may repeat them; None if they are too many to look for."""
+    """Return the texts of all secret fields, whole and in the parts in which a message may repeat them; None if they are too many to look
+    for.
+    """
     values = list(islice(_values("", request), MAX_VALUES + 1))
     secrets = set[str]()
     for name, value in values:
@@ -92,7 +94,7 @@ def _secrets(request: Any) -> set[str] | None:
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Each value of a request that holds no others, with the name of its field."""
+    """Yield each value of a request that holds no others, with the name of its field."""
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from _values(field, getattr(value, field))
@@ -112,7 +114,7 @@ def _forms(value: Any) -> Iterator[str]:
 
 
 def _without_texts(error: BaseException) -> Iterator[str]:
-    """Where it was raised and by what, and the same of what it came from."""
+    """Yield the types and places of an exception and its causes, without their texts."""
     yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
     yield f"{type(error).__name__}: {HIDDEN}"
     for other in (*getattr(error, "exceptions", ()), error.__cause__ or error.__context__):

@@ -33,7 +33,7 @@ FORWARDABLE_APIS = CONTROLLER_APIS | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_A
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One API as this node answers it."""
+    """How this node answers one API."""
 
     api: registry.Api
     handler: "Handler"
@@ -41,7 +41,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Routes:
-    """The APIs of a node by key."""
+    """The APIs that a node answers, by key."""
 
     def __init__(self, handlers: Mapping[ApiKey, "Handler"]) -> None:
         self._routes: dict[int, Route] = {}
@@ -52,5 +52,5 @@ class Routes:
         """`get(api_key) -> Route | None`: bound once, every request passes here."""
 
     def __iter__(self) -> Iterator[Route]:
-        """By key."""
+        """Iterate over the routes by key."""
         return iter(self._routes.values())

@@ -36,7 +36,7 @@ class RuleFiles:
         """What is wrong with the files as they are; None if they are in force."""
 
     def load(self) -> None:
-        """At the start. Raises PolicyLoadError."""
+        """Load the rules at the start. Raises PolicyLoadError."""
         try:
             self._put_in_force(_rules(self._files.read()))
         except RuleFileError as error:
@@ -49,7 +49,7 @@ class RuleFiles:
             await self._files.follow(self._interval_seconds, self._use)
 
     async def look(self) -> None:
-        """Look once: what the files hold comes in force if they held it at the last look, too."""
+        """Look at the files once: their rules take effect if they were the same at the last look."""
         if (contents := await self._files.look()) is not None:
             await self._use(contents)
 

@@ -38,11 +38,11 @@ SHARE_THAT_MAKES_ROOM = 100
 
 
 class PortTakenError(OSError):
-    """Somebody else listens there."""
+    """Somebody else listens on the port."""
 
 
 class Server:
-    """`open`, then `run` until `shutdown`. In between the two the kernel queues who connects."""
+    """The listeners of a node: `open`, then `run` until `shutdown`. In between the kernel queues connections."""
 
     def __init__(self, line: AnswerLine, limits: ConnectionLimits | None = None) -> None:
         self.limits = limits or ConnectionLimits()
@@ -59,14 +59,14 @@ class Server:
         self._overloaded, self._refused, self._closed = Seldom(log), Seldom(log), Seldom(log)
 
     async def open(self, listeners: Iterable[Listener]) -> None:
-        """Bind all of them. Raises OSError."""
+        """Bind all listeners. Raises OSError."""
         for listener in listeners:
             for opened in await _listening(listener):
                 self._sockets.append((listener, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve; returns after `shutdown`."""
+        """Serve until `shutdown`."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
             nursery.start_soon(self.memory.run)
@@ -82,14 +82,14 @@ class Server:
             nursery.cancel_scope.cancel()
 
     async def shutdown(self, grace_seconds: float) -> None:
-        """Returns when the last connection has ended."""
+        """Stop serving, and return when the last connection has ended."""
         self._accepting_clients.cancel()
         await self._drain({each for each in self.connections if not each.caller.may_be_a_node}, grace_seconds)
         self._accepting_nodes.cancel()
         await self._drain(set(self.connections), grace_seconds)
 
     def part_from_nodes(self) -> None:
-        """What they have proved holds no longer: their requests that run are answered, and they come again."""
+        """End connections of nodes whose proof no longer holds, once their requests are answered; they connect again."""
         for connection in self.connections:
             if connection.caller.from_peer and not connection.caller.listener.sasl:
                 connection.drain()
@@ -134,7 +134,7 @@ class Server:
         return not listener.inter_broker and self._quotas.is_full()
 
     async def _wait_for_room(self, listener: Listener, opened: trio.SocketListener) -> None:
-        """Somebody knocks, and there is no place for him: until something may have changed that."""
+        """Wait, when a new connection has no place, until that may have changed."""
         await trio.lowlevel.wait_readable(opened.socket)
         at = None if self._quotas.is_full() else listener
         quiet = trio.current_time() - QUIET_SECONDS
@@ -173,7 +173,7 @@ class Server:
         nursery.start_soon(self._guarded, connection)
 
     async def _guarded(self, connection: Connection) -> None:
-        """The one place where an accident in a connection ends."""
+        """Run a connection; the one place where an accident in one ends."""
         caller = connection.caller
         try:
             await connection.run()
@@ -188,7 +188,7 @@ class Server:
     # ------------------------------------------------------------------ ending connections
 
     def _strangers(self, listener: Listener | None = None) -> Iterator[Connection]:
-        """Whoever is no node, at the listener if one is named, and not on his way out."""
+        """Yield connections that are not of nodes and not ending, at this listener or at all."""
         return (
             each
             for each in self.connections
@@ -198,7 +198,7 @@ class Server:
         )
 
     def _make_room(self, strangers: Iterable[Connection]) -> None:
-        """A few at a time: to look at all of them for each newcomer would cost more than to take him."""
+        """Close a few idle connections: to look at all of them for each new one would cost more than to take it."""
         count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
         for connection in heapq.nsmallest(count, strangers, key=self._importance):
             self._closed.say(
@@ -212,7 +212,7 @@ class Server:
         return caller.listener.inter_broker, connection.running > 0, -of_address, connection.last_active
 
     async def _sweep(self) -> None:
-        """One task looks after all connections: a timer for each would cost more than what it guards against."""
+        """Look after all connections in one task: a timer for each would cost more than what it guards against."""
         most = self.limits.max_idle_seconds
         if math.isinf(most):
             return
@@ -229,7 +229,7 @@ class Server:
 
 
 async def check_addresses(listeners: Iterable[Listener]) -> None:
-    """Raises OSError where `Server.open` would. None of them stays open: who connects before a node serves had better ask another one."""
+    """Raise OSError if `Server.open` would. No address stays open: who connects before a node serves had better ask another one."""
     async with AsyncExitStack() as all_of_them:
         for listener in listeners:
             for opened in await _listening(listener):

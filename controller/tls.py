@@ -39,7 +39,7 @@ OUT_OF_TIME = {9: "its certificate is not valid yet, by this machine's clock", 1
 
 
 class TlsTransport:
-    """Made by `start_tls`."""
+    """A transport over TLS, made by `start_tls`."""
 
     def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
         self._stream = stream
@@ -51,7 +51,7 @@ class TlsTransport:
             raise Disconnected(_why(error, CLOSED)) from error
 
     def send_nowait(self, _data: bytes) -> int:
-        """Nothing: encryption may have to wait for the other end."""
+        """Send nothing: encryption may have to wait for the other end."""
         return 0
 
     async def send_rest(self, data: memoryview) -> None:
@@ -61,12 +61,12 @@ class TlsTransport:
             raise Disconnected(_why(error, CLOSED)) from error
 
     def close(self) -> None:
-        """Without a farewell, for which one would have to wait. Whoever waits for the stream learns it as Disconnected."""
+        """Close without TLS's farewell, for which one would have to wait. Whoever waits for the stream gets Disconnected."""
         self._stream.transport_stream.socket.close()
 
 
 async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: str) -> TlsTransport:
-    """`host`: whom the certificate must name, where the context checks that. Takes `stream` over. Raises Disconnected."""
+    """Begin TLS on a stream, and take it over; the certificate must name `host` if the context checks that. Raises Disconnected."""
     try:
         secured = trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
         await secured.do_handshake()
@@ -81,7 +81,7 @@ async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: st
 
 
 def _why(error: Exception, ended: str) -> str:
-    """Trio's error has OpenSSL's, or the socket's, as its cause. `ended`: what a mere end of the connection means."""
+    """Say why TLS failed. Trio's error has OpenSSL's, or the socket's, as its cause; `ended` is what a mere end of the connection means."""
     cause = error.__cause__
     if isinstance(error, trio.ClosedResourceError):
         return "closed from this end"

@@ -22,16 +22,18 @@ class Disconnected(Exception):  # noqa: N818 - it happens to every connection on
 
 
 class Transport(Protocol):
-    """Raises Disconnected from everything that reads or writes."""
+    """A connection as bytes. All that reads or writes raises Disconnected."""
 
     async def receive(self, most: int = READ_BYTES, *, expected: bool = True) -> bytes:
-        """Some bytes; none at the end of the stream. Always a checkpoint. Unless they are `expected` to be there, they are waited for first."""
+        """Receive some bytes, none at the end of the stream. Always a checkpoint. Bytes that are not `expected` to be there are waited for
+        first.
+        """
 
     def send_nowait(self, data: bytes) -> int:
-        """How many of the bytes the kernel took at once."""
+        """Send what the kernel takes at once, and return how many bytes that was."""
 
     async def send_rest(self, data: memoryview) -> None:
-        """Send all of what `send_nowait` left over."""
+        """Send all that `send_nowait` left over."""
 
     def close(self) -> None: ...
 
@@ -40,7 +42,7 @@ class SocketTransport:
     """A connected TCP socket of our own (TCP_NODELAY is set: trio does so when it accepts or connects)."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
-        """Takes the socket over: the stream is of no use afterwards."""
+        """Take over the socket of `stream`, which is of no use afterwards."""
         self._socket = socket.socket(fileno=stream.socket.detach())
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -77,7 +79,7 @@ class SocketTransport:
                 raise Disconnected(str(error)) from error
 
     def close(self) -> None:
-        """Whoever waits for the socket learns it as Disconnected."""
+        """Close the socket; whoever waits for it gets Disconnected."""
         if self._socket.fileno() >= 0:
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
@@ -90,7 +92,7 @@ class SocketTransport:
 
 
 def notice_death(connection: trio.socket.SocketType, seconds: int) -> None:
-    """Of the machine at the other end, which says no farewell: the connection breaks after so long without a sign of it."""
+    """Let a connection break after so many seconds without a sign of the machine at its other end."""
     for option, value in (
         ("TCP_KEEPIDLE", max(1, seconds // 2)),
         ("TCP_KEEPINTVL", max(1, seconds // 4)),
@@ -103,12 +105,14 @@ def notice_death(connection: trio.socket.SocketType, seconds: int) -> None:
 
 
 class Outbox:
-    """What waits to be sent on one transport. Whoever flushes first sends for all; what comes meanwhile joins the next send."""
+    """The bytes that wait to be sent on one transport. Whoever flushes first sends for all; what comes meanwhile joins the next send."""
 
     __slots__ = ("_on_unread", "_parts", "_sending", "_transport", "queued_bytes")
 
     def __init__(self, transport: Transport, on_unread: Callable[[int], None] = lambda _size: None) -> None:
-        """`on_unread` is told how much is kept of what the kernel does not take at once, whenever it takes a part, and 0 at the end."""
+        """Queue for a transport. `on_unread` is told how much is kept of what the kernel does not take at once, whenever it takes a part,
+        and 0 at the end.
+        """
         self.queued_bytes = 0
         """Put and not yet taken by the kernel."""
         self._parts: list[bytes] = []

@@ -17,20 +17,20 @@ TURN_SECONDS = 0.02
 
 
 class Turn:
-    """Of one task."""
+    """The time for which one task works before it lets others work."""
 
     def __init__(self) -> None:
         self._ends = time.perf_counter() + TURN_SECONDS
 
     async def pause(self) -> None:
-        """Between two parts of the work. A checkpoint if the turn is over, and nothing if it is not."""
+        """Let others work if the turn is over, between two parts of the work; else this does nothing."""
         if time.perf_counter() >= self._ends:
             await trio.lowlevel.checkpoint()
             self._ends = time.perf_counter() + TURN_SECONDS
 
 
 async def in_turns(parts: Iterable[T]) -> list[T]:
-    """All of what is made part by part."""
+    """Collect what is made part by part, letting others work in between."""
     turn, made = Turn(), []
     for part in parts:
         made.append(part)

@@ -16,7 +16,7 @@ import trio
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What a file holds, or why that cannot be told."""
+    """The content of a file, or why it cannot be told."""
 
     path: Path
     data: bytes | None
@@ -28,23 +28,23 @@ Contents = tuple[Content, ...]
 
 
 class WatchedFiles:
-    """The files of one purpose, in an order that stays."""
+    """Watches the files of one purpose, in an order that stays."""
 
     def __init__(self, paths: Sequence[Path], *, max_bytes: int) -> None:
-        """Of each file one byte more than `max_bytes` is read, so that who uses it can tell that it is too large."""
+        """Watch these files. One byte more than `max_bytes` is read of each, so that its user can tell that it is too large."""
         self._paths = tuple(paths)
         self._max_bytes = max_bytes
         self._seen = b""
         self._given = b""
 
     def read(self) -> Contents:
-        """What the files hold now, which counts as given: for the start. Blocks."""
+        """Read what the files hold now, at the start, and count it as given. Blocks."""
         contents = self._read()
         self._given = self._seen = _digest(contents)
         return contents
 
     async def look(self) -> Contents | None:
-        """What the files hold, if it is the same as at the last look and has not been given yet."""
+        """Return what the files hold if it is the same as at the last look and was not given yet."""
         contents = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)  # they may lie on a network
         digest = _digest(contents)
         rests, self._seen = digest == self._seen, digest
@@ -54,7 +54,7 @@ class WatchedFiles:
         return contents
 
     async def follow(self, interval_seconds: float, use: Callable[[Contents], Awaitable[None]]) -> None:
-        """Look again and again, for ever, and hand on what is new."""
+        """Look again and again, for ever, and call `use` with what is new."""
         while True:
             await trio.sleep(interval_seconds)
             if (contents := await self.look()) is not None:
@@ -75,7 +75,7 @@ def _content(path: Path, max_bytes: int) -> Content:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """A FIFO in the place of a file would be waited for."""
+    """Open a file without waiting for the writer that a FIFO in its place would want."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
