@@ -180,6 +180,14 @@ LINES: Final[dict[str, Line]] = {
         goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
         suits=_bare_socket,
     ),
+    "describe-configs": Line(
+        run=works.describe_configs,
+        figures=_rate("DescribeConfigs of 1 topic, one by one"),
+        stage="steady",
+        warm=True,
+        goals=(Goal("rate", ZOOKEEPER, 1, KAFKA),),
+        suits=_bare_socket,
+    ),
     "store-floor": Line(
         run=store_floor.commits,
         figures={

@@ -19,6 +19,11 @@ from minicontroller.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from minicontroller.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -36,6 +41,7 @@ VERSIONS: Final = {
     ApiKey.CREATE_TOPICS: 7,
     ApiKey.DELETE_TOPICS: 6,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
+    ApiKey.DESCRIBE_CONFIGS: 4,
 }
 
 Response = TypeVar("Response", bound=WireStruct)
@@ -84,6 +90,12 @@ def metadata(names: Iterable[str] | None) -> bytes:
     return _frame(ApiKey.METADATA, MetadataRequest(topics=topics, allow_auto_topic_creation=False), 1)
 
 
+def describe_configs(topic: str) -> bytes:
+    """DescribeConfigs of all configs of one topic."""
+    resource = DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=None)
+    return _frame(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=[resource]), 1)
+
+
 def created_codes(answer: bytes) -> list[int]:
     """The error code of every topic, in order."""
     return [topic.error_code for topic in _read(answer, ApiKey.CREATE_TOPICS, CreateTopicsResponse).topics]
@@ -106,6 +118,13 @@ def check_altered(answer: bytes) -> None:
         if resource.error_code:
             what = f"IncrementalAlterConfigs of {resource.resource_name}"
             raise RequestError(what, resource.error_code, resource.error_message)
+
+
+def check_described(answer: bytes, topic: str) -> None:
+    """Whether the answer tells the configs of this topic, and of no other."""
+    (result,) = _read(answer, ApiKey.DESCRIBE_CONFIGS, DescribeConfigsResponse).results
+    if result.error_code or result.resource_name != topic or not result.configs:
+        raise RequestError(f"DescribeConfigs of {topic}", result.error_code, result.error_message)
 
 
 def read_metadata(answer: bytes) -> MetadataResponse:

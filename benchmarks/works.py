@@ -21,6 +21,7 @@ PARTITIONS: Final = 3
 REPLICAS: Final = 3
 FLOOR_FRAME: Final = struct.Struct(">iiii")  # size, size of the answer, correlation id 0, padding
 ONE_TOPIC_BYTES: Final = 260  # what a real answer about one topic of three nodes takes
+CONFIGS_BYTES: Final = 1370  # what a real answer about the configs of one topic takes
 
 Figures = dict[str, float]
 
@@ -128,12 +129,17 @@ def alter_configs_one_by_one(bench: Bench) -> Figures:
 
 def metadata_one_by_one(bench: Bench) -> Figures:
     """Metadata of one topic over one connection."""
-    return _ask_one_topic(bench, 1)
+    return _ask_one_topic(bench, 1, _metadata, _check_one_topic, ONE_TOPIC_BYTES)
 
 
 def metadata_side_by_side(bench: Bench) -> Figures:
     """Metadata of one topic over 16 connections."""
-    return _ask_one_topic(bench, CONNECTIONS)
+    return _ask_one_topic(bench, CONNECTIONS, _metadata, _check_one_topic, ONE_TOPIC_BYTES)
+
+
+def describe_configs(bench: Bench) -> Figures:
+    """All configs of one topic over one connection."""
+    return _ask_one_topic(bench, 1, messages.describe_configs, messages.check_described, CONFIGS_BYTES)
 
 
 def metadata_of_all(bench: Bench, *, topics: int, partitions: int, replicas: int) -> Figures:
@@ -145,7 +151,7 @@ def metadata_of_all(bench: Bench, *, topics: int, partitions: int, replicas: int
     with opened(bench, 1) as connections:
         timed = _run(bench, connections, frames)
     if bench.system.speaks_kafka:
-        _check_metadata(timed, topics, partitions)
+        _check_different(timed, lambda answer: messages.check_led(answer, topics, partitions))
     return _rate_and_latency(timed)
 
 
@@ -183,17 +189,27 @@ def _create(bench: Bench, connections: Sequence[Connection]) -> Figures:
     return _rate_and_latency(timed)
 
 
-def _ask_one_topic(bench: Bench, count: int) -> Figures:
+def _ask_one_topic(
+    bench: Bench, count: int, question: Callable[[str], bytes], check: Callable[[bytes, str], None], answer_size: int
+) -> Figures:
     """The floor sends as many bytes as a real answer has."""
     with opened(bench, count) as connections:
         if not bench.system.speaks_kafka:
-            return _rate_and_latency(_run(bench, connections, floor_frames(ONE_TOPIC_BYTES, bench.budget.reads)))
-        names = bench.names(1)
+            return _rate_and_latency(_run(bench, connections, floor_frames(answer_size, bench.budget.reads)))
+        (name,) = names = bench.names(1)
         bench.cluster.create(names, partitions=PARTITIONS, replication_factor=REPLICAS)
-        timed = _run(bench, connections, numbered(messages.metadata(names), bench.budget.reads))
-    _check_metadata(timed, 1, PARTITIONS)
+        timed = _run(bench, connections, numbered(question(name), bench.budget.reads))
+    _check_different(timed, lambda answer: check(answer, name))
     bench.cluster.delete(names)
     return _rate_and_latency(timed)
+
+
+def _metadata(topic: str) -> bytes:
+    return messages.metadata([topic])
+
+
+def _check_one_topic(answer: bytes, _topic: str) -> None:
+    messages.check_led(answer, 1, PARTITIONS)
 
 
 def _rate_and_latency(timed: Timed) -> Figures:
@@ -209,7 +225,7 @@ def _check(timed: Timed, check: Callable[[bytes], None]) -> None:
         check(answer)
 
 
-def _check_metadata(timed: Timed, topics: int, partitions: int) -> None:
+def _check_different(timed: Timed, check: Callable[[bytes], None]) -> None:
     """Decodes every answer that differs from the others, whatever its correlation id."""
     for body in {answer[4:] for answer in timed.answers}:
-        messages.check_led(b"\0\0\0\0" + body, topics, partitions)
+        check(b"\0\0\0\0" + body)
