@@ -102,7 +102,7 @@ class PlatformPolicy(TopicManagementPolicy):
     def _only_platform(self, request: PolicyRequest, done: str) -> None:
         patterns = ("__*", *self.protected_topics)
         if request.principal not in self.platform_principals and any(fnmatchcase(request.topic, p) for p in patterns):
-            who = request.principal or "an unauthenticated caller"
+            who = request.principal or "somebody who is not authenticated"
             raise PolicyViolation(
                 f"{request.topic} is protected: it is {done} by the platform team only, not by {who}."
             )

@@ -169,7 +169,7 @@ class AnswerLine:
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
         try:
-            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.told)
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
             response = self.error_response(ctx, request, error)
             answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)

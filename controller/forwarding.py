@@ -163,10 +163,10 @@ class Forwarder:
     ) -> WireStruct | None:
         """None: it certainly was not done."""
         key = ApiKey(ctx.api_key)
-        answer: WireStruct | None = None
+        told, answer = -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
-                answer = await self._peer(controller).request(
+                header, answer = await self._peer(controller).ask(
                     key,
                     registry.api(key).max_version,
                     _newest_form(_with_time_left(request, deadline)),
@@ -182,6 +182,7 @@ class Forwarder:
                         ctx.client_correlation_id,
                     ),
                 )
+                told = header.told
             except TooLargeForPeer as error:
                 self.outcomes["too_large"] += 1
                 raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
@@ -201,6 +202,7 @@ class Forwarder:
         if scope.cancelled_caught:
             self.outcomes["timed_out"] += 1
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
+        self._cache.expect(told)
         return answer
 
     def _peer(self, controller: _Controller) -> PeerConnection:

@@ -22,7 +22,7 @@ from ..protocol import registry
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import FrameBuffer
-from ..protocol.header import DecidedElement, RequestHeader
+from ..protocol.header import DecidedElement, RequestHeader, ResponseHeader
 from ..protocol.schema import WireStruct
 from .bounds import MAX_BETWEEN_NODES_BYTES
 from .peer_login import StrangerError, log_in
@@ -185,6 +185,18 @@ class PeerConnection:
         on_behalf_of: OnBehalfOf | None = None,
     ) -> WireStruct:
         """Send a request, and wait for the answer for as long as the caller's cancel scope allows. Raises PeerUnavailable."""
+        return (await self.ask(api_key, version, message, client_id=client_id, on_behalf_of=on_behalf_of))[1]
+
+    async def ask(
+        self,
+        api_key: ApiKey,
+        version: int,
+        message: WireStruct,
+        *,
+        client_id: str | None = None,
+        on_behalf_of: OnBehalfOf | None = None,
+    ) -> tuple[ResponseHeader, WireStruct]:
+        """Like `request`, for who needs the answer's header as well."""
         link = self._usable_link() or await self._connect()
         link.last_used = trio.current_time()
         header = self._header(api_key, version)
@@ -205,10 +217,9 @@ class PeerConnection:
         is_forwarded = on_behalf_of is not None
         frame = await self._exchange(link, header.correlation_id, request, is_forwarded=is_forwarded)
         try:
-            _, response = registry.decode_response(api_key, version, frame)
+            return registry.decode_response(api_key, version, frame)
         except ProtocolError as error:
             raise PeerUnavailable(f"{self} answers what cannot be read: {error}", in_doubt=True) from error
-        return response
 
     def close(self) -> None:
         """Close the connection; whoever waits is told that the outcome is unknown."""

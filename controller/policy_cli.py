@@ -1,7 +1,7 @@
 """`minicontroller policy check` and `policy test`: rules are tried before they bite.
 
-Rule: the same loading and the same judgement as in a node, so what passes here passes there. Exit codes: 0 all is well, 1 the rules
-have a mistake or a case failed, 2 the command was called wrongly.
+Rule: the same loading and the same judgement as in a node, so what passes here passes there. Exit codes: 0 all is well, 1 a file
+has a mistake or a case failed, 2 the command was called wrongly, 3 a sample request would be refused.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,11 @@ import click
 
 from ..policies.rules import RuleFileError, RuleSet, read
 from ..policies.verdict import Action
-from .policy_cases import Case, CaseError, Outcome, judged, read_cases, read_request
+from .policy_cases import CaseError, Outcome, judged, read_cases, read_request
 from .policy_junit import junit
 
+REFUSED = 3
+"""The exit code, other than that of rules with a mistake: who expects a refusal can tell it from a file that says nothing."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -26,17 +28,23 @@ def policy() -> None:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @click.option("--request", "requests", multiple=True, type=FILE, help="A request in TOML, to be judged; repeatable.")
 def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
-    """Name every mistake of rule files by file, line and column, and try the rules on sample requests."""
+    """Name every mistake of rule files by file, line and column, and try the rules on sample requests.
+
+    The exit code is 3 if one of the requests would be refused, 1 if a file has a mistake.
+    """
     rules = _rules(files)
     click.echo(f"{_counted(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
     for warning in rules.warnings:
         click.echo(f"warning: {warning}", err=True)
-    for file in requests:
-        try:
-            case = read_request(file)
-        except CaseError as error:
-            raise click.ClickException(str(error)) from None
-        _tell(case, rules)
+    try:
+        cases = [read_request(file) for file in requests]
+    except CaseError as error:
+        raise click.ClickException(str(error)) from None
+    outcomes = [judged(case, rules) for case in cases]
+    for outcome in outcomes:
+        _tell(outcome)
+    if any(_is_refused(outcome) for outcome in outcomes):
+        raise click.exceptions.Exit(REFUSED)
 
 
 @policy.command()
@@ -75,15 +83,18 @@ def _rules(files: Sequence[Path]) -> RuleSet:
         raise click.ClickException(f"{_counted(len(error.mistakes), 'mistake')}.") from None
 
 
-def _tell(case: Case, rules: RuleSet) -> None:
-    outcome: Outcome = judged(case, rules)
-    click.echo(f"{case.file}: {outcome.decision}")
+def _tell(outcome: Outcome) -> None:
+    click.echo(f"{outcome.case.file}: {outcome.decision}")
     for finding in outcome.findings:
         click.echo(f"  {finding.action.value} by {finding.rule}: {finding.message}")
         if finding.error is not None:
             click.echo(f"    {finding.error}")
-    if outcome.decision == Action.DENY.value:
+    if _is_refused(outcome):
         click.echo("  The caller gets POLICY_VIOLATION (44).")
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    return outcome.decision == Action.DENY.value
 
 
 def _write(report: Path, text: str) -> None:

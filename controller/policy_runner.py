@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from ..policies.audit_event import NOT_AUTHENTICATED
 from ..policies.interface import PolicyRequest
 from ..policies.judging import NOBODY, Described, Judged, Said, Verdicts
 from ..policies.states import VersionedCluster
@@ -172,7 +173,7 @@ class _Lines:
         request = self._request
         topic = f"topic {request.topic}" if isinstance(request, PolicyRequest) else ""
         resource = topic or f"broker {getattr(request, 'broker', '') or '(default)'}"
-        who = request.principal or "an unauthenticated caller"
+        who = request.principal or NOT_AUTHENTICATED
         return f"{request.api or type(request).__name__} of {resource} by {who}"
 
     def _say(self, level: int, text: str, *arguments: str | None) -> None:

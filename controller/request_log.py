@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ..policies.audit_event import NOT_AUTHENTICATED
 from .context import RequestContext
 from .logs import cut
 
@@ -29,7 +30,7 @@ MAX_SECRETS = 500
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
     """Return a line that says who asked for what."""
-    who = f"{cut(ctx.principal) or 'an unauthenticated caller'} (client {cut(ctx.client_id)!r} at {ctx.client_host})"
+    who = f"{cut(ctx.principal) or NOT_AUTHENTICATED} (client {cut(ctx.client_id)!r} at {ctx.client_host})"
     return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
 
 

@@ -32,7 +32,7 @@ URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 
 
 class LocalPath(click.Path):
-    """A path of this machine's: an address such as s3a://bucket/tables would be taken for a folder of that name."""
+    """A path on this machine; an address such as s3a://bucket/tables would be taken for a folder of that name, and is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if URI.match(str(value)):
@@ -60,8 +60,8 @@ def pipeline() -> None:
 def spark_options(
     check: Callable[[Path], None], *, is_pythons: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options of every command: where Spark runs. The command gets `tables` and `spark`; `check` has a look at the tables before Spark is
-    started, which takes long. How much there is to do, and whether it is Python's, decides over Spark's settings, unless --conf does.
+    """Give a command the options of where Spark runs, as `tables` and `spark`. `check` looks at the tables before Spark's slow start;
+    whether the work is Python's, and how much there is, decides over settings that --conf does not name.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
@@ -105,7 +105,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def period_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Of which time: the command gets `since` and `until`, in microseconds since 1970, or None."""
+    """Give a command `since` and `until`, in microseconds since 1970 or None."""
     for option in (
         click.option("--until", metavar="TIME", callback=_moment, help="Only what was before."),
         click.option(
@@ -156,7 +156,7 @@ def _are_filled(tables: Path) -> None:
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """What Spark fails of in the block, and nobody in it has told, is a sentence: click.ClickException."""
+    """Turn a failure of Spark's that nobody in the block has told into a sentence: click.ClickException."""
     from .session import first_line
 
     try:
@@ -223,7 +223,7 @@ def _page(_context: click.Context, _parameter: click.Parameter, value: Path | No
 
 
 def _candidate(function: Callable[..., None]) -> Callable[..., None]:
-    """POLICY and --set become `found`, before Spark is started."""
+    """Give a command the options POLICY and --set as `found`, read before Spark is started."""
 
     @wraps(function)
     def command(*, policy: str, sets: tuple[str, ...], **rest: Any) -> None:

@@ -28,7 +28,7 @@ _FIRST_MONTH = (1 - 1970) * 12
 
 @dataclass(frozen=True)
 class Step:
-    """So many microseconds, or months."""
+    """A step of time, of so many microseconds or months."""
 
     name: str
     microseconds: int = 0
@@ -36,7 +36,7 @@ class Step:
     offset: int = 0
 
     def index(self, time: int) -> int:
-        """Of the step that a time is in."""
+        """Return the number of the step that a time is in."""
         if self.microseconds:
             return (time - self.offset) // self.microseconds
         return _month(time) // self.months
@@ -49,7 +49,7 @@ class Step:
         return (first.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()) * DAY
 
     def column(self, time: Column) -> Column:
-        """The same as `index`, of a timestamp."""
+        """Return the same number as `index` as a column, of a column of timestamps."""
         if self.microseconds:
             return f.floor((f.unix_micros(time) - self.offset) / self.microseconds)
         return f.floor(((f.year(time) - 1970) * 12 + f.month(time) - 1) / self.months)
@@ -69,7 +69,7 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Axis:
-    """Steps that follow each other; never none."""
+    """Consecutive steps of time, at least one."""
 
     step: Step
     first: int
@@ -77,21 +77,21 @@ class Axis:
 
     @property
     def starts(self) -> list[int]:
-        """Of each step, and of the one behind the last."""
+        """The start of each step, and of the one behind the last."""
         return [self.step.start(self.first + number) for number in range(self.steps + 1)]
 
     def column(self, time: Column) -> Column:
-        """From 0; null for what is not on the axis."""
+        """Return a column's step from 0; null for what is not on the axis."""
         number = self.step.column(time) - self.first
         return f.when(number.between(0, self.steps - 1), number.cast("int"))
 
     def clamped(self, time: Column) -> Column:
-        """From -1, for all that is before, to the number of steps, for all that is after."""
+        """Return a column's step, -1 for all times before the axis, the number of steps for all after it."""
         return f.greatest(f.lit(-1), f.least(f.lit(self.steps), self.step.column(time) - self.first)).cast("int")
 
 
 def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:
-    """Of the finest steps that are not too many, and not finer than `finest` microseconds."""
+    """Make an axis over a stretch of time, of the finest steps that are not too many, and not finer than `finest` microseconds."""
     for step in STEPS:
         if 0 < step.microseconds < finest:
             continue
@@ -111,7 +111,7 @@ class Spread:
 
 
 def worth_showing(spreads: Iterable[Spread]) -> tuple[int, int]:
-    """From when until when nearly all happened. There has to be one."""
+    """Return from when until when nearly all happened. There has to be one."""
     ordered = sorted(spreads, key=lambda spread: (spread.first, spread.last))
     every = ordered[0].first, max(spread.last for spread in ordered)
     aside = sum(spread.count for spread in ordered) * FAR_OFF

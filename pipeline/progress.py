@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.25
 
 
 class Stages:
-    """A number of stages, each of which Spark divides into tasks."""
+    """The progress of a number of stages, each of which Spark divides into tasks."""
 
     def __init__(self, spark: SparkSession, stages: int) -> None:
         self._spark = spark
@@ -29,7 +29,7 @@ class Stages:
 
     @contextmanager
     def shown(self) -> Iterator["Stages"]:
-        """While the work goes on."""
+        """Show the progress within the block."""
         console = Console(file=sys.stderr)
         if not console.is_terminal:
             yield self
@@ -47,7 +47,7 @@ class Stages:
 
     @contextmanager
     def stage(self, text: str, *, events: int = 0) -> Iterator[None]:
-        """One of them, for so many events if it goes through some."""
+        """Begin a stage, which may go through so many events."""
         self._text, self._events, self._began = text, events, time.monotonic()
         yield
         self._done += 1
@@ -66,12 +66,12 @@ class Stages:
 
 
 def speed(events: float, seconds: float) -> str:
-    """To be told behind what is done; nothing while there is none."""
+    """Write how many events are done in a second; empty while there are none."""
     return f", {events / seconds:,.0f} events/s" if events and seconds else ""
 
 
 def tasks(spark: SparkSession) -> tuple[int, int]:
-    """How many are done of those that Spark knows of, and how many these are; none if it cannot be asked any more."""
+    """Return how many tasks are done, and how many Spark knows of; none if it cannot be asked any more."""
     try:
         tracker = spark.sparkContext.statusTracker()
         infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]

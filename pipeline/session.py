@@ -61,17 +61,17 @@ SETTINGS: Mapping[str, str] = {
 
 
 class SparkUnavailableError(Exception):
-    """Spark cannot be started: why, and what to do, in a sentence."""
+    """Spark cannot be started; the message is a sentence that says why, and what to do."""
 
 
 @contextmanager
 def spark_session(
     master: str | None = None, *, settings: Mapping[str, str] | None = None, verbose: bool = False
 ) -> Iterator[SparkSession]:
-    """A session for the time of the block. Raises SparkUnavailableError.
+    """Start a Spark session for the time of the block. Raises SparkUnavailableError.
 
-    Without a master, the one that spark-submit was told, if that started us, else this machine; of its settings those hold that are
-    not given here.
+    Without a master it is the one that spark-submit was given, if that started us, or this machine; settings of spark-submit that are not
+    given here hold.
     """
     _check_java()
     submitted = _submitted()
@@ -93,7 +93,7 @@ def spark_session(
 
 
 def _submitted() -> dict[str, str]:
-    """The settings of spark-submit, which Java's side alone was told; none if we were started otherwise."""
+    """Return the settings of spark-submit, which only Java knows; none if we were started otherwise."""
     if SUBMITTED not in os.environ:
         return {}
     SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
@@ -101,7 +101,7 @@ def _submitted() -> dict[str, str]:
 
 
 def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """Of `--conf KEY=VALUE`. Raises ValueError with a sentence."""
+    """Read the options `--conf KEY=VALUE`. Raises ValueError with a sentence."""
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -112,7 +112,7 @@ def conf_settings(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _quiet(folder: Path) -> str:
-    """An option of Java's."""
+    """Make an option with which Java logs nothing."""
     file = folder / "log4j2.properties"
     file.write_text(QUIET, encoding="utf-8")
     return f"-Dlog4j2.configurationFile={file.as_uri()}"
@@ -120,8 +120,8 @@ def _quiet(folder: Path) -> str:
 
 @contextmanager
 def _stderr_in(file: Path) -> Iterator[None]:
-    """What is started meanwhile has the file for its stderr as long as it lives: Java itself warns of modules that Spark asks for. If the
-    start fails, what was said comes out.
+    """Give what is started in the block this file as its stderr: Java warns of modules that Spark asks for. If the start fails, the error
+    says what the file holds.
     """
     sys.stderr.flush()
     ours = os.dup(STDERR)
@@ -138,7 +138,7 @@ def _stderr_in(file: Path) -> Iterator[None]:
 
 
 def _reason(lines: Sequence[str]) -> str | None:
-    """Of what Java said before it ended. What it says of its own options stands before its complaint."""
+    """Return what Java said before it ended; what it says of its own options stands before its complaint."""
     if any(TOO_OLD in line for line in lines):
         return "this Java is too old, and Spark needs 17 or newer."
     for before, line in pairwise(("", *lines)):
@@ -180,7 +180,7 @@ def _check_java() -> None:
 
 
 def _check_master(master: str) -> None:
-    """Spark itself would try for minutes to reach a master that is not there."""
+    """Refuse a master that cannot be reached: Spark itself would try for minutes."""
     if not master.startswith("spark://"):
         return
     failures = []
@@ -198,7 +198,7 @@ def _check_master(master: str) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """Of all that Spark says, what went wrong in the first place."""
+    """Return what went wrong in the first place, out of all that Spark says."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and TRACE not in line]
     told = [line for line in lines if "Exception: " in line or "Error: " in line]
     causes = [line for line in told if line.startswith(CAUSE)]

@@ -25,8 +25,8 @@ FOR_LITTLE: Mapping[str, str] = {
 
 
 def suited(tables: Path, logs: Iterable[Path] = ()) -> Mapping[str, str]:
-    """To work that reads the tables in this folder, or takes the logs of these folders into them: as Parquet they have about the size that they
-    have compressed. Of what cannot be read others tell.
+    """Size Spark for work that reads the tables of this folder, or takes these folders' logs into them: as Parquet they are about as large
+    as compressed. What cannot be read others report.
     """
     try:
         held = sum(file.stat().st_size for file in tables.rglob("*.parquet"))

@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 class Failed(NamedTuple):
-    """An OSError, as it takes it."""
+    """An OSError on its way from a worker to the driver."""
 
     number: int | None
     text: str
@@ -26,14 +26,16 @@ class Failed(NamedTuple):
 def by_workers(
     spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], folder: Path
 ) -> list[Answer]:
-    """In the order of the pieces. Raises the first OSError, which is told of `folder` where it tells no file itself; and Spark's errors."""
+    """Do the work on each piece by Spark's workers, and return the answers in the order of the pieces. Raises the first OSError, which
+    names `folder` if it names no file; and Spark's errors.
+    """
     if not pieces:
         return []
     return answers_of(spark.sparkContext.parallelize(pieces, len(pieces)), work, folder)
 
 
 def answers_of(pieces: "RDD[Piece]", work: Callable[[Piece], Answer], folder: Path) -> list[Answer]:
-    """As `by_workers` has it, for pieces that Spark has already."""
+    """Do the work on pieces that Spark has already, and return the answers as `by_workers` does."""
     answers: list[Answer] = []
     for answer in pieces.map(partial(_attempted, work, folder)).collect():
         if isinstance(answer, Failed):

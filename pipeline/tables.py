@@ -146,7 +146,7 @@ QUARANTINE = _schema(
 
 
 class Table(Enum):
-    """A table's folder is its name."""
+    """A table of the pipeline; its folder has its name."""
 
     EVENTS = "events"
     TOPIC_HISTORY = "topic_history"
@@ -156,12 +156,12 @@ class Table(Enum):
 
     @property
     def schema(self) -> StructType:
-        """Its columns; those of `partitioned_by` come last, as Spark reads them."""
+        """The columns of the table; those of `partitioned_by` come last, as Spark reads them."""
         return _SCHEMAS[self]
 
     @property
     def partitioned_by(self) -> tuple[str, ...]:
-        """Columns that are in the names of folders, Hive's way."""
+        """The columns that are in the names of folders, in Hive's way."""
         return _PARTITIONS.get(self, ())
 
 
@@ -176,7 +176,7 @@ _PARTITIONS = {Table.EVENTS: ("cluster_id", "day"), Table.TOPIC_HISTORY: ("clust
 
 
 class NoTablesError(Exception):
-    """There are no tables in this folder: what to do about it, in a sentence."""
+    """A folder has no tables; the message is a sentence that says what to do about it."""
 
 
 class Tables:
@@ -187,14 +187,14 @@ class Tables:
 
     @property
     def state(self) -> Path:
-        """What the pipeline keeps for itself: checkpoint, lock, commits."""
+        """The folder of what the pipeline keeps for itself: checkpoint, lock, commits."""
         return self.folder / STATE
 
     def path(self, table: Table) -> Path:
         return self.folder / table.value
 
     def files(self, table: Table) -> Mapping[str, Sequence[Path]]:
-        """Of a table that is partitioned by clusters: of each cluster by its id, in the order of their names. Raises OSError."""
+        """Return the files of a table that is partitioned by clusters, by cluster id, in the order of their names. Raises OSError."""
         root, column = self.path(table), "cluster_id="
         folders = [folder for folder in root.iterdir() if folder.name.startswith(column)] if root.is_dir() else []
         found = {unquote(folder.name.removeprefix(column)): folder.rglob("*.parquet") for folder in folders}
@@ -204,13 +204,13 @@ class Tables:
         }
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """With the columns of its schema, in their order; empty where nothing was ever written."""
+        """Read a table with the columns of its schema, in their order; it is empty where nothing was written yet."""
         if not self.path(table).is_dir():
             return spark.createDataFrame([], table.schema)
         return spark.read.schema(table.schema).option("basePath", str(self.path(table))).parquet(str(self.path(table)))
 
     def require(self) -> None:
-        """Raises NoTablesError where nothing was ingested."""
+        """Raise NoTablesError if nothing was ingested."""
         if not self.path(Table.EVENTS).is_dir():
             raise NoTablesError(
                 f"There are no tables in {self.folder}: `minicontroller pipeline ingest --audit DIR --tables {self.folder}` makes them."

@@ -17,6 +17,8 @@ MAX_LINE_BYTES = 16 << 20
 UNKNOWN_NODE = -1
 HIDDEN = "[hidden]"
 """In the place of a value that is secret, or may be."""
+NOT_AUTHENTICATED = "(not authenticated)"
+"""How a principal that is null is shown to people, wherever it is."""
 
 
 class Effect(Enum):
@@ -276,15 +278,15 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 
 class UnreadableLineError(Exception):
-    """A line of an audit file is no event: why, in a sentence."""
+    """A line of an audit file is no event; the message is a sentence that says why."""
 
 
 class UnknownSchemaError(UnreadableLineError):
-    """It is an event of a schema version that is not known here."""
+    """A line is an event of a schema version that is not known here."""
 
 
 def encode(event: AuditEvent) -> bytes:
-    """A line, with its end. What is no Unicode in a text (a policy may say anything) has `?` in its place."""
+    """Encode an event as a line with its end. What is no Unicode in a text (a policy may say anything) becomes `?`."""
     try:
         return _encoder.encode(event) + b"\n"
     except UnicodeEncodeError:
@@ -300,7 +302,7 @@ def _sayable(value: Any) -> Any:
 
 
 def decode(line: bytes | memoryview | str) -> AuditEvent:
-    """Raises UnreadableLineError."""
+    """Decode a line to its event. Raises UnreadableLineError."""
     try:
         event = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -312,7 +314,7 @@ def decode(line: bytes | memoryview | str) -> AuditEvent:
 
 
 def _check_version(line: bytes | memoryview | str) -> None:
-    """What is no event of this version may be one of another. Raises UnknownSchemaError."""
+    """Raise UnknownSchemaError if a line that is no event of this version is one of another."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         version = _version_decoder.decode(line).schema_version
         if version != SCHEMA_VERSION:
@@ -324,6 +326,6 @@ def _unknown(version: int) -> UnknownSchemaError:
 
 
 def as_plain(event: AuditEvent) -> dict[str, Any]:
-    """The event as JSON has it."""
+    """Return an event as the plain values of its JSON."""
     plain: dict[str, Any] = msgspec.to_builtins(event)
     return plain

@@ -38,10 +38,10 @@ CREATE_TOPICS = "CreateTopics"
 
 
 class Replay:
-    """The state after all events that were fed. One cluster's."""
+    """The topics of one cluster after all events that were fed."""
 
     def __init__(self, topics: Mapping[str, State] | None = None) -> None:
-        """`topics`: all there were before the first event that will be fed, for who knows them; else a snapshot has to tell."""
+        """Begin with all `topics` before the first event that will be fed; without them a snapshot has to tell."""
         self._known = self._seen = ReplayedTopics.of(topics or {})
         self._states = SeenStates()
         self.is_known = topics is not None
@@ -56,11 +56,11 @@ class Replay:
 
     @property
     def topics(self) -> Mapping[str, State]:
-        """As they are now; it does not change while the replay goes on."""
+        """The topics as they are now, in an object that does not change while the replay goes on."""
         return self._known.states
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event. Yields what does not fit, in sentences."""
+        """Go on to the moment after the event, and yield sentences about what contradicts what is known."""
         match event:
             case Decision():
                 yield from self._decided(event)
@@ -84,7 +84,7 @@ class Replay:
                 yield f"events {event.first_sequence} to {event.last_sequence} were dropped: {event.reason}"
 
     def lost(self) -> None:
-        """Events are missing here: the next snapshot is not held against what is known."""
+        """Note that events are missing here: the next snapshot is not compared with what is known."""
         self.is_known = False
 
     def _decided(self, event: Decision) -> Iterator[str]:
@@ -142,7 +142,7 @@ class Replay:
     # ------------------------------------------------------------------ what a policy sees
 
     def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
-        """What the policy was asked about this decision, which has not been fed yet, or would have been: None where it was not its turn.
+        """Return what the policy was asked, or would have been, about a decision that was not fed yet; None if it judges no such request.
 
         The cluster stays as it is while the replay goes on. Where the topics are not known, the decision's own topic is as it says itself.
         """
@@ -160,7 +160,7 @@ class Replay:
 
 
 def _as_state(wanted: Requested) -> State:
-    """As if it was there."""
+    """Return a requested topic as if it existed."""
     return State(
         topic_id="",
         replicas=wanted.replicas,
@@ -172,7 +172,7 @@ def _as_state(wanted: Requested) -> State:
 
 
 def same(one: State | None, other: State | None) -> bool:
-    """But for the time of creation: a topic's creator and ZooKeeper need not have the same clock."""
+    """Whether two states are equal but for the time of creation: a topic's creator and ZooKeeper need not have the same clock."""
     if one is None or other is None:
         return one is other
     return (
@@ -184,7 +184,7 @@ def same(one: State | None, other: State | None) -> bool:
 
 
 def entity_request(event: Decision) -> EntityRequest:
-    """The request about what is no topic, as the policy was given it. Only of an event that tells what was asked."""
+    """Return the request to change what is no topic, as the policy was given it, of an event that tells what was asked."""
     entity = event.entity
     assert entity is not None
     common: dict[str, Any] = {
@@ -214,7 +214,7 @@ def _asked_by(event: Decision) -> dict[str, Any]:
 
 
 def policy_request(event: Decision) -> PolicyRequest:
-    """The request as the policy was given it."""
+    """Return a decision's request as the policy was given it."""
     common = {"topic": event.name, **_asked_by(event)}
     if event.operation == "delete_topic" or event.requested is None:
         created_ms = event.asked_created_ms
@@ -240,7 +240,7 @@ def policy_request(event: Decision) -> PolicyRequest:
 
 
 def operands_of(event: Decision) -> Mapping[str, str | None] | None:
-    """Those of the keys that the request named, and of those that it deleted by leaving them out."""
+    """Return the operands of the keys that a request named, and of those that it deleted by leaving them out."""
     named = event.config_operations
     return (
         named
@@ -250,5 +250,5 @@ def operands_of(event: Decision) -> Mapping[str, str | None] | None:
 
 
 def named(topics: Mapping[str, State]) -> tuple[NamedState, ...]:
-    """In the order of their names."""
+    """Return topics with their names, in the order of the names."""
     return tuple(NamedState(topic=name, state=topics[name]) for name in sorted(topics))

@@ -15,12 +15,12 @@ STDLIB = sysconfig.get_path("stdlib")
 
 
 class PolicyLoadError(Exception):
-    """The policy cannot be used: one sentence for whoever configured it."""
+    """The policy cannot be used; the message is a sentence for whoever configured it."""
 
 
 @contextmanager
 def blaming(what_failed: str) -> Iterator[None]:
-    """Whatever is raised inside becomes a sentence that begins with `what_failed`."""
+    """Turn whatever is raised in the block into a sentence that begins with `what_failed`."""
     try:
         yield
     except (KeyboardInterrupt, PolicyLoadError):
@@ -30,7 +30,7 @@ def blaming(what_failed: str) -> Iterator[None]:
 
 
 def describe(error: BaseException) -> str:
-    """`ValueError: the text (config/policy.py:12)`."""
+    """Describe an exception and its place: `ValueError: the text (config/policy.py:12)`."""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     summary = f"{type(error).__name__}: {' '.join(text.split())}" if text else type(error).__name__
     place = _place(error)
@@ -38,7 +38,7 @@ def describe(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str | None:
-    """The innermost line of the policy: not of the library that it called, nor of what called it."""
+    """Return the innermost line of the policy at which an exception was: not of a library that it called, nor of its caller."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{shown(error.filename)}:{error.lineno}"
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
@@ -48,6 +48,6 @@ def _place(error: BaseException) -> str | None:
 
 
 def shown(file: str) -> str:
-    """The path as the reader would type it: relative to where he started the program, if it lies there."""
+    """Return a path as the reader would type it: relative to where they started the program, if it lies there."""
     here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file

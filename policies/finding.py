@@ -19,7 +19,7 @@ from .faults import PolicyLoadError, blaming
 
 
 def find_class(key: str, spec: str) -> type:
-    """The class that `spec`, the value of the configuration's `key`, names."""
+    """Return the class that `spec`, the value of the configuration's `key`, names."""
     place, _, name = spec.rpartition(":")
     if not place or not name.isidentifier():
         raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
@@ -32,7 +32,7 @@ def find_class(key: str, spec: str) -> type:
 
 
 def _respelt(spec: str) -> str:
-    """Java's way to name a class, and a path without one, are the likely slips."""
+    """End a sentence with what a slip may have meant: a class in Java's way, or a path without a class."""
     module, _, name = spec.rpartition(".")
     if name == "py":
         return f": which class of {spec} is the policy?"
@@ -87,7 +87,7 @@ def _nearest_file(path: Path) -> str:
 
 
 class _AsItStands(SourceFileLoader):
-    """Never from a cache: bytecode of an older text with the same size and second would be taken for this one's."""
+    """Loads a source file, never its cache: bytecode of an older text with the same size and second would be taken for this one's."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)

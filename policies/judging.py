@@ -58,7 +58,7 @@ Said = tuple[Decision, str | None]
 
 
 class Described(msgspec.Struct, frozen=True):
-    """What is to be known of a policy in Python without having it."""
+    """What is to be known of a policy in Python without loading it."""
 
     name: str
     hash: str = ""
@@ -76,7 +76,7 @@ def describe(policy: TopicManagementPolicy) -> Described:
 
 
 class Verdicts:
-    """What comes of what rules find and a policy in Python says."""
+    """Makes verdicts of what rules find and a policy in Python says."""
 
     def __init__(self, policy: Described = NOBODY, rules: "RuleSet | None" = None) -> None:
         self.policy = policy
@@ -89,11 +89,11 @@ class Verdicts:
         """SHA-256, in hexadecimal, of what is in force."""
 
     def asks(self, request: Judged) -> bool:
-        """Whether the policy in Python cares for such a request."""
+        """Whether the policy in Python judges such a request."""
         return type(request).__name__ in self.policy.kinds
 
     def found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
-        """What the rules have against the request, and why they could not tell, which is our fault."""
+        """Return what the rules have against the request, and why they could not tell, which is our fault."""
         if self.rules is None:
             return (), None
         try:
@@ -104,7 +104,7 @@ class Verdicts:
             return (), f"its rules could not be asked:\n{traceback.format_exc()}"
 
     def verdict(self, findings: tuple[Finding, ...], fault: str | None, said: Said, seconds: float = 0.0) -> Verdict:
-        """What comes of all that was said."""
+        """Return the verdict that follows from all that was said."""
         decision, message = said
         if fault is not None:
             decision, message = Decision.BROKEN, fault
@@ -115,7 +115,7 @@ class Verdicts:
 
 
 class Judge(Verdicts):
-    """The policy itself and the rules beside it, asked here and now."""
+    """A policy in Python and the rules beside it, asked in this process."""
 
     def __init__(self, policy: TopicManagementPolicy | None = None, rules: "RuleSet | None" = None) -> None:
         policy = policy or TopicManagementPolicy()
@@ -124,11 +124,11 @@ class Judge(Verdicts):
 
     @property
     def has_code(self) -> bool:
-        """Whether there is a policy in Python that is asked about something."""
+        """Whether there is a policy in Python that judges something."""
         return bool(self._methods)
 
     def judge(self, request: Judged, cluster: ClusterState) -> Verdict:
-        """What comes of asking rules and policy. Raises nothing of theirs."""
+        """Ask rules and policy, and return the verdict. Raises nothing of theirs."""
         began = time.perf_counter()
         findings, fault = self.found(request, cluster)
         ask = self.question(request, cluster)
@@ -136,7 +136,7 @@ class Judge(Verdicts):
         return self.verdict(findings, fault, said, time.perf_counter() - began)
 
     def question(self, request: Judged, cluster: ClusterState) -> Callable[[], Said] | None:
-        """What to call to ask the policy in Python; None where it does not care. What it raises stays within."""
+        """Return a function that asks the policy in Python and raises nothing; None if it judges no such request."""
         method = self._methods.get(type(request))
         return None if method is None else partial(answer, method, request, cluster)
 
@@ -146,7 +146,7 @@ def _name(policy: TopicManagementPolicy) -> str:
 
 
 def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, ClusterState], object]]:
-    """What to call for a request. A method that the policy did not override allows, and costs nothing."""
+    """Return the policy's method for each kind of request. One that it did not override allows, and is never called."""
     methods: dict[type, Callable[[Any, ClusterState], object]] = {}
     for request, name in METHODS.items():
         method = getattr(policy, name)
@@ -156,7 +156,7 @@ def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, Clus
 
 
 def answer(method: Callable[..., object], *arguments: object) -> Said:
-    """Ask a policy. All that is the policy's stays within, its exceptions' `__str__` included."""
+    """Call a method of a policy. Whatever it raises, also its exceptions' `__str__`, stays within."""
     try:
         try:
             returned = method(*arguments)
@@ -172,16 +172,16 @@ def answer(method: Callable[..., object], *arguments: object) -> Said:
 
 
 def _traceback(error: BaseException) -> str:
-    """Of the policy: without the line here that called it."""
+    """Format a policy's traceback, without the line here that called it."""
     beyond = error.__traceback__.tb_next if error.__traceback__ is not None else None
     return encodable("".join(traceback.format_exception(type(error), error, beyond)))
 
 
 def sendable(text: str) -> str:
-    """What a string of the protocol can carry: valid UTF-8, and not too long."""
+    """Shorten a text to what a string of the protocol can carry, in valid UTF-8."""
     return encodable(text.strip()[:MAX_TEXT])
 
 
 def encodable(text: str) -> str:
-    """The text, with question marks for what UTF-8 has no form for: names of files that Python could not read have such characters."""
+    """Replace what UTF-8 has no form for by question marks: names of files that Python could not read have such characters."""
     return text.encode("utf-8", "replace").decode()

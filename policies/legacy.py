@@ -34,7 +34,7 @@ ALTER_CONFIGS = "AlterConfigs"
 
 
 class ResourceType(IntEnum):
-    """Of what configs change; the numbers are those on the wire."""
+    """The kind of what configs belong to, with its number on the wire."""
 
     TOPIC = 2
     BROKER = 4
@@ -76,7 +76,9 @@ class AlterConfigPolicy(Protocol):
 
 
 class LegacyPolicies(TopicManagementPolicy):
-    """One policy of either kind, or both. What neither knows (deletions, partitions, replicas, records) is allowed."""
+    """One or two policies of Kafka's older kinds as one policy. What they do not know (deletions, partitions, replicas, records) is
+    allowed.
+    """
 
     def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
         self.create = create
@@ -118,7 +120,7 @@ class LegacyPolicies(TopicManagementPolicy):
 
 
 def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
-    """The request as an old policy knows it."""
+    """Return a request to create a topic as an old policy knows it."""
     state, generated = request.requested_state, request.requested_state.generated_replica_assignments
     return CreateTopicMetadata(
         topic=request.topic,
@@ -134,7 +136,7 @@ def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | No
 
 
 def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str | None]:
-    """AlterConfigs itself can delete nothing but by leaving it out."""
+    """Return the configs that a request names. AlterConfigs deletes by leaving out, and names nothing that it deletes."""
     if api != ALTER_CONFIGS:
         return operations
     return {key: operand for key, operand in operations.items() if operand is not None}

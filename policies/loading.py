@@ -69,18 +69,18 @@ def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -
 
 
 def names_class(configs: Mapping[str, str]) -> bool:
-    """Whether there is a policy in Python to build."""
+    """Whether the configuration names a policy in Python."""
     specs = [configs[key] for key in (POLICY_KEY, CREATE_KEY, ALTER_KEY) if key in configs]
     return not all(map(is_rule_file, specs))
 
 
 def is_rule_file(spec: str) -> bool:
-    """Whether this names a file of rules rather than a class."""
+    """Whether a policy's value names a file of rules rather than a class."""
     return spec.strip().endswith(".toml")
 
 
 def policy_hash(policy: TopicManagementPolicy) -> str:
-    """SHA-256 of the files that define the policy, in hexadecimal; empty for one that judges nothing."""
+    """Return the SHA-256 of the files that define the policy, in hexadecimal; empty for one that judges nothing."""
     if type(policy) is TopicManagementPolicy:
         return ""
     parts = (policy.create, policy.alter) if isinstance(policy, LegacyPolicies) else (policy,)
@@ -93,12 +93,12 @@ def policy_hash(policy: TopicManagementPolicy) -> str:
 
 
 def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:
-    """What a policy may see of the node's configuration: it needs no passwords to judge topics."""
+    """Return what a policy may see of the node's configuration: it needs no passwords to judge topics."""
     return MappingProxyType({key: value for key, value in configs.items() if key not in secrets and not is_secret(key)})
 
 
 def is_secret(key: str) -> bool:
-    """By its name."""
+    """Whether a key's name says that its value is a secret."""
     return any(word in key.lower() for word in SECRET_WORDS)
 
 

@@ -11,7 +11,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def moment(text: str, zone: tzinfo | None = None) -> datetime:
-    """`2026-05-01`, `2026-05-01T12:30:00Z`, or `90m`: so long ago. Without a zone it is one of `zone`, or of this machine. Aware.
+    """Read a time: `2026-05-01`, `2026-05-01T12:30:00Z`, or `90m` for so long ago. Without a zone of its own it is in `zone`, or in that of
+    this machine.
 
     Raises ValueError with a sentence.
     """

@@ -19,11 +19,11 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class PropertiesError(Exception):
-    """The text is none: one sentence that names the file and the line."""
+    """A text is not in Kafka's format; the message is a sentence that names the file and the line."""
 
 
 class Property(msgspec.Struct, frozen=True):
-    """One key and its value; `line` counts from 1 and is where the key stands, whatever follows on other lines."""
+    """A key and its value; `line` is the line of the key, counted from 1."""
 
     key: str
     value: str
@@ -38,7 +38,7 @@ class Properties(msgspec.Struct, frozen=True):
 
 
 def parse_properties(text: str, name: str = "properties") -> Properties:
-    """`name` is the file's, for what is said to people. Raises PropertiesError."""
+    """Read properties of a file that errors call `name`. Raises PropertiesError."""
     entries: dict[str, Property] = {}
     warnings = []
     for line, content in _logical_lines(text):
@@ -51,7 +51,7 @@ def parse_properties(text: str, name: str = "properties") -> Properties:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments, continued ones joined, each with the number of its first."""
+    """Yield lines without comments, continued ones joined, each with the number of its first."""
     begun, first, continued = "", 0, False
     for number, natural in enumerate(_LINE_END.split(text), start=1):
         content = natural.lstrip(_BLANK)
@@ -71,7 +71,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _ends_in_backslash(text: str) -> bool:
-    """A lone backslash at the very end is an empty key to Java: somebody's mistake, which is not swallowed."""
+    """Whether a text ends in a lone backslash: an empty key to Java, and somebody's mistake."""
     return text.endswith(("\\", "\\\n", "\\\r"))
 
 

@@ -18,7 +18,7 @@ UNASKED = 256
 
 
 class ReplayedTopics:
-    """Never changes; the counts are made when they are asked for, out of the last ones that were."""
+    """The topics at one point of a replay. Never changes; counts are made when they are asked for, out of the last ones that were."""
 
     __slots__ = ("_changes", "_counts", "_names", "states")
 
@@ -36,7 +36,7 @@ class ReplayedTopics:
 
     @property
     def counts(self) -> TopicCounts:
-        """Of those that a policy is shown unasked: neither internal nor marked for deletion."""
+        """The counts of topics that a policy is shown unasked: neither internal nor marked for deletion."""
         counts = self._counts
         if counts is None:
             counts = TopicCounts.of(
@@ -48,7 +48,7 @@ class ReplayedTopics:
         return counts
 
     def changed(self, name: str, state: State | None) -> "ReplayedTopics":
-        """With the topic in this state, or without it."""
+        """Return the topics with one of them in this state, or without it."""
         before = self.states.get(name)
         if state is None and before is None:
             return self
@@ -94,7 +94,7 @@ class SeenStates(RememberedStates[State]):
 
 
 class ReplayedCluster:
-    """A `ClusterState`. Stays as it is while the replay goes on."""
+    """A `ClusterState` at one point of a replay, which stays as it is while the replay goes on."""
 
     __slots__ = ("_seen", "_topics", "cluster_size")
 

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ReplicaAssignments(Mapping[int, Sequence[int]]):
-    """Partition to broker ids, in the order of the partitions, over rows that somebody else keeps: free to make."""
+    """Maps partitions, in order, to broker ids, over rows that somebody else keeps: free to make."""
 
     __slots__ = ("_rows",)
 
@@ -34,7 +34,7 @@ class ReplicaAssignments(Mapping[int, Sequence[int]]):
 
     @property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """Row i holds the broker ids of partition i."""
+        """The broker ids of all partitions; row i is partition i."""
         return self._rows
 
     def __getitem__(self, partition: object) -> Sequence[int]:
@@ -59,7 +59,7 @@ def topic_state(
     marked_for_deletion: bool = False,
     internal: bool = False,
 ) -> TopicState:
-    """A topic as it is: row i holds the broker ids of partition i, the preferred leader first."""
+    """Make the state of a topic as it is; row i holds the broker ids of partition i, the preferred leader first."""
     rows = tuple(map(tuple, replicas))
     return TopicState(
         num_partitions=len(rows),
@@ -81,8 +81,8 @@ def requested_state(
     internal: bool = False,
     default_configs: Mapping[str, str] = NO_CONFIGS,
 ) -> RequestedTopicState:
-    """A topic as it will be. `generated_replica_assignments` is false where the request itself named the replicas. `default_configs` are what
-    the cluster says for topics that say nothing, where that is otherwise than Kafka's own default.
+    """Make the state of a topic as it will be. `generated_replica_assignments` is false if the request itself named the replicas.
+    `default_configs` are the cluster's defaults for topics where they are not Kafka's.
     """
     rows = tuple(map(tuple, replicas))
     return RequestedTopicState(
@@ -102,7 +102,7 @@ Version = TypeVar("Version")
 
 
 class RememberedStates(Generic[Version]):
-    """What a policy is shown of each topic, made once and kept for as long as the topic is the same object."""
+    """The states of topics as a policy is shown them, each made once and kept for as long as the topic is the same object."""
 
     __slots__ = ("_known", "_make")
 
@@ -122,7 +122,7 @@ class RememberedStates(Generic[Version]):
         return state
 
     def forget_beyond(self, topics: int) -> None:
-        """Deleted topics are not forgotten one by one: everything is, when too much has gathered."""
+        """Forget all states when too many have gathered: deleted topics are not forgotten one by one."""
         if len(self._known) > 2 * topics + 1000:
             self._known.clear()
 

@@ -18,7 +18,7 @@ class Held(NamedTuple):
 
 
 def total(partitions: Iterable[int]) -> Held:
-    """Of topics one by one."""
+    """Count topics and their partitions one by one."""
     counted = list(partitions)
     return Held(len(counted), sum(counted))
 
@@ -36,13 +36,13 @@ class _Chunk(NamedTuple):
 
 
 def counts_of(cluster: object) -> "TopicCounts | None":
-    """Of a `ClusterState` that keeps them."""
+    """Return the counts of a `ClusterState` that keeps them."""
     counts = getattr(cluster, "counts", None)
     return counts if isinstance(counts, TopicCounts) else None
 
 
 class TopicCounts:
-    """Immutable; in the order of the names."""
+    """Counts of topics and partitions by the beginning of a name. Immutable; in the order of the names."""
 
     __slots__ = ("_chunks", "_firsts", "topics")
 
@@ -54,7 +54,7 @@ class TopicCounts:
 
     @classmethod
     def of(cls, partitions: Iterable[tuple[str, int]]) -> "TopicCounts":
-        """Of names, each once, and how many partitions each has."""
+        """Make counts of names, each once, and how many partitions each has."""
         ordered = sorted(partitions)
         half = LARGEST_CHUNK // 2  # room for new ones
         parts = [ordered[first : first + half] for first in range(0, len(ordered), half)]
@@ -68,7 +68,7 @@ class TopicCounts:
         return chain.from_iterable(chunk.names for chunk in self._chunks)
 
     def with_topic(self, name: str, partitions: int) -> "TopicCounts":
-        """A new one, or one that has another number of partitions now."""
+        """Return the counts with a topic that is new, or has another number of partitions now."""
         if not self._chunks:
             return TopicCounts((_Chunk((name,), (partitions,), partitions),), (name,), 1)
         place, chunk, at, is_known = self._find(name)
@@ -99,14 +99,14 @@ class TopicCounts:
         return self._with(place, (left,) if left.names else (), self.topics - 1)
 
     def partitions(self, name: str) -> int | None:
-        """Of this topic; None if it is not counted."""
+        """Return the number of a topic's partitions; None if it is not counted."""
         if not self._chunks:
             return None
         _, chunk, at, is_known = self._find(name)
         return chunk.partitions[at] if is_known else None
 
     def held(self, prefix: str) -> Held:
-        """By all topics whose names begin so."""
+        """Return the counts of all topics whose names begin so."""
         topics = partitions = 0
         for chunk, low, high in self._ranges(prefix):
             topics += high - low
@@ -114,7 +114,7 @@ class TopicCounts:
         return Held(topics, partitions)
 
     def beginning(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """The topics whose names begin so, and their partitions."""
+        """Yield the topics whose names begin so, with their partitions."""
         for chunk, low, high in self._ranges(prefix):
             yield from zip(chunk.names[low:high], chunk.partitions[low:high], strict=True)
 

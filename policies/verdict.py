@@ -39,12 +39,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def refusal(findings: Sequence[Finding]) -> Finding | None:
-    """The first that denies: its message is the caller's."""
+    """Return the first finding that denies: its message is the caller's."""
     return next((finding for finding in findings if finding.action is Action.DENY), None)
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What came of asking the policy once."""
+    """The outcome of asking the policy once."""
 
     decision: Decision
     policy: str
@@ -58,6 +58,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def rule(self) -> str:
-        """The rule that decided; empty where none did."""
+        """The rule that decided; empty if none did."""
         denied = refusal(self.findings)
         return "" if denied is None else denied.rule

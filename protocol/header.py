@@ -1,12 +1,12 @@
 """The headers before each request and response. Which version of them stands there follows from the API and its version (`registry.Api`).
 
-Tags 0 to 7 of the request header travel between nodes only: with them a node forwards a request under its sender's name (KIP-590), and tells
-the controller what it has decided of it already.
+Tags travel between nodes only. With those of the request header a node forwards a request under its sender's name (KIP-590), and tells the
+controller what it has decided of it already; with the one of the response header the controller says how much it knew when it answered.
 """
 
 from typing import Annotated
 
-from .schema import Int8, Int16, Int32, WireStruct, classic, ignorable, message, since, tagged
+from .schema import Int8, Int16, Int32, Int64, WireStruct, classic, ignorable, message, since, tagged
 
 
 class DecidedConfig(WireStruct):
@@ -54,3 +54,6 @@ class ResponseHeader(WireStruct):
     """Version 1 has tags."""
 
     correlation_id: Int32 = 0
+    told: Annotated[
+        Int64, since(1), tagged(0)
+    ] = -1  # the newest change of metadata that the controller had told; -1 if it does not matter

@@ -192,8 +192,8 @@ def encode_request(header: RequestHeader, message: WireStruct) -> bytes:
     return b"".join((_size(len(head) + len(body)), head, body))
 
 
-def encode_response(api_key: int, version: int, correlation_id: int, message: WireStruct) -> bytes:
-    """The response as it goes out, with its size.
+def encode_response(api_key: int, version: int, correlation_id: int, message: WireStruct, told: int = -1) -> bytes:
+    """The response as it goes out, with its size. `told`: see `ResponseHeader`.
 
     Raises:
         UnencodableMessage: the version cannot carry the message.
@@ -201,13 +201,16 @@ def encode_response(api_key: int, version: int, correlation_id: int, message: Wi
     """
     header_version, encode = _response_encoders.get((api_key, version)) or _response_encoder(api_key, version)
     body = encode(message)
+    if told >= 0:
+        head = encoder(ResponseHeader, header_version)(ResponseHeader(correlation_id, told))
+        return b"".join((_size(len(head) + len(body)), head, body))
     size = len(body) + _HEADER_SIZES[header_version]
     _size(size)
     return _RESPONSE_STARTS[header_version].pack(size, correlation_id) + body
 
 
-def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, WireStruct]:
-    """Correlation id and message. Between nodes bytes that are left over are an error.
+def decode_response(api_key: int, version: int, frame: bytes) -> tuple[ResponseHeader, WireStruct]:
+    """Header and message. Between nodes bytes that are left over are an error.
 
     Raises:
         MalformedMessage: the bytes are not this response.
@@ -218,7 +221,7 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Wire
     message, offset = decode(frame, offset)
     if offset != len(frame):
         raise MalformedMessage(f"{type(message).__name__} v{version}: {len(frame) - offset} bytes are left over")
-    return header.correlation_id, message
+    return header, message
 
 
 def warm(rows: Iterable[Api] | None = None) -> None:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.cli.command import end, running
+from tests.cli.command import call, end, running
 from tests.support.cluster import READY
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -87,5 +87,44 @@ def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None
         assert end(process, signal.SIGINT).code == 0
 
 
-def create(admin: AdminClient, name: str) -> Any:
-    return admin.create_topics([NewTopic(name, num_partitions=6, replication_factor=3)])[name].result()
+def test_clients_that_log_in(tmp_path: Path) -> None:
+    """The page that tells who is asking: the client that it shows is let in under its name, and one without a password is not."""
+    page = (ROOT / "docs" / "who-is-asking.md").read_text()
+    command = shlex.split(re.findall(r"```console\n\$ minicontroller (.*)\n", page)[0])
+    record = ("--port", "0", "--set", f"audit.dir={tmp_path / 'audit'}")
+    with running(*command, *record, folder=tmp_path) as process:
+        assert process.stdout is not None
+        servers = process.stdout.readline().removeprefix(READY).split()[0]
+        shown: dict[str, Any] = {}
+        exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0].replace("127.0.0.1:9092", servers), shown)
+        create(shown["admin"], "orders")
+        stranger = AdminClient({"bootstrap.servers": servers})
+        with pytest.raises(KafkaException):
+            stranger.list_topics(timeout=2)
+        end(process, signal.SIGINT)
+    recorded = call("audit", "show", "audit", "--principal", "User:alice", folder=tmp_path).stdout
+    assert "User:alice create_topic orders ok" in recorded
+
+
+def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
+    """The configuration of the same page makes nodes that know each other and let in the user that it names."""
+    page = (ROOT / "docs" / "who-is-asking.md").read_text()
+    [text] = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
+    here = text.replace("127.0.0.1:2181/", f"{zookeeper.connect}/who-").replace("127.0.0.1:9092", "127.0.0.1:0")
+    (tmp_path / "node.properties").write_text(here)
+    arguments = ("serve", "--config", "node.properties")
+    with (
+        running(*arguments, folder=tmp_path) as one,
+        running(*arguments, "--set", "broker.id=2", folder=tmp_path) as two,
+    ):
+        for process in (one, two):
+            assert process.stdout is not None
+            servers = process.stdout.readline().removeprefix(READY).split()[0]
+            login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+            user = {"sasl.username": "alice", "sasl.password": "alice-secret"}
+            admin = AdminClient({"bootstrap.servers": servers, **login, **user})
+            create(admin, f"by-{process.pid}", replicas=1)
+
+
+def create(admin: AdminClient, name: str, replicas: int = 3) -> Any:
+    return admin.create_topics([NewTopic(name, num_partitions=6, replication_factor=replicas)])[name].result()

@@ -23,11 +23,11 @@ MAX_WINDOW_BYTES = 1 << 27
 
 
 class CutFileError(Exception):
-    """The file ends before its content does."""
+    """A compressed file ends before its content does."""
 
 
 class BrokenFileError(Exception):
-    """It is no file of that kind, or was changed."""
+    """A file is not of the compressed kind that its name says, or was changed."""
 
 
 CUT = (CutFileError, EOFError)
@@ -40,12 +40,12 @@ def is_compressed(file: Path) -> bool:
 
 
 def preference(file: Path) -> tuple[bool, str]:
-    """Of a file and its compressed copies the first is the one to be read."""
+    """Return a sort key by which a file comes before its compressed copies: the first one is read."""
     return is_compressed(file), file.name
 
 
 def plain_name(file: Path) -> str:
-    """The name that it had before it was compressed."""
+    """Return the name that an audit file had before it was compressed."""
     name = file.name
     for ending in ENDINGS:
         name = name.removesuffix(ending)
@@ -53,7 +53,7 @@ def plain_name(file: Path) -> str:
 
 
 def opened(file: Path) -> IO[bytes]:
-    """For its text, compressed or not. Raises OSError, and when it is read BROKEN."""
+    """Open an audit file for its text, compressed or not. Raises OSError; reading it raises one of BROKEN."""
     if file.name.endswith(ZSTANDARD):
         return cast("IO[bytes]", io.BufferedReader(_Zstandard(file), io.DEFAULT_BUFFER_SIZE))
     if file.name.endswith(GZIP):
@@ -62,7 +62,7 @@ def opened(file: Path) -> IO[bytes]:
 
 
 class _Gzip(gzip.GzipFile):
-    """For which a file without a byte is whole, and one of a single byte is none: both were cut."""
+    """Reads gzip. No bytes at all are a whole file for Python's own class, and a single one is none; here both are files that were cut."""
 
     def __init__(self, file: Path, mode: str) -> None:
         with file.open("rb") as raw:
@@ -72,7 +72,7 @@ class _Gzip(gzip.GzipFile):
 
 
 class _Zstandard(io.RawIOBase):
-    """Frames one after the other; the library alone would not tell that the last one is cut."""
+    """Reads Zstandard frames one after the other; the library alone would not tell that the last one is cut."""
 
     def __init__(self, file: Path) -> None:
         import zstandard

@@ -29,7 +29,7 @@ NAME = re.compile(
 
 
 class Line(msgspec.Struct, gc=False):
-    """One event, encoded."""
+    """One encoded event of the audit log."""
 
     epoch: int
     sequence: int
@@ -43,7 +43,7 @@ def file_name(cluster_id: str, epoch: int, sequence: int, node: int) -> str:
 
 
 class AuditFiles:
-    """One node's files; one is open at most. Not for two threads at once."""
+    """The audit files of one node, at most one of them open. Two threads must not use it at once."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class AuditFiles:
         self._clock = clock
         self._descriptor = -1
         self._path = folder
-        """Of the open file."""
+        """Where the open file lies."""
         self._is_removed = False
         """Somebody has taken it out of the folder, and what was in it is not there again."""
         self._size = 0
@@ -75,17 +75,17 @@ class AuditFiles:
 
     @property
     def rotates_in(self) -> float | None:
-        """Seconds until the open file is old enough to be closed; None if there is none."""
+        """Seconds until the open file is old enough to be closed; None if no file is open."""
         return None if self._descriptor < 0 else max(0.0, self._opened + self._max_seconds - self._clock())
 
     @property
     def looks_in(self) -> float | None:
-        """Seconds until there is something to see to; None if no file is open."""
+        """Seconds until the open file must be looked at or rotated; None if no file is open."""
         rotates_in = self.rotates_in
         return None if rotates_in is None else min(rotates_in, LOOK_SECONDS)
 
     def look(self) -> bool:
-        """See to the open file. True if it had been removed and what was in it is there again. Raises OSError where it is not."""
+        """Check that the open file is still there. True if it had been removed and its content is there again; OSError if that fails."""
         is_restored = self._is_removed
         if is_restored:
             self._restore()
@@ -94,7 +94,7 @@ class AuditFiles:
         return is_restored
 
     def commit(self, lines: deque[Line]) -> None:
-        """Write these and make them durable; each is taken from `lines` when it is. Raises OSError, with the rest left in `lines`."""
+        """Write `lines` and make them durable; each leaves `lines` when it is. Raises OSError with the rest left in `lines`."""
         if self._is_removed:
             self._restore()
         while lines:
@@ -137,7 +137,7 @@ class AuditFiles:
         self._sync_folder()
 
     def _check(self, size: int) -> None:
-        """Raises OSError if somebody has removed the open file, or cut it: it has this size."""
+        """Raise OSError if somebody has removed the open file, or cut it below `size`."""
         if self._descriptor < 0:
             return
         mine = os.fstat(self._descriptor)
@@ -158,7 +158,7 @@ class AuditFiles:
         return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def _restore(self) -> None:
-        """What was in the removed file, in a new one: its descriptor still leads there."""
+        """Write the content of the removed file, which its descriptor still reaches, to a new file."""
         descriptor, path = _created(self._path)
         try:
             position = 0
@@ -179,7 +179,7 @@ class AuditFiles:
         self._descriptor, self._path, self._is_removed = descriptor, path, False
 
     def _sync_folder(self) -> None:
-        """The name is durable, too."""
+        """Make the names of new files durable."""
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
@@ -187,7 +187,7 @@ class AuditFiles:
             os.close(folder)
 
     def _fitting(self, lines: Sequence[Line]) -> list[bytes]:
-        """The first lines that go into this file: one at least."""
+        """Return the first lines that fit into the open file, at least one."""
         chunk: list[bytes] = []
         room, epoch = min(self._max_bytes - self._size, MAX_CHUNK_BYTES), self._epoch
         for line in lines:
@@ -198,7 +198,7 @@ class AuditFiles:
         return chunk
 
     def _take_back(self) -> None:
-        """After a failed fsync the kernel may have forgotten what it holds: the file ends where it was last known to be durable."""
+        """Cut the file to its durable size: after a failed fsync the kernel may have forgotten the rest."""
         try:
             os.ftruncate(self._descriptor, self._size)
         except OSError:
@@ -207,7 +207,7 @@ class AuditFiles:
 
 
 def _created(path: Path) -> tuple[int, Path]:
-    """A new file, beside one that is there under this name, and its descriptor."""
+    """Create a file at `path`, or beside a file that is there, and return its descriptor and its path."""
     attempt, wanted = 0, path
     while True:
         try:

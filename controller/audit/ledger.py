@@ -36,7 +36,7 @@ BYTES_OF_A_CHARACTER = 6
 
 
 class Turn(msgspec.Struct, gc=False):
-    """One call of the writer: all that is told in it happens at one time."""
+    """One call of the writer: all events that it tells of carry one time."""
 
     time_ms: int
     """Since 1970."""
@@ -47,7 +47,7 @@ class Turn(msgspec.Struct, gc=False):
 
 
 def _effect(element: Element) -> Effect:
-    """What became of an element. A decision that writes nothing may be done all the same, by the node that received the request."""
+    """Return what an element has changed. One that writes nothing may still be done, by the node that received the request."""
     record = element.record
     if element.is_decision_only and not (record is not None and record.change is not None and record.change.is_done):
         return Effect.NONE
@@ -55,7 +55,7 @@ def _effect(element: Element) -> Effect:
 
 
 def _chunks(image: Image) -> Iterator[list[Topic]]:
-    """The topics, in the order of their names, as many in each as a line takes."""
+    """Divide the topics of an image, sorted by name, into lists that fit into a line each."""
     chunk, size = list[Topic](), 0
     for name in sorted(image.topics):
         topic = image.topics[name]
@@ -69,7 +69,7 @@ def _chunks(image: Image) -> Iterator[list[Topic]]:
 
 
 def _size(topic: Topic) -> int:
-    """Of its event, about."""
+    """Estimate the bytes of a topic in a snapshot's event."""
     configs = sum(len(key) + len(value) for key, value in topic.configs.items()) if topic.configs else 0
     return len(topic.partitions) * topic.replication_factor * BYTES_OF_A_REPLICA + configs * BYTES_OF_A_CHARACTER
 
@@ -79,7 +79,7 @@ def _turn() -> Turn:
 
 
 class Ledger:
-    """The writer's journal. Every method is called in the order of what happens."""
+    """The writer's journal for the audit log. Its methods are called in the order of what happens."""
 
     def __init__(self, log: AuditLog, origin: Origin) -> None:
         self.log = log
@@ -98,7 +98,7 @@ class Ledger:
         log.on_recovered = self._recovered
 
     def request(self, context: "RequestContext", *, validate_only: bool) -> AuditedRequest:
-        """Raises Refusal while the log must not be decided past."""
+        """Begin to record a request. Raises Refusal while the audit log does not allow changes."""
         refusal = self.log.refusal
         if refusal is not None:
             self.log.refused_requests += 1
@@ -107,7 +107,7 @@ class Ledger:
         return AuditedRequest(self._requests, context, validate_only)
 
     async def wait_durable(self, request: AuditedRequest) -> None:
-        """Where answers wait: until every decision of the request is on the disk, or was given up (`audit.on.failure=drop`)."""
+        """Wait until each decision of the request is on the disk or dropped (`audit.on.failure=drop`), if answers wait for that."""
         if self.answers_wait:
             await request.wait_placed()
             await self.log.wait_durable(request.ordinal)
@@ -115,12 +115,12 @@ class Ledger:
     # ------------------------------------------------------------------ the writer's journal
 
     def disturbed(self, topics: Collection[str]) -> None:
-        """What was planned for these topics will not be as plans saw it. A decision that rests on it says what it saw."""
+        """Note that plans for these topics did not come true; a decision that rested on one tells what it had assumed."""
         self.disturbances += 1
         self._disturbed.update(dict.fromkeys(topics, self.disturbances))
 
     def restarted(self, image: Image) -> None:
-        """Everything has been read anew. What is otherwise than told so far, others have written."""
+        """Record an image that was read anew: what differs from the log so far was written by others."""
         turn = _turn()
         known, self._image = self._image, image
         if known is not None:
@@ -135,7 +135,7 @@ class Ledger:
         self._snapshot(image, "elected" if known is None else "reread")
 
     def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
-        """These are settled, in this order: they took effect, or are refused, or were never to have one."""
+        """Record the settled elements in this order: applied, refused, or decisions that write nothing."""
         turn = _turn()
         names = [element.topic for element in elements if element.topic is not None]
         is_plain = len(set(names)) == len(names)
@@ -153,7 +153,7 @@ class Ledger:
         self._image = after
 
     def doubted(self, image: Image | None, element: Element) -> None:
-        """Whether it took effect was in doubt, and was settled by what is in the store; None if it cannot be known here."""
+        """Record an element whose commit was in doubt, by the image that was read afterwards; with None its effect is unknown."""
         turn = _turn()
         old = new = self._unchanged(element, turn)
         effect = Effect.UNKNOWN
@@ -182,7 +182,7 @@ class Ledger:
     # ------------------------------------------------------------------ events
 
     def _place(self, record: Record, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
-        """`old` and `new`: of the element's topic; where it has none, the topic stays as it is."""
+        """Record a decision, with its topic as it was (`old`) and is (`new`)."""
         change, judgement = record.change, record.judgement
         assert change is not None
         element = change.element
@@ -217,13 +217,13 @@ class Ledger:
         record.placed(self.log.append(moment.origin.epoch, moment.sequence, line_of(event)), moment.sequence)
 
     def _standing(self, name: str, turn: Turn) -> Topic | None:
-        """The topic as it is at this point of the log."""
+        """Return the topic as it is at this point of the log."""
         if name in turn.topics:
             return turn.topics[name]
         return None if self._image is None else self._image.topics.get(name)
 
     def _assumed(self, seen: Image, since: int, turn: Turn) -> tuple[NamedState, ...]:
-        """What was planned did not all come to be, or not in its order: where the decision saw what the log does not tell."""
+        """Return the topics that a decision saw otherwise than the log tells, because earlier plans did not come true."""
         return tuple(
             NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
             for name in sorted(name for name, number in self._disturbed.items() if number > since)
@@ -248,7 +248,7 @@ class Ledger:
         return None if topic is None else self._state(topic)
 
     def _snapshot(self, image: Image, reason: str) -> None:
-        """The log's thread makes it, chunk by chunk: whoever has many topics would feel it here."""
+        """Record all topics. The log's thread makes the events, so that many topics do not stop the event loop."""
         turn = _turn()
         self._append(turn, records.snapshot_begin, reason, image)
         for chunk in _chunks(image):
@@ -259,7 +259,7 @@ class Ledger:
         self._append(turn, records.snapshot_end, len(image.topics))
 
     def _recovered(self) -> None:
-        """Events were lost: said so, and the state told whole, so that a replay can begin anew."""
+        """Record that events were lost, and all topics, so that a replay can begin there."""
         losses = [loss for loss in self.log.take_losses() if loss.epoch == self._origin.epoch]
         with self.log.unbounded():  # else what is lost would grow by what is told of it
             for loss in losses:

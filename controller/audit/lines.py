@@ -16,7 +16,7 @@ TOO_LONG = "it would have been longer than a line may be"
 
 
 def line_of(event: AuditEvent) -> bytes:
-    """With its end."""
+    """Encode an event as a line with its end."""
     line = encode(event)
     if len(line) <= MAX_LINE_BYTES:
         return line
@@ -27,7 +27,7 @@ def line_of(event: AuditEvent) -> bytes:
 
 
 def _without_what_was_asked(event: Decision) -> Decision:
-    """Who asked, what came of it and the states; nothing of it can be asked again."""
+    """Leave out of an event what the caller asked for; who it was, what came of it and the states stay."""
     policy = None if event.policy is None else msgspec.structs.replace(event.policy, findings=())
     return msgspec.structs.replace(
         event,

@@ -48,7 +48,7 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_settings(config: NodeConfig) -> AuditSettings | None:
-    """None where the audit log is off. Raises ConfigurationError if its folder cannot be written."""
+    """Read the settings of the audit log; None if it is off. Raises ConfigurationError if its folder cannot be written."""
     folder = config.optional_string("audit.dir")
     if not folder:
         return None
@@ -72,7 +72,7 @@ def audit_settings(config: NodeConfig) -> AuditSettings | None:
 
 
 class _Unmade(msgspec.Struct, gc=False):
-    """An event that the thread makes."""
+    """An event that the writing thread still has to make."""
 
     epoch: int
     sequence: int
@@ -81,7 +81,7 @@ class _Unmade(msgspec.Struct, gc=False):
 
 
 class Loss(msgspec.Struct):
-    """Events of one epoch that were dropped, in a row."""
+    """Consecutive events of one epoch that were dropped."""
 
     epoch: int
     first_sequence: int
@@ -90,7 +90,7 @@ class Loss(msgspec.Struct):
 
 
 class AuditLog:
-    """Used from one trio task tree; `ordinal` counts the events of the node's life, whatever their epoch."""
+    """The queue and the thread that write a node's audit log. Used from one event loop; ordinals count its events over all epochs."""
 
     def __init__(self, settings: AuditSettings, *, cluster_id: str, node: int) -> None:
         self.settings = settings
@@ -137,7 +137,7 @@ class AuditLog:
 
     @property
     def syncs(self) -> int:
-        """How often events were forced to the disk: with `always`, how many decisions share an fsync."""
+        """How often events were forced to the disk; with `audit.flush=always` many decisions may share one."""
         return self._files.syncs
 
     @property
@@ -152,7 +152,7 @@ class AuditLog:
 
     @property
     def refusal(self) -> str | None:
-        """Why no change may be decided now; None if it may."""
+        """Why no change may be decided now, as a sentence; None if changes may be decided."""
         if not self.settings.refuses:
             return None
         if self.failure is not None:
@@ -164,8 +164,8 @@ class AuditLog:
     # ------------------------------------------------------------------ the event loop's side
 
     def append(self, epoch: int, sequence: int, line: bytes | Callable[[], AuditEvent]) -> int:
-        """Hand over an event, or what makes it, in the thread: a call on what does not change. Returns its ordinal, or if the queue has
-        no room for it that of the last before it.
+        """Queue an encoded event, or a function that makes it in the thread, of values that do not change. Returns its ordinal, or the last
+        one before it if the queue is full.
         """
         if self._thread is None:
             self._start()
@@ -185,7 +185,7 @@ class AuditLog:
 
     @contextmanager
     def unbounded(self) -> Iterator[None]:
-        """Nothing that is handed over meanwhile is dropped."""
+        """Drop no event that is appended within the block."""
         self._is_unbounded = True
         try:
             yield
@@ -193,7 +193,7 @@ class AuditLog:
             self._is_unbounded = False
 
     async def wait_durable(self, ordinal: int) -> None:
-        """Until this event and all before it are safe on the disk, or dropped."""
+        """Wait until the event of this ordinal and all before it are durable or dropped."""
         if self._durable < ordinal:
             waiter = (ordinal, id(reached := trio.Event()), reached)
             heapq.heappush(self._waiters, waiter)
@@ -206,7 +206,7 @@ class AuditLog:
                 raise
 
     async def flush(self, patience_seconds: float) -> int:
-        """Write what was handed over, before its interval ends. Returns how much of it is not safe on the disk when patience ends."""
+        """Write the waiting events at once, and return how many are not durable when patience ends."""
         ordinal = self._ordinal
         if self._durable < ordinal:
             self._hurry.set()
@@ -215,14 +215,14 @@ class AuditLog:
         return max(0, ordinal - self._durable)
 
     def take_losses(self) -> list[Loss]:
-        """What was dropped since this was asked last."""
+        """Return the losses since the last call."""
         with self._lock:
             losses, self._losses = self._losses, []
         overflow, self._overflow = self._overflow, []
         return losses + overflow
 
     async def close(self) -> None:
-        """All that was handed over is on the disk, if it can be."""
+        """Write the waiting events, if that is possible, and end the thread."""
         if self._thread is None:
             return
         self._closing.set()
@@ -273,7 +273,7 @@ class AuditLog:
             self._hurry.wait(self.settings.interval_seconds)
 
     def _look(self) -> None:
-        """Nothing is to be written: is what was written still there?"""
+        """Check, while nothing is to be written, that what was written is still there."""
         try:
             is_restored = self._files.look()
         except OSError as error:
@@ -285,7 +285,7 @@ class AuditLog:
         self._files.rotate_if_old()
 
     def _write_batch(self) -> bool:
-        """Write what waits, up to a limit; false if it failed and must be tried again later."""
+        """Write the waiting events up to a limit; False if that failed and must be tried again later."""
         self._take()
         ordinal, last, count = self._taken, self._made[-1].sequence, len(self._made)
         try:

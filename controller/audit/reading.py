@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 16
 
 
 class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
-    """A line without an end."""
+    """A file that is cut, within a line or within its compressed content."""
 
 
 class Place(NamedTuple):
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Located(NamedTuple):
-    """What a line holds: an event, or why it is none."""
+    """A line of an audit file: its event, or why it is none."""
 
     place: Place
     event: AuditEvent | None
@@ -40,17 +40,17 @@ class Located(NamedTuple):
 
 
 def audit_files(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those in the folders, in the order of what happened: their names sort so, wherever they lie."""
+    """List the audit files at these paths and in these folders in the order of their events, which is that of their names."""
     return sorted((best for best, *_ in _kept(paths)), key=lambda each: (*_order(each), each))
 
 
 def copies(paths: Iterable[Path]) -> dict[Path, Path]:
-    """Compressed files that are not among the `audit_files`, each with the one that is read instead."""
+    """List the compressed files that `audit_files` leaves out, each with the file that is read instead."""
     return {copy: best for best, *others in _kept(paths) for copy in others}
 
 
 def _kept(paths: Iterable[Path]) -> Iterable[list[Path]]:
-    """Each file with its compressed copies, the one to be read first."""
+    """Group audit files with their compressed copies, in each group the one to be read first."""
     found: set[Path] = set()
     for path in paths:
         if path.is_dir():
@@ -71,7 +71,7 @@ def _order(path: Path) -> tuple[str, int, int, int]:
 
 
 def is_audit_file(file: Path) -> bool:
-    """By its name; else one of its first lines must be an event, or it has none yet. What cannot be read may be one."""
+    """Whether the file's name or one of its first lines says that it is an audit file. An empty or unreadable one may be."""
     if NAME.fullmatch(plain_name(file)):
         return True
     lines = [each for each in islice(read(file), FIRST_LINES) if each.text]
@@ -79,7 +79,7 @@ def is_audit_file(file: Path) -> bool:
 
 
 def read(file: Path) -> Iterator[Located]:
-    """What cannot be read any more is told with the line where it begins."""
+    """Yield the lines of an audit file; where it cannot be read any further, the last one says so."""
     number = 0
     try:
         file = _where_it_lies(file)
@@ -95,13 +95,13 @@ def read(file: Path) -> Iterator[Located]:
 
 
 def _where_it_lies(file: Path) -> Path:
-    """It may have been compressed since it was looked for."""
+    """Return the path of a file, or of its compressed copy if it has been compressed meanwhile."""
     names = (file, *(file.with_name(plain_name(file) + ending) for ending in ENDINGS))
     return next((each for each in names if each.exists()), file)
 
 
 def is_copy(copy: Path, original: Path) -> bool:
-    """Whether all that is there of the copy is what the original begins with."""
+    """Whether all that `copy` holds is what `original` begins with."""
     try:
         with opened(copy) as text, opened(original) as expected:
             while block := text.read(BLOCK_BYTES):
@@ -115,7 +115,7 @@ def is_copy(copy: Path, original: Path) -> bool:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """With their ends; of one that is too long its beginning."""
+    """Yield the lines of a stream with their ends; a line that is too long is cut."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         yield line
         while line and not line.endswith(b"\n"):
@@ -139,7 +139,7 @@ def read_all(paths: Iterable[Path]) -> Iterator[Located]:
 
 
 class Follower:
-    """What is added to the files, and to new ones, since it looked last."""
+    """Yields the events that are added to audit files, old and new, since it looked last."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = list(paths)

@@ -60,7 +60,7 @@ NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """What all events of a reign have in common."""
+    """What all events of one controller epoch have in common."""
 
     cluster_id: str
     epoch: int
@@ -68,14 +68,14 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
-    """An event's place in the log."""
+    """The place of an event in the log: its controller epoch, number and time."""
 
     origin: Origin
     sequence: int
     time_ms: int
 
     def stamp(self) -> dict[str, Any]:
-        """What all events tell."""
+        """The fields that every event has."""
         return {
             "schema_version": SCHEMA_VERSION,
             "cluster_id": self.origin.cluster_id,
@@ -90,7 +90,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
 
 def told(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
-    """The event, or where a defect of ours stands in the way, that there was one: the log goes on, and so does its controller."""
+    """Make an event, or, if that fails by a defect of ours, one that says so: neither log nor controller ends."""
     try:
         return make(moment, *values)
     except Exception as error:  # noqa: BLE001 - whatever it is
@@ -114,7 +114,7 @@ def decision(
     assumed: tuple[NamedState, ...],
     latency_us: int,
 ) -> Decision:
-    """By position: of more than fifteen keywords Python makes a dictionary first, which took half of the time that this takes."""
+    """Make the event of a decision. Its fields are given by position: as keywords, more than fifteen, they took half of the time."""
     origin, asked, judgement = moment.origin, record.request, record.judgement
     context, judged, verdict = asked.context, None, None
     if judgement is not None:
@@ -170,7 +170,7 @@ def decision(
 
 
 def _operation(context: "RequestContext") -> str:
-    """Of the API that the client used, unless that one only led to another: an automatic creation is a creation."""
+    """Name the operation of a request by the API that the client used; an automatic creation is a creation."""
     return OPERATIONS.get(context.on_behalf_of) or OPERATIONS.get(context.api_key, "")
 
 
@@ -187,7 +187,7 @@ def snapshot_begin(moment: Moment, reason: str, image: "Image") -> SnapshotBegin
 
 
 def snapshot_topics(moment: Moment, chunk: Iterable[tuple[Topic, int | None]]) -> SnapshotTopics:
-    """Of topics, and when they were created."""
+    """Make the event of a part of a snapshot: topics, each with its time of creation."""
     topics = tuple(NamedState(topic=topic.name, state=state(topic, created_ms)) for topic, created_ms in chunk)
     return SnapshotTopics(**moment.stamp(), topics=topics)
 
@@ -215,7 +215,7 @@ def state(topic: Topic, created_ms: int | None) -> State:
 
 
 def differs(one: Topic | None, other: Topic | None) -> bool:
-    """In what an audit log tells of a topic: leaders come and go without an event."""
+    """Whether the audit log tells two states of a topic apart; leaders are not part of it."""
     if one is other:
         return False
     if one is None or other is None:

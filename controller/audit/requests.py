@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Judgement(msgspec.Struct):
-    """What a policy is asked, and what it said if there is one."""
+    """The question that a policy was asked, and its answer, if there is a policy."""
 
     request: Judged
     image: "Image"
@@ -32,7 +32,7 @@ class Judgement(msgspec.Struct):
 
 
 class AuditedRequest(msgspec.Struct):
-    """One request, until all of its records have their place in the log."""
+    """One request, until each of its records has a place in the log."""
 
     number: int
     context: "RequestContext"
@@ -52,7 +52,7 @@ class AuditedRequest(msgspec.Struct):
     """As a whole: its plan failed."""
 
     def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]") -> "Plan":
-        """The same plan, which leaves a record of each element where the writer finds it; all `refused` where it fails as a whole."""
+        """Wrap a plan so that it leaves a record of each element for the writer, all of them `refused` if it fails as a whole."""
         return partial(self._plan_and_record, plan, refused)
 
     async def _plan_and_record(
@@ -86,18 +86,18 @@ class AuditedRequest(msgspec.Struct):
             change.element.record = Record(self, self.first + index, change, judgement, image, draft.disturbances)
 
     def next_part(self) -> "AuditedRequest":
-        """Of what follows in the same request."""
+        """Begin the records of the next part of a long request."""
         return AuditedRequest(self.number, self.context, self.validate_only, first=self.first + self.recorded)
 
     async def wait_placed(self) -> None:
-        """Until all of its records have their place: that of a decision which writes nothing may be behind another request's."""
+        """Wait until each record of this request has its place in the log: a decision that writes nothing may follow others."""
         if self.open_records > 0:
             self.placed = trio.Event()
             await self.placed.wait()
 
 
 class Record(msgspec.Struct):
-    """One element that was planned, and what its decision was based on."""
+    """One planned element, and what its decision was based on."""
 
     request: AuditedRequest
     index: int
@@ -110,7 +110,7 @@ class Record(msgspec.Struct):
     """The journal's, when it was planned."""
 
     def placed(self, ordinal: int, sequence: int) -> None:
-        """It stands there now, behind all that were placed before."""
+        """Note the place of this record in the log, which is behind all that were placed before."""
         request, change, self.change = self.request, self.change, None
         assert change is not None
         change.sequence = sequence

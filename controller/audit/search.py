@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Cursor(NamedTuple):
-    """Where to go on: what stands before this byte of this file, and all files before it."""
+    """Where a search goes on: before this byte of this file, and in all older files."""
 
     file: str
     """Its name, without the ending of a compressed one: it may be compressed meanwhile."""
@@ -38,14 +38,14 @@ class Cursor(NamedTuple):
 
 
 def parse_cursor(text: str) -> Cursor | None:
-    """None for what is none: a stranger may have written it."""
+    """Read a cursor; None if the text, which a stranger may have written, is not one."""
     file, _, offset = text.rpartition(":")
     valid = NAME.fullmatch(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
     return Cursor(file, int(offset)) if valid else None
 
 
 class Question(NamedTuple, Generic[T]):
-    """What is looked for."""
+    """What a search looks for."""
 
     cluster_id: str
     """Other clusters' files may lie beside."""
@@ -56,7 +56,7 @@ class Question(NamedTuple, Generic[T]):
 
 
 class Limits(NamedTuple):
-    """Of one search."""
+    """What one search may cost."""
 
     rows: int
     max_bytes: int = 256 << 20
@@ -66,7 +66,7 @@ class Limits(NamedTuple):
 
 
 class Found(msgspec.Struct, Generic[T]):
-    """What there is, newest first."""
+    """The events that a search found, newest first."""
 
     rows: list[T]
     next: Cursor | None
@@ -75,7 +75,7 @@ class Found(msgspec.Struct, Generic[T]):
 
 
 class _Exhausted(Exception):  # noqa: N818 - it is planned for
-    """The search has cost what it may."""
+    """The search has reached one of its limits."""
 
 
 class _Line(NamedTuple):
@@ -90,7 +90,7 @@ def search(
     start: Cursor | None = None,
     check_cancelled: Callable[[], None] = lambda: None,
 ) -> Found[T]:
-    """What the cluster's events answer to the question, from `start` on into the past."""
+    """Find the events of a cluster that answer the question, from `start` on backwards in time."""
     return _Search(question, limits, check_cancelled).run(folders, start)
 
 
@@ -142,7 +142,7 @@ class _Search(Generic[T]):
     # ------------------------------------------------------------------ files
 
     def _files(self, folders: Iterable[Path], start: Cursor | None) -> list[tuple[Path, int]]:
-        """The cluster's files, newest first, with where to begin in them."""
+        """Return the cluster's files, newest first, with the offset at which to begin in each."""
         names: dict[str, Path] = {}
         for folder in folders:
             try:
@@ -166,7 +166,9 @@ class _Search(Generic[T]):
         ]
 
     def _matches(self, path: Path, end: int) -> Iterator[tuple[int, T]]:
-        """Newest first. Raises _Exhausted with where to go on in this file, None for nowhere: it has to be read from its beginning."""
+        """Yield the matching events of a file, newest first. Raises _Exhausted with the offset to go on at, None if the file must be read
+        from its beginning.
+        """
         if not is_compressed(path):
             with opened(path) as stream:
                 yield from self._events(path, self._backwards(path, stream, min(end, path.stat().st_size)))
@@ -193,7 +195,7 @@ class _Search(Generic[T]):
                 yield line.offset, row
 
     def _backwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
-        """The lines with a needle that end at `end` or before it, the last one first. What has no end yet is none."""
+        """Yield the lines with a needle that end at or before `end`, last one first; a line without an end does not count."""
         carry, skips, position = b"", True, end
         while position > 0:
             begin = max(0, position - self._limits.block_bytes)
@@ -215,7 +217,7 @@ class _Search(Generic[T]):
                 self._start_clock()
 
     def _forwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
-        """The lines with a needle that begin before `end`, the first one first."""
+        """Yield the lines with a needle that begin before `end`, first one first."""
         carry, offset, skips = b"", 0, False
         while offset < end and (data := stream.read(self._limits.block_bytes)):
             self._spend(len(data), at=None)
@@ -233,7 +235,7 @@ class _Search(Generic[T]):
                 offset, carry, skips = offset + len(carry), b"", True
 
     def _with_needle(self, offset: int, block: bytes, *, newest_first: bool) -> Iterator[_Line]:
-        """Of a block of whole lines that begins there."""
+        """Yield the lines with a needle of a block of whole lines that begins at `offset`."""
         found: set[tuple[int, int]] = set()
         for needle in self._question.needles:
             at = block.find(needle)

@@ -16,7 +16,7 @@ from .reading import Located, Place, Torn, copies, is_copy, read_all
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that is wrong, and where it shows."""
+    """One thing that is wrong with an audit log, and where it shows."""
 
     kind: str
     """`gap`, `duplicate`, `torn`, `unreadable`, `unknown-schema`, `epoch-order`, `no-snapshot`, `snapshot`, `state`, `dropped`,
@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct):
-    """What there was."""
+    """What an audit log holds, as counts."""
 
     files: set[Path] = msgspec.field(default_factory=set)
     events: int = 0
@@ -40,7 +40,7 @@ class Summary(msgspec.Struct):
 
 
 class _Cluster:
-    """How far one cluster's log was read."""
+    """How far the log of one cluster was read."""
 
     def __init__(self) -> None:
         self.epoch = -1
@@ -51,7 +51,7 @@ class _Cluster:
 
 
 class Verification:
-    """Iterate over `findings`; afterwards `summary` is complete."""
+    """Verifies an audit log: iterate over `findings`, after which `summary` is complete."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.summary = Summary()
@@ -111,7 +111,7 @@ class Verification:
             )
 
     def _follow(self, cluster: _Cluster, event: AuditEvent) -> Iterator[tuple[str, str]]:
-        """The event after those before it: is there one missing?"""
+        """Compare an event with the one before it in its cluster, and tell if events between them are missing."""
         is_new = event.epoch != cluster.epoch
         expected = 1 if is_new else cluster.sequence + 1
         if event.sequence != expected:

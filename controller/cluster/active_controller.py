@@ -57,6 +57,7 @@ class ActiveController:
         self._propagation = Propagation(
             is_here=self.nearby.is_here,
             inter_broker_listener=node.config.inter_broker_listener.name,
+            controller_epoch=epoch,
             image=lambda: self.image,
             link=link,
             on_replicas_deleted=self.deletions.replicas_deleted,

@@ -60,6 +60,8 @@ class Channel:
         self.broker = broker
         self.acknowledged = -1
         """The newest change that the node has in its metadata."""
+        self._heard = self._expected = -1
+        """The newest change that the node was told it knows of, and the newest that one of its clients knows of."""
         self.configured = 0
         """Which request to read the configs anew it has answered."""
         self._configs = 0
@@ -92,6 +94,12 @@ class Channel:
         """In the store: the node is to read them anew."""
         self._configs = max(request, self._configs)
         self.hurry(self._sequence)
+
+    def expect(self, sequence: int) -> None:
+        """A client of the node is told what this change has brought about: the node answers its questions when it hears that it knows it."""
+        if sequence > self._heard:
+            self._expected = max(sequence, self._expected)
+            self._stir(sequence)
 
     def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
         """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
@@ -166,12 +174,12 @@ class Channel:
         brokers_changed, self._brokers_changed = self._brokers_changed, False
 
         if fresh:
-            await self._update_metadata(image, metadata, forgotten, complete=True)
+            await self._update_metadata(image, metadata, forgotten, sequence, complete=True)
             self._fresh = False
         if leaders and not self.broker.proves_itself:
             await self._leader_and_isr(image, leaders)
-        if not fresh and (metadata or forgotten or brokers_changed):
-            await self._update_metadata(image, metadata, forgotten)
+        if not fresh and (metadata or forgotten or brokers_changed or self._expected > self._heard):
+            await self._update_metadata(image, metadata, forgotten, sequence)
         self.acknowledged = max(self.acknowledged, sequence)
         self._owner.acknowledged()
         if (
@@ -199,13 +207,17 @@ class Channel:
         image: Image,
         metadata: dict[str, set[int] | None],
         forgotten: dict[str, Topic],
+        sequence: int,
         *,
         complete: bool = False,
     ) -> None:
         states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
         # What is complete says in one request also what is not there.
-        for part in await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS):
-            await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete))
+        parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
+        for part in parts:
+            heard = sequence if part is parts[-1] else None
+            await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete, heard=heard))
+        self._heard = sequence
 
     async def _update_configs(self, image: Image) -> None:
         """Once: a node that has lost the store is told of the metadata all the same, and asked again in the next round."""

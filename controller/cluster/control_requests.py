@@ -36,6 +36,9 @@ CONFIGS_TAG = 10_001
 """Our own, too: answered when the node has read the configs of brokers anew, or with an error if it cannot. A broker of Kafka answers at
 once: nobody can tell when it reads a notification."""
 
+HEARD_TAG = 10_002
+"""Our own, too: eight bytes, the number of the newest change that a node knows of when it has this request and those before it."""
+
 MOST_PARTITIONS = 2_000
 """In one request, unless a single topic has more to be told at once: about 20 ms of work at either end."""
 
@@ -126,13 +129,21 @@ def topic_states(
 
 
 def update_metadata(
-    image: Image, target: Broker, states: list[TopicState], *, complete: bool = False, configs: bool = False
+    image: Image,
+    target: Broker,
+    states: list[TopicState],
+    *,
+    complete: bool = False,
+    configs: bool = False,
+    heard: int | None = None,
 ) -> UpdateMetadataRequest:
     """All brokers, always (the list replaces what the target knows), and these topics. `complete`: what is not named does not exist.
 
-    `configs`: they have changed in the store.
+    `configs`: they have changed in the store. `heard`: the newest change that the target knows of with this.
     """
     tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
+    if heard is not None:
+        tags[HEARD_TAG] = heard.to_bytes(8, signed=True)
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,

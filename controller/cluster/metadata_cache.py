@@ -1,16 +1,28 @@
 """A node's own view of the cluster: what the controller last told it.
 
 Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by the same content without the wire), and reads
-answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls.
+answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls. What a client of this node was
+told is done no reader is answered without: until the controller's word of it comes, reads wait (K4-6).
+
+Changes have numbers, which a controller counts from its epoch on (`first_number`): those of its successors are larger.
 """
 
 from collections.abc import Callable, Collection, Iterable
 
 import msgspec
+import trio
 
 from .bell import Bell
 from .completion import Waiters
 from .image import Broker, Image, Topic
+
+EXPECTED_SECONDS = 30.0
+"""For the controller's word of what it has acknowledged, or a successor's: as long as clients wait for an answer by default."""
+
+
+def first_number(controller_epoch: int) -> int:
+    """Of the changes that a controller tells. Whoever follows it has heard of all that its predecessors have acknowledged."""
+    return controller_epoch << 32
 
 
 class MetadataCache:
@@ -22,6 +34,9 @@ class MetadataCache:
         self.doubts = Bell()
         """Rung when what is told does not fit what was told before."""
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
+        self._heard = self._expected = -1
+        """Numbers of changes: the newest that the image holds, and the newest that a client knows of by an answer of the controller."""
+        self._hearing = trio.lowlevel.ParkingLot()
 
     def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
         """Call `listener(before, after, changed_topics)` after each change, in the event loop's thread."""
@@ -56,8 +71,33 @@ class MetadataCache:
         self.waiters.wake(removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
+            self.heard(first_number(image.controller_epoch))
         for listener in self._listeners:
             listener(before, image, changed)
+
+    def heard(self, number: int) -> None:
+        """The image holds all changes up to this one."""
+        if number > self._heard:
+            self._heard = number
+            self._hearing.unpark_all()
+
+    def expect(self, number: int) -> None:
+        """A client of this node is told what this change has brought about."""
+        self._expected = max(number, self._expected)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a client of this node knows more than the image holds."""
+        return self._expected > self._heard
+
+    async def wait_heard(self) -> None:
+        """Until the image holds what clients of this node know of; not for ever, if the controller that answered them is gone or cut off."""
+        expected = self._expected
+        with trio.move_on_after(EXPECTED_SECONDS) as patience:
+            while self._heard < expected:
+                await self._hearing.park()
+        if patience.cancelled_caught:  # nobody else has to wait for this again
+            self.heard(expected)
 
     async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
         """Return once `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""

@@ -15,6 +15,7 @@ from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from . import control_requests
 from .channel import Channel, LinkFactory
 from .image import NO_TOPIC_ID, Broker, Image, Partition, Topic
+from .metadata_cache import first_number
 
 log = logging.getLogger("minicontroller.propagation")
 
@@ -27,6 +28,7 @@ class Propagation:
         *,
         is_here: Callable[[Broker], bool],
         inter_broker_listener: str,
+        controller_epoch: int,
         image: Callable[[], Image],
         link: LinkFactory,
         on_replicas_deleted: Callable[[int, list[Topic]], None],
@@ -43,7 +45,8 @@ class Propagation:
         self.contradicted = contradicted
         """Called when a broker says that another controller rules."""
         self._channels: dict[int, Channel] = {}
-        self._sequence = 0
+        self._sequence = first_number(controller_epoch)
+        """The number of the newest change."""
         self._configs = 0
         """Counts the requests to read the configs anew."""
         self._nursery: trio.Nursery | None = None
@@ -186,6 +189,16 @@ class Propagation:
         while (behind := self._behind(sequence, request, broker_id)) and not self._ended:
             await self._acknowledgements.park()
         return not behind
+
+    def expect_at(self, broker_id: int) -> int:
+        """The number of the newest change. This node will hear that it knows as much; -1 if it learns of changes without being told, or
+        not at all.
+        """
+        channel = self._channels.get(broker_id)
+        if channel is None:
+            return -1
+        channel.expect(self._sequence)
+        return self._sequence
 
     def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
         """Which nodes, or whether this one, have not acknowledged so much."""

@@ -29,12 +29,12 @@ REFUSED, NOT_REACHED = 1, 3
 
 
 class Asking(msgspec.Struct, frozen=True):
-    """What the options of a command say."""
+    """The options of a command: whom to ask, how long, and how to answer."""
 
     config: ClientConfig
     as_json: bool
     names_nodes: bool = True
-    """Else it is the address where a node of this machine would be."""
+    """Whether the user named bootstrap servers; if not, the default address of a local node is asked."""
 
 
 class NotReached(click.ClickException):
@@ -42,7 +42,7 @@ class NotReached(click.ClickException):
 
 
 def admin_options(function: Callable[..., None]) -> Callable[..., None]:
-    """The options of every administrative command, which gets what they say as `who`."""
+    """Give a command the options of every administrative command, as its argument `who`."""
 
     @wraps(function)
     def command(*, bootstrap: str | None, file: Path | None, timeout: float | None, as_json: bool, **rest: Any) -> None:
@@ -72,7 +72,7 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> Asking:
-    """Raises click.UsageError."""
+    """Make an `Asking` of the options. Raises click.UsageError."""
     try:
         text = "" if file is None else read_text(file)
         config = load(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
@@ -89,7 +89,7 @@ def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, a
 
 
 def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]") -> T:
-    """Raises click.ClickException with the exit code that fits."""
+    """Ask the cluster the question. Raises click.ClickException with the exit code that fits."""
     import logging
 
     import trio
@@ -131,7 +131,7 @@ def error_json(error: AdminError | None) -> dict[str, object] | None:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of one element of a write, for both kinds of reader."""
+    """What became of one element of a change, for people and for JSON."""
 
     element: str
     """As people read it: `topic orders`."""
@@ -143,7 +143,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def conclude(who: Asking, verdicts: Iterable[Verdict], *, dry_run: bool = False) -> NoReturn:
-    """Say what became of each element, and end with the code that fits."""
+    """Print what became of each element, and end with the exit code that fits."""
     listed = list(verdicts)
     with readers_may_leave():
         if who.as_json:
@@ -161,12 +161,12 @@ def conclude(who: Asking, verdicts: Iterable[Verdict], *, dry_run: bool = False)
 
 
 def complain(element: str, error: AdminError, file: IO[str] | None = None) -> None:
-    """One sentence on stderr."""
+    """Print one sentence about a refused element on stderr."""
     click.echo(refusal(element, error), file=file, err=file is None)
 
 
 def refusal(element: str, error: AdminError) -> str:
-    """`orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
+    """Say who was refused and why: `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
     verb = "in doubt" if error.in_doubt else f"refused ({error.name})"
     text = error.message.rstrip()
     return escaped(f"{element}: {verb}: {text}{'' if text.endswith(('.', '!', '?')) else '.'}")

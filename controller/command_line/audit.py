@@ -11,7 +11,15 @@ from typing import Any
 import click
 import msgspec
 
-from ...policies.audit_event import AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
+from ...policies.audit_event import (
+    NOT_AUTHENTICATED,
+    AuditEvent,
+    Decision,
+    NamedState,
+    Observed,
+    Removal,
+    SnapshotTopics,
+)
 from ...policies.escaping import escaped
 from ...policies.moments import moment
 from ..audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
@@ -26,7 +34,7 @@ Wanted = Callable[[AuditEvent], bool]
 
 
 def _moment(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """In milliseconds since 1970."""
+    """Convert an option's time to milliseconds since 1970."""
     if value is None:
         return None
     try:
@@ -55,7 +63,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
         ),
-        click.option("--principal", help="Such as User:alice."),
+        click.option("--principal", help="Such as User:alice, or '(not authenticated)'."),
         click.option("--topic", help="The topic's, or broker's, name."),
     ):
         command = option(command)
@@ -65,7 +73,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
 def wanted(
     topic: str | None, principal: str | None, outcome: str | None, since: int | None, until: int | None
 ) -> Wanted:
-    """All that is given must be so."""
+    """Return a test of whether an event has all that the options name."""
 
     def is_wanted(event: AuditEvent) -> bool:
         if (since is not None and event.time_ms < since) or (until is not None and event.time_ms > until):
@@ -76,7 +84,7 @@ def wanted(
             return True
         return (
             isinstance(event, Decision)
-            and (principal is None or event.principal == principal)
+            and (principal is None or (event.principal or NOT_AUTHENTICATED) == principal)
             and (outcome is None or _has_outcome(event, outcome))
         )
 
@@ -185,7 +193,7 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
-    """Raises ClickException for what is no audit file, and where there is none, if it may not come later. Tells what is not read."""
+    """Raise ClickException for what is no audit file, and if there is none and none `may_come`; say which files are not read."""
     for path in paths:
         if path.is_file() and not is_audit_file(path):
             raise click.ClickException(
@@ -199,12 +207,12 @@ def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
 
 
 def _path_text(path: Path) -> str:
-    """JSON is UTF-8; a file's name may be any bytes."""
+    """Return a path as text that JSON can hold: a file's name may be any bytes."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:
-    """Those that match; of what is no event is told on stderr."""
+    """Yield the wanted events; with `complains`, say on stderr which lines are none."""
     for located in source:
         if located.event is None:
             if complains:
@@ -222,7 +230,7 @@ def _print(located: Located, *, as_json: bool) -> None:
 
 
 def _narrowed(event: AuditEvent, topic: str | None) -> AuditEvent:
-    """Of a snapshot's many topics the one that was asked for."""
+    """Leave of a snapshot's many topics only the one that was asked for."""
     if topic is None or not isinstance(event, SnapshotTopics):
         return event
     return msgspec.structs.replace(event, topics=tuple(filter(partial(_is_named, topic), event.topics)))

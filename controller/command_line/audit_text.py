@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from ...policies.audit_event import (
+    NOT_AUTHENTICATED,
     AuditEvent,
     Decision,
     Dropped,
@@ -47,7 +48,7 @@ def one_line(event: AuditEvent) -> None:
 
 
 def _headline(event: AuditEvent) -> tuple[str, str]:
-    """What happened, and in which colour."""
+    """Say what happened in an event, and in which colour."""
     match event:
         case Decision():
             return _decided(
@@ -75,7 +76,7 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
 
 def _decided(event: Decision) -> str:
     parts = [
-        escaped(event.principal or "(nobody)"),
+        escaped(event.principal or NOT_AUTHENTICATED),
         event.operation + ("?" if event.validate_only else ""),
         escaped(event.name) or "(default)",
         event.error if event.error_code else "ok",
@@ -90,7 +91,7 @@ def _decided(event: Decision) -> str:
 
 
 def changes(before: State | None, after: State | None) -> str:
-    """What is different, in a few words."""
+    """Say in a few words what is different between two states of a topic."""
     if after is None:
         return "gone" if before is not None else "nothing"
     if before is None:

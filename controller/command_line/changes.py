@@ -11,7 +11,7 @@ OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
 
 
 def parse_settings(_context: click.Context, _parameter: click.Parameter, settings: Sequence[str]) -> dict[str, str]:
-    """KEY=VALUE, each key once."""
+    """Read the arguments KEY=VALUE, each key once."""
     values: dict[str, str] = {}
     for setting in settings:
         key, sign, value = setting.partition("=")
@@ -26,7 +26,7 @@ def parse_settings(_context: click.Context, _parameter: click.Parameter, setting
 def parse_changes(
     _context: click.Context, _parameter: click.Parameter, changes: Sequence[str]
 ) -> tuple[ConfigChange, ...]:
-    """KEY=VALUE, KEY+=VALUE, KEY-=VALUE."""
+    """Read the arguments KEY=VALUE, KEY+=VALUE and KEY-=VALUE."""
     return tuple(_change(change) for change in changes)
 
 
@@ -42,7 +42,7 @@ def _change(text: str) -> ConfigChange:
 def parse_assignment(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[tuple[int, ...], ...]:
-    """`1:2,2:3` is two partitions of two replicas, as Kafka's tools write it."""
+    """Read a replica assignment as Kafka's tools write it: `1:2,2:3` is two partitions of two replicas."""
     if text is None:
         return ()
     try:

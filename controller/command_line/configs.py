@@ -100,7 +100,7 @@ def _print(resource: Resource, entries: Sequence[ConfigEntry]) -> None:
 
 
 def _facts(resource: Resource) -> dict[str, object]:
-    """A topic, a broker, or with name null what holds for all brokers."""
+    """Return the configs of a resource for JSON; what holds for all brokers has the name null."""
     return {"type": resource.type.name.lower(), "name": resource.name or None}
 
 

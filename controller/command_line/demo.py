@@ -75,7 +75,7 @@ def _cluster() -> Iterator[subprocess.Popen[str]]:
 
 
 def _port() -> int:
-    """Kafka's own, so that what one types next needs no address; any other if somebody has it."""
+    """Return Kafka's own port, so that commands need no address, or any free one if it is taken."""
     for port in range(PORT, PORT + BROKERS):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -87,7 +87,7 @@ def _port() -> int:
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, str]:
-    """What the ready line says: `bootstrap.servers`, and `http` where there is a page."""
+    """Read the addresses of the ready line: `bootstrap.servers`, and `http` if there is a page."""
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(READY):

@@ -21,7 +21,7 @@ PROTECTED = "audit."
 
 
 class DemoPolicy(TopicManagementPolicy):
-    """Names have a form, partitions and retention have bounds, and the audit topics stay."""
+    """The demo's policy: names have a form, partitions and retention have limits, and the audit topics stay."""
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.automatic and request.requested_state.internal:

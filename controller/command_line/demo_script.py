@@ -14,7 +14,7 @@ from .demo_policy import DAY_MS
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one element: what was done to it, or why not."""
+    """What became of one element of a step, or why it was refused."""
 
     element: str
     done: str
@@ -22,7 +22,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """`why` is said first, then `command` as it would be typed."""
+    """One step of the demo: `why` is said first, then `command` as one would type it."""
 
     why: str
     command: str
@@ -30,7 +30,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def script() -> tuple[Step, ...]:
-    """From a first topic to its end, with each rule of the policy broken once."""
+    """Return the steps of the demo: from a first topic to its end, with each rule of the policy broken once."""
     placed, trail = "sales.orders.placed", "audit.changes.trail"
     return (
         _create("A topic as the rules want it.", [placed], partitions=6),

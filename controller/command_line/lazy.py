@@ -15,7 +15,7 @@ from .output import nobody_reads
 
 @contextmanager
 def a_reader_may_end_it() -> Iterator[None]:
-    """By leaving: then nothing failed. Click, further outside, would say so by code 1."""
+    """End the block without an error when the reader of the output leaves; click would exit with code 1."""
     try:
         yield
     except BrokenPipeError:
@@ -24,14 +24,14 @@ def a_reader_may_end_it() -> Iterator[None]:
 
 
 class LazyGroup(click.Group):
-    """`add_later` names a command by the place of its object: `.command_line.topics:topics`."""
+    """A group whose commands are imported when they are called."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         self._places: dict[str, str] = {}
 
     def add_later(self, name: str, place: str, summary: str) -> None:
-        """`place` is relative to `minicontroller.controller`; `summary` stands in the list of commands."""
+        """Add a command by the place of its object, relative to `minicontroller.controller`; `summary` stands in the list of commands."""
         self._places[name] = place
         self.add_command(click.Command(name, short_help=summary))
 
@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Only here, on its way to being called, is the command itself needed."""
+        """Import the command that is about to be called."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load(name) if name in self._places else command, rest
 

@@ -16,13 +16,13 @@ def is_terminal() -> bool:
 
 
 def is_conversation() -> bool:
-    """Somebody reads, and can answer."""
+    """Whether a person reads the output and can answer."""
     return is_terminal() and sys.stdin is not None and sys.stdin.isatty()
 
 
 @contextmanager
 def readers_may_leave() -> Iterator[None]:
-    """What is printed in the block ends with its reader; what comes after the block comes all the same."""
+    """End the block when the reader of its output leaves; what comes after the block is still done."""
     try:
         yield
     except BrokenPipeError:
@@ -30,7 +30,7 @@ def readers_may_leave() -> Iterator[None]:
 
 
 def nobody_reads() -> None:
-    """From now on stdout leads nowhere: else Python would complain of it when it ends."""
+    """Send stdout nowhere from now on, so that Python does not complain of it when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDOUT)
     os.close(nowhere)

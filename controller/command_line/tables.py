@@ -34,7 +34,7 @@ def _bare(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Where there is room for it. Cells are folded, but not to a letter a line."""
+    """Print a table of this width; long cells are folded, but not to a letter a line."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

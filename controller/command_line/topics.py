@@ -131,7 +131,7 @@ def _trouble(partition: PartitionDescription) -> str:
 
 
 def _id(topic_id: bytes) -> str:
-    """As Kafka writes it."""
+    """Write a topic id as Kafka does."""
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 

@@ -14,7 +14,7 @@ INT16 = 2**15 - 1
 
 
 class Seconds(click.FloatRange):
-    """More than none, and no more than a day: Kafka's requests tell them in milliseconds."""
+    """A duration above zero and up to a day: Kafka's requests carry it in milliseconds."""
 
     def __init__(self) -> None:
         super().__init__(0, MOST_SECONDS, min_open=True)
@@ -27,7 +27,7 @@ class Seconds(click.FloatRange):
 
 
 def require_text() -> None:
-    """Names and values are text in UTF-8; what is none would arrive as something else. Raises click.UsageError."""
+    """Refuse arguments that are not UTF-8, which would arrive as other names and values. Raises click.UsageError."""
     for word in sys.argv[1:]:
         try:
             word.encode()
@@ -38,7 +38,7 @@ def require_text() -> None:
 
 
 def read_text(file: Path) -> str:
-    """Raises click.ClickException."""
+    """Read a file as text. Raises click.ClickException."""
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeError:

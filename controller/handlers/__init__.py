@@ -1,10 +1,12 @@
 """Who handles which API: the table, and what a handler is.
 
 Rule: an API that is in this table is advertised, and one that is not closes the connection. A read returns its answer at once
-and costs no task; what has to wait returns an awaitable.
+and costs no task; what has to wait returns an awaitable. What tells of topics waits for what clients of this node know already (K4-6).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from inspect import isawaitable
 from typing import Any
 
 from ...protocol.api_keys import ApiKey
@@ -38,20 +40,36 @@ Response = Any
 Handler = Callable[[Any, RequestContext, Request], Response | Awaitable[Response]]
 """`handle(node, ctx, request)`. The messages are the structs of `protocol.messages`, each handler names its own."""
 
+
+def up_to_date(handler: Handler) -> Handler:
+    """The same API, answered from an image that holds all that clients of this node know of (K4-6)."""
+
+    async def handle_later(node: Any, context: RequestContext, request: Request) -> Response:
+        await node.cache.wait_heard()
+        answer = handler(node, context, request)
+        return await answer if isawaitable(answer) else answer
+
+    @wraps(handler)
+    def handle(node: Any, context: RequestContext, request: Request) -> Response | Awaitable[Response]:
+        return handle_later(node, context, request) if node.cache.is_behind else handler(node, context, request)
+
+    return handle
+
+
 HANDLERS: Mapping[ApiKey, Handler] = {
-    ApiKey.METADATA: metadata.handle,
+    ApiKey.METADATA: up_to_date(metadata.handle),
     ApiKey.LEADER_AND_ISR: leader_and_isr.handle,
     ApiKey.STOP_REPLICA: stop_replica.handle,
     ApiKey.UPDATE_METADATA: update_metadata.handle,
     ApiKey.CONTROLLED_SHUTDOWN: controlled_shutdown.handle,
-    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.FIND_COORDINATOR: up_to_date(find_coordinator.handle),
     ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
     ApiKey.LIST_GROUPS: list_groups.handle,
     ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
     ApiKey.API_VERSIONS: api_versions.handle,
     ApiKey.CREATE_TOPICS: create_topics.handle,
     ApiKey.DELETE_TOPICS: delete_topics.handle,
-    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.DESCRIBE_CONFIGS: up_to_date(describe_configs.handle),
     ApiKey.ALTER_CONFIGS: alter_configs.handle,
     ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
     ApiKey.CREATE_PARTITIONS: create_partitions.handle,
@@ -59,5 +77,5 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.ALTER_PARTITION: alter_partition.handle,
     ApiKey.ENVELOPE: envelope.handle,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: up_to_date(describe_topic_partitions.handle),
 }

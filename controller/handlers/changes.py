@@ -310,16 +310,17 @@ async def committed(
 async def _is_known(
     node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
 ) -> bool:
-    """Wait until those know what was done who have to: every node, or the one that holds the client's connection, which may ask there
-    next. False if that will not be learnt.
+    """Who has to know what was done: every node, or the one that holds the client's connection, which may ask there next. Configs are waited
+    for; of the rest that one node is told how much it has to hear before it answers a question. False if it will not be learnt.
     """
+    changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
-        return await controller.wait_told(None, configs=any(change.changes_configs for change in changes))
+        return await controller.wait_told(None, configs=changes_configs)
     if context.forwarded:
-        asked, configs = context.received_node, any(change.changes_configs for change in changes)
-    else:  # what it has written itself it also reads, where it does not keep it
-        asked, configs = node.broker_id, any(change.kind == "broker" for change in changes)
-    return await controller.wait_told(asked, configs=configs)
+        context.told = controller.propagation.expect_at(context.received_node)
+        if changes_configs:
+            return await controller.wait_told(context.received_node, configs=True)
+    return True
 
 
 def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[Change]) -> list[int]:

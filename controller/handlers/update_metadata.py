@@ -15,7 +15,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..cluster.control_requests import COMPLETE_TAG, CONFIGS_TAG
+from ..cluster.control_requests import COMPLETE_TAG, CONFIGS_TAG, HEARD_TAG
 from ..cluster.image import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
@@ -60,6 +60,8 @@ def handle(
         changed=changed.values(),
         removed=removed,
     )
+    if HEARD_TAG in tags:
+        node.cache.heard(int.from_bytes(tags[HEARD_TAG], signed=True))
     return _with_configs(node) if CONFIGS_TAG in tags else UpdateMetadataResponse()
 
 

@@ -25,7 +25,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Census:
-    """Of one image at a time; the nodes of a process share theirs."""
+    """Counts what one image holds, for metrics and pages; the nodes of a process share a census."""
 
     def __init__(self) -> None:
         self._image: Image | None = None
@@ -42,7 +42,7 @@ class Census:
             return self._figures
 
     def names(self, image: Image) -> tuple[Sequence[str], bool]:
-        """Of the topics, sorted; and whether they are those of this image, or a moment old."""
+        """Return the sorted names of the topics, and whether they are of this image or of one a moment ago."""
         now = trio.current_time()
         known = self._sorted_of
         if known is None or (known.topics is not image.topics and now - self._sorted_at >= FRESH_SECONDS):

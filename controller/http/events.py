@@ -22,7 +22,7 @@ HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
 class Newsroom:
-    """The newest state, encoded once for all listeners."""
+    """Encodes the newest state of the cluster once for all who listen to events."""
 
     def __init__(self, process: Process, census: Census) -> None:
         self.listeners = 0
@@ -45,7 +45,7 @@ class Newsroom:
 
 
 async def send_events(newsroom: Newsroom, receive: Receive, send: Send) -> None:
-    """Until the client goes, or takes nothing any more."""
+    """Send events to a client until it disconnects or takes nothing any more."""
     newsroom.listeners += 1
     try:
         async with trio.open_nursery() as nursery:
@@ -82,7 +82,7 @@ def _event(name: bytes, data: bytes) -> bytes:
 
 
 async def refuse_listener(send: Send) -> None:
-    """There are as many as may be."""
+    """Answer that as many clients listen to events as may."""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"10")]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": b"Too many listen already.\n"})

@@ -165,7 +165,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
 
 
 class Exposition:
-    """A registry of its own for one process."""
+    """The Prometheus metrics of one process, in a registry of its own."""
 
     def __init__(self, process: Process, listener: "HttpListener", census: Census) -> None:
         self._process = process
@@ -176,7 +176,7 @@ class Exposition:
         ProcessCollector(registry=self._registry)
 
     async def text(self, *, event_listeners: int) -> bytes:
-        """The whole scrape."""
+        """Return all metrics as text."""
         nodes = list(self._process.nodes)
         figures = [await self._census.figures(running.node.cache.image) for running in nodes]
         ready = {each.node for each in self._process.health().nodes if each.ready}
@@ -185,7 +185,7 @@ class Exposition:
 
 
 class NodesCollector(Collector):
-    """Reads the nodes' plain numbers at the moment of the scrape."""
+    """Reads the counters of the nodes at the moment of the scrape."""
 
     def __init__(self, listener: "HttpListener") -> None:
         self._listener = listener
@@ -196,7 +196,7 @@ class NodesCollector(Collector):
     def prepare(
         self, nodes: "list[RunningNode]", figures: list[Figures], ready: set[int], event_listeners: int
     ) -> None:
-        """What takes a while is counted before, so that the scrape itself never waits."""
+        """Take over the figures that were counted before the scrape, so that the scrape itself never waits."""
         self._nodes = list(zip(nodes, figures, strict=True))
         self._ready, self._event_listeners = ready, event_listeners
 
@@ -220,7 +220,7 @@ class NodesCollector(Collector):
 
 
 class Families:
-    """The families of one scrape, in the order in which they are declared."""
+    """The metric families of one scrape, in the order of their declaration."""
 
     def __init__(self) -> None:
         self._made = {
@@ -252,7 +252,7 @@ def api_name(api_key: int) -> str:
 
 
 def outcome_name(code: int) -> str:
-    """Codes that we do not know can only come from a newer controller, and are one outcome."""
+    """Name an error code for the label `outcome`; unknown codes, which only a newer controller sends, have one name together."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """As many wait as may."""
+    """As many requests wait for the history as may."""
 
 
 class Wanted(NamedTuple):
-    """Of the past."""
+    """Which part of the past a page asks for."""
 
     name: str = ""
     """Of a topic; empty for all decisions."""
@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
 
 
 class Happening(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What became of a topic without a decision."""
+    """A change of a topic that no decision explains."""
 
     event: str
     """`removal`, `observed` or `dropped`, as in the audit log."""
@@ -73,7 +73,7 @@ class Happening(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """Newest first."""
+    """The events of a topic, newest first."""
 
     source: str
     """`audit`, or `memory`: the last decisions of this process."""
@@ -90,7 +90,7 @@ class DeletedTopic(msgspec.Struct, frozen=True):
 
 
 class DeletedTopics(msgspec.Struct, frozen=True):
-    """Newest first; of one name only its last end."""
+    """Topics that were deleted, newest first; of each name only its last deletion."""
 
     source: str
     rows: Sequence[DeletedTopic]
@@ -99,14 +99,14 @@ class DeletedTopics(msgspec.Struct, frozen=True):
 
 
 class Histories:
-    """Of the nodes of one process."""
+    """The audit logs of a process's nodes, as pages show them."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
         self._turn = trio.Lock()
 
     async def history(self, wanted: Wanted, older: str) -> History:
-        """`older` is what the answer before this one said. Raises BusyError."""
+        """Return events of a topic; `older` is the cursor of the answer before this one. Raises BusyError."""
         node = self._recorder()
         if node is None:
             return self._remembered(wanted, older)
@@ -123,7 +123,7 @@ class Histories:
         return History(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
 
     async def deleted(self, part: str, older: str) -> DeletedTopics:
-        """Topics that are gone, with this part in their names, whatever its case. Raises BusyError."""
+        """Return the deleted topics whose names contain `part`, whatever its case. Raises BusyError."""
         node = self._recorder()
         spokesman = self._process.spokesman()
         there = {} if spokesman is None else spokesman.node.cache.image.topics
@@ -164,7 +164,7 @@ def _deletes(decision: Decision, part: str) -> bool:
 
 
 def _once(topics: Sequence[DeletedTopic]) -> Sequence[DeletedTopic]:
-    """The first of each name."""
+    """Keep the first topic of each name."""
     named: dict[str, DeletedTopic] = {}
     for each in topics:
         named.setdefault(each.name, each)
@@ -202,7 +202,7 @@ def _of_deleted(part: str, event: AuditEvent) -> DeletedTopic | None:
 
 
 def _seen(event: Observed) -> str:
-    """Which of both is not there tells what others did."""
+    """Say what others did to a topic: one of its states, before and after, may be missing."""
     if event.after is None:
         return "it is gone, without a request"
     return "it is there, without a request" if event.before is None else "it is otherwise, without a request"
@@ -245,10 +245,10 @@ def _decision(event: Decided) -> Decision:
 
 
 def _seconds(event: AuditEvent) -> float:
-    """Since 1970; 0 for what is no time."""
+    """Convert a time of an event to seconds since 1970; what is no time is 0."""
     return event.time_ms / 1000 if 0 <= event.time_ms <= LAST_MS else 0.0
 
 
 def _cut(text: str) -> str:
-    """A file may say a lot."""
+    """Shorten a text of an audit file, which may be of any length."""
     return text[:MAX_CHARACTERS]

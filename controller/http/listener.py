@@ -31,7 +31,7 @@ OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`host:port` of `http.listen`; an IPv6 address stands in brackets. Raises ConfigurationError."""
+    """Read the `host:port` of `http.listen`; an IPv6 address stands in brackets. Raises ConfigurationError."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and host and is_number(port, MAX_PORT)):
@@ -40,7 +40,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class BoundedStream:
-    """A connection whose sends end: hypercorn protects its own from being cancelled, so that one could hang for ever."""
+    """A connection whose sends have a time limit: hypercorn shields its own from cancellation, so that one could hang for ever."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
@@ -66,12 +66,12 @@ class BoundedStream:
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """At once; whoever waits for the socket is told."""
+        """Close the socket at once; whoever waits for it is told."""
         self.socket.close()
 
 
 class HttpListener:
-    """`open`, then `run` until cancelled."""
+    """Accepts HTTP connections: `open` it, then `run` it until cancelled."""
 
     def __init__(self, process: Process) -> None:
         self.connections: dict[BoundedStream, None] = {}
@@ -85,7 +85,7 @@ class HttpListener:
         self._loading = trio.Lock()
 
     async def open(self, address: str) -> None:
-        """Bind. Raises ConfigurationError or OSError."""
+        """Bind the address of `http.listen`. Raises ConfigurationError or OSError."""
         self.host, port = parse_address(address)
         try:
             self._listeners = await trio.open_tcp_listeners(port, host=self.host)

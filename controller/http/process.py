@@ -31,7 +31,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Process:
-    """The nodes that run here, in the order of their starts."""
+    """The nodes that run in this process, in the order of their starts."""
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
@@ -44,13 +44,13 @@ class Process:
         self._followed = False
 
     def add(self, running: "RunningNode") -> None:
-        """A node serves."""
+        """Add a node that serves."""
         self.nodes.append(running)
         if self._followed:
             self._follow(running)
 
     def watch(self) -> None:
-        """From now on what the nodes are told is news."""
+        """Count what the nodes are told from now on as news."""
         if not self._followed:
             self._followed = True
             self.decisions.on_change(self.stir)
@@ -68,12 +68,12 @@ class Process:
             self._watchers.unpark_all()
 
     async def wait_news(self, seen: int) -> None:
-        """Until the generation is another one."""
+        """Wait until the generation is another one than `seen`."""
         while self.generation == seen:
             await self._watchers.park()
 
     def spokesman(self) -> "RunningNode | None":
-        """The node whose view is shown: the controller if it is here, else the first that is not about to leave."""
+        """The node whose view is shown: the controller if it is here, else the first one that is not shutting down."""
         staying = [node for node in self.nodes if not node.stopping.is_set()]
         return next((node for node in staying if node.node.controller is not None), staying[0] if staying else None)
 

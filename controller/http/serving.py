@@ -46,7 +46,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Site:
-    """What is served at the HTTP port of one process."""
+    """All that the HTTP port of one process serves."""
 
     def __init__(self, process: Process, listener: HttpListener) -> None:
         self._process = process
@@ -76,7 +76,7 @@ class Site:
         )
 
     async def serve(self, stream: BoundedStream) -> None:
-        """One connection, until it ends."""
+        """Serve one connection until it ends."""
         app = ASGIWrapper(partial(self._routed, stream))
         await TCPServer(app, self._config, self._context, ConnectionState({}), cast("SSLStream[SocketStream]", stream))
 
@@ -106,7 +106,7 @@ class Site:
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
     async def live(self, _request: Request) -> Response:
-        """It answers: the event loop turns."""
+        """Answer that the process lives, which the answer itself shows."""
         return Response(b'{"live":true}', media_type=JSON)
 
     async def ready(self, _request: Request) -> Response:
@@ -164,7 +164,7 @@ def _until(request: Request) -> float:
 
 
 class Guard:
-    """Refuses what only reads do not need, and gives every answer its headers."""
+    """Refuses requests that pages do not make, and gives every answer its security headers."""
 
     def __init__(self, app: ASGIApp, *, host: str, headers: Headers) -> None:
         self._app = app
@@ -175,7 +175,7 @@ class Guard:
         await self.check(self._app, scope, receive, send)
 
     async def check(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """`app`, if this may be asked at all."""
+        """Pass a request on to `app`, or refuse it."""
         if scope["type"] != "http":  # a WebSocket: there are none, and closing it before it is accepted answers 403
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -211,7 +211,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _names_loopback(scope: Scope) -> bool:
-    """The Host is localhost or an address of this machine itself, whatever the port: it may be tunnelled."""
+    """Whether the request's Host is localhost or a loopback address; the port may be any, because of tunnels."""
     hosts = [value for name, value in scope["headers"] if name in (b"host", b":authority")]
     if len(hosts) != 1:
         return not hosts  # HTTP/1.0 knows no hosts, and no browser speaks it
@@ -222,7 +222,7 @@ def _names_loopback(scope: Scope) -> bool:
 
 
 def _headers(page: str) -> Headers:
-    """The page's own script and style, named by their hashes, are all that a browser runs."""
+    """Return security headers that let a browser run only the page's own script and style, named by their hashes."""
     hashes = {
         tag: base64.b64encode(hashlib.sha256(_within(page, tag).encode()).digest()).decode()
         for tag in ("script", "style")

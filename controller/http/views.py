@@ -144,7 +144,7 @@ async def state(process: Process, census: Census) -> State:
 
 
 def _audit_trouble(audit: AuditLog | None) -> str:
-    """Empty where nothing is refused, and nothing was dropped."""
+    """Say what is wrong with the audit log; empty if it refuses nothing and has dropped nothing."""
     if audit is None:
         return ""
     if audit.refusal is not None:
@@ -173,7 +173,7 @@ def _node_row(number: int, broker: Broker | None, running: "RunningNode | None")
 
 
 def topics(image: Image, census: Census, search: str, offset: int, limit: int = MAX_ROWS) -> TopicPage:
-    """A page of those whose name holds the text, whatever its case."""
+    """Return a page of the topics whose name contains the text, whatever its case."""
     wanted = search.lower()
     names, current = census.names(image)
     found = [name for name in names if wanted in name.lower()] if wanted else names
@@ -214,7 +214,7 @@ def _partition_row(index: int, partition: Partition) -> PartitionRow:
 
 
 async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
-    """From the controller's image, or, elsewhere, from the store; what may be a secret is not shown."""
+    """Return a topic's configs, from the controller's image or elsewhere from the store, without those that may be secret."""
     if node.controller is not None:
         ruled = node.controller.image.topic(name)
         return None if ruled is None else hidden(ruled.configs)

@@ -25,6 +25,6 @@ CLUSTER_ACTION_APIS = frozenset(
 
 
 def authorize(caller: Caller, ctx: RequestContext) -> None:
-    """Raises NoNode."""
+    """Raise NoNode if the request is for nodes only and the caller is none."""
     if ctx.api_key in CLUSTER_ACTION_APIS and not caller.from_peer:
         raise NoNode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -45,7 +45,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller:
-    """One connection's caller."""
+    """Whoever sends the requests of one connection, as far as it has proved its identity."""
 
     __slots__ = (
         "expires",
@@ -87,7 +87,7 @@ class Caller:
 
     @property
     def routes(self) -> "Routes":
-        """What is handled for him."""
+        """The requests that are handled for this caller."""
         return self.line.routes
 
     @property
@@ -96,27 +96,29 @@ class Caller:
 
     @property
     def must_leave(self) -> bool:
-        """His authentication failed: he gets his answer, a little later, and is disconnected."""
+        """Whether authentication has failed, so that the caller is disconnected after a delayed answer."""
         return self.sasl is not None and self.sasl.state is State.FAILED
 
     @property
     def may_be_a_node(self) -> bool:
-        """He is one, or has not said yet who he is where nodes meet."""
+        """Whether the caller is a node, or has not authenticated yet at a listener between nodes."""
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
     def says_he_is_a_node(self, proof: Mechanism) -> None:
-        """He begins to prove it, at whichever listener."""
+        """Begin the proof of a caller that says that it is a node, at whichever listener."""
         if self.sasl is None:
             self.sasl = SaslSession(NO_MECHANISMS)
         self.sasl.begin_node_proof(proof)
 
     def proved_node(self) -> None:
-        """He is a node of the cluster. Where nodes have a user as well that is what counts, as it does for brokers that are not ours."""
+        """Note that the caller is a node of the cluster. Where nodes also have a user, only that user makes it a peer, as with Kafka's
+        brokers.
+        """
         if not self.listener.sasl:
             self.from_peer = True
 
     def proved(self, username: str) -> None:
-        """He has authenticated as this user."""
+        """Note that the caller has authenticated as this user."""
         self.principal = user_principal(username)
         self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
         if self.listener.reauthenticate_ms > 0:

@@ -16,7 +16,7 @@ Tokens = Generator[bytes, bytes, None]
 
 
 class Credentials(Protocol):
-    """By which mechanism, and as whom; for each connection an exchange of its own."""
+    """How this node authenticates at others: a mechanism and an identity, and an exchange for each connection."""
 
     @property
     def mechanism(self) -> str: ...
@@ -26,13 +26,13 @@ class Credentials(Protocol):
 
     @property
     def basis(self) -> object:
-        """What it rests on: a connection that was made by another one is not used any more."""
+        """What the proof rests on: a connection that was authenticated on another basis is not used any more."""
 
     def exchange(self) -> Tokens: ...
 
 
 class PlainCredentials(msgspec.Struct, frozen=True):
-    """RFC 4616: the password itself, in one token."""
+    """A user and password for SASL PLAIN (RFC 4616), which sends the password in one token."""
 
     username: str
     password: str
@@ -47,7 +47,7 @@ class PlainCredentials(msgspec.Struct, frozen=True):
 
 
 class ScramCredentials(msgspec.Struct, frozen=True):
-    """`mechanism` is one of `scram.HASHES`."""
+    """A user and password for SCRAM; `mechanism` is one of `scram.HASHES`."""
 
     username: str
     password: str

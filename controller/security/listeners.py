@@ -23,37 +23,37 @@ PLAIN = "PLAIN"
 
 
 class NodeLogins:
-    """How this node shows others who it is where nodes meet."""
+    """How this node authenticates at other nodes."""
 
     def __init__(self, config: NodeConfig, membership: Membership) -> None:
-        """Raises ConfigurationError."""
+        """Read the users of this node from its configuration. Raises ConfigurationError."""
         self._membership = membership
         self._users = {name: _node_user(config, listener) for name, listener in _meeting_places(config).items()}
 
     def at(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """At a node that must prove itself first, whatever becomes of it."""
+        """Return the credentials for a node that must prove itself first, whatever its registration says."""
         proof = self._membership.credentials(broker.broker_id, endpoint.address)
         user = self._users.get(endpoint.listener)
         return (proof,) if user is None else (proof, user)
 
     def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """The same, unless the broker is registered as one that is not ours."""
+        """Return the credentials for a broker, which proves itself first unless it is registered as one that cannot."""
         logins = self.at(broker, endpoint)
         return logins if broker.proves_itself else logins[1:]
 
 
 def server_listeners(config: NodeConfig) -> list[Listener]:
-    """Raises ConfigurationError for what this node cannot do."""
+    """Return what each listener of this node asks of its callers. Raises ConfigurationError for what this node cannot do."""
     return [_server_listener(config, listener) for listener in config.listeners]
 
 
 def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Listener]:
-    """The same, where nodes of this cluster can prove themselves."""
+    """Return the listeners as places where nodes of this cluster can prove themselves, too."""
     return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
 
 
 def _meeting_places(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
-    """The listeners where nodes meet, by name."""
+    """Return the listeners on which nodes talk to each other, by name."""
     return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
 
 
@@ -101,7 +101,7 @@ def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str
 
 
 def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:
-    """Who this node is among the users of a listener where nodes meet; None if that has none."""
+    """Return the credentials of this node's user at a listener between nodes; None if the listener has no users."""
     if not listener.needs_sasl:
         return None
     mechanism = config.string("sasl.mechanism.inter.broker.protocol")

@@ -27,7 +27,7 @@ Shape = TypeVar("Shape")
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """Who connects, and to whom it believes to speak."""
+    """First message of a proof: which node connects, and to which node it believes to speak."""
 
     version: int
     cluster: str
@@ -39,14 +39,14 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The proof of the node that is connected to."""
+    """Second message of a proof: the node that was connected to proves itself."""
 
     nonce: str
     proof: str
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """The proof of the node that connects."""
+    """Third message of a proof: the node that connects proves itself."""
 
     proof: str
 
@@ -59,10 +59,10 @@ encode = msgspec.json.encode
 
 
 class Membership:
-    """What a node proves itself by."""
+    """The identity and the secret with which a node proves that it belongs to the cluster."""
 
     def __init__(self, cluster_id: str, node: int, secret: Callable[[], bytes | None]) -> None:
-        """`secret` tells the present one; None while there is none."""
+        """Make the membership of a node; `secret` returns the present secret, None while there is none."""
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
@@ -70,16 +70,16 @@ class Membership:
         """host:port of each listener as others are told of it; known once the listeners are bound."""
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
-        """For a connection to this node at this address."""
+        """Return credentials for a connection to this node at this address."""
         return NodeCredentials(self, node, address)
 
     def exchange(self) -> "NodeExchange":
-        """For a connection that was taken."""
+        """Begin the proof of an accepted connection."""
         return NodeExchange(self)
 
 
 class NodeCredentials:
-    """Who connects: mutual, unlike a login."""
+    """The connecting side of a proof: unlike a login it makes the other side prove itself, too."""
 
     mechanism = MECHANISM
 
@@ -110,7 +110,7 @@ class NodeCredentials:
 
 
 class NodeExchange:
-    """Who is connected to."""
+    """The accepting side of a proof."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -143,7 +143,7 @@ class NodeExchange:
 
 
 def _proof(secret: bytes, role: str, hello: Hello, nonce: str) -> str:
-    """Of one role in one conversation."""
+    """Compute the proof of one role in one conversation."""
     return hmac.digest(secret, encode((MECHANISM, role, hello, nonce)), "sha256").hex()
 
 

@@ -13,7 +13,7 @@ def user_principal(name: str) -> str:
 
 
 def principal_from_text(text: str) -> str:
-    """The text, which is one. Raises ValueError for what is no principal."""
+    """Check that a text is a principal, and return it. Raises ValueError."""
     kind, colon, name = text.partition(":")
     if not (kind and colon and name):
         raise ValueError("a principal is written Type:name")
@@ -21,7 +21,7 @@ def principal_from_text(text: str) -> str:
 
 
 def principal_from_envelope(data: bytes) -> str | None:
-    """Of Kafka's binary form: version 0, type and name as compact strings, the token flag, tags. Raises ValueError."""
+    """Read Kafka's binary form of a principal: version 0, type and name as compact strings, the token flag, tags. Raises ValueError."""
     if data[:2] != b"\0\0":
         raise ValueError("the principal is not in version 0")
     kind, position = _compact_string(data, 2)
@@ -33,7 +33,7 @@ def principal_from_envelope(data: bytes) -> str | None:
 
 
 def _compact_string(data: bytes, position: int) -> tuple[str, int]:
-    """One whose length fits two bytes of a varint: 16,382 bytes are enough for a name."""
+    """Read a compact string whose length takes at most two bytes: 16,382 bytes are enough for a name."""
     if position >= len(data):
         raise ValueError("the principal ends early")
     size = data[position]

@@ -13,26 +13,26 @@ import msgspec
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """The exchange goes on."""
+    """Outcome of a token: the exchange goes on with these bytes."""
 
     token: bytes
 
 
 class Proved(msgspec.Struct, frozen=True):
-    """The client is `username`."""
+    """Outcome of a token: the client is `username`."""
 
     username: str
     token: bytes = b""
 
 
 class ProvedNode(msgspec.Struct, frozen=True):
-    """The client is this node of the cluster."""
+    """Outcome of a token: the client is this node of the cluster."""
 
     node: int
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """`message` is what the client reads. `public` texts of Kafka's are sent as they are, others are wrapped."""
+    """Outcome of a token: authentication failed. The client reads `message`; `public` texts, which are Kafka's, are sent as they are."""
 
     message: str
 
@@ -41,7 +41,7 @@ Step = Challenge | Proved | ProvedNode | Rejected
 
 
 class Exchange(Protocol):
-    """One authentication by one mechanism."""
+    """One authentication by one SASL mechanism."""
 
     def step(self, token: bytes) -> Step: ...
 
@@ -51,7 +51,7 @@ Mechanism = Callable[[], Exchange]
 
 
 class PlainExchange:
-    """RFC 4616: one token, `authzid NUL authcid NUL passwd`. The texts are Kafka's."""
+    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The texts are Kafka's."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
@@ -87,9 +87,10 @@ class State(Enum):
 
 
 class SaslSession:
-    """Where one connection stands. A handshake after `DONE` begins a re-authentication; the old proof holds until the new one.
+    """The state of authentication on one connection. A handshake after `DONE` begins a re-authentication; the old proof holds until the new
+    one.
 
-    Nodes have a mechanism of their own, which proves no user: a listener that wants one is shown one afterwards.
+    The mechanism of nodes proves no user: a listener that wants one is shown one afterwards.
     """
 
     def __init__(self, mechanisms: Mapping[str, Mechanism]) -> None:
@@ -106,11 +107,11 @@ class SaslSession:
         return list(self._mechanisms)
 
     def begin_node_proof(self, start: Mechanism) -> None:
-        """The client says that it is a node."""
+        """Begin the exchange of a client that says that it is a node."""
         self._exchange, self.state, self.raw_tokens = start(), State.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
-        """Choose a mechanism; False if this listener (or a re-authentication) does not allow it, which ends the connection."""
+        """Choose a mechanism. False if the listener or a re-authentication does not allow it, which ends the connection."""
         start = self._mechanisms.get(mechanism)
         if start is None or self._mechanism not in (None, mechanism):
             self.state = State.FAILED
@@ -120,7 +121,7 @@ class SaslSession:
         return True
 
     def authenticate(self, token: bytes) -> Step:
-        """The next token of the exchange that the handshake began."""
+        """Take the next token of the exchange that the handshake began."""
         assert self._exchange is not None
         step = self._exchange.step(token)
         if isinstance(step, Proved) and self.username not in (None, step.username):

@@ -26,14 +26,14 @@ NAME_ESCAPES = str.maketrans({"=": "=3D", ",": "=2C"})
 
 
 class ScramError(ProtocolError):
-    """The exchange cannot go on, or the other end did not prove itself: a part of a sentence."""
+    """The exchange cannot go on, or the server did not prove itself; the message is a part of a sentence."""
 
 
 class ScramClient:
-    """One exchange: `first`, `final` for the server's challenge, `verify` for its last word."""
+    """The client's side of one SCRAM exchange: `first`, `final` upon the server's challenge, `verify` upon its last message."""
 
     def __init__(self, hash_name: str, username: str, password: str, nonce: str) -> None:
-        """`nonce`: printable ASCII without commas, never used before."""
+        """Begin an exchange; `nonce` is printable ASCII without commas, and was never used before."""
         self._hash = hash_name
         self._password = password.encode()
         self._nonce = nonce
@@ -44,7 +44,7 @@ class ScramClient:
         return f"{WITHOUT_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """The proof. Raises ScramError."""
+        """Return the client's proof. Raises ScramError."""
         text = _text(server_first)
         nonce, salt, iterations = self._challenge(text)
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
@@ -58,7 +58,7 @@ class ScramClient:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def verify(self, server_final: bytes) -> None:
-        """Raises ScramError unless whoever sent it knows the keys of the password."""
+        """Check that the server knows the keys of the password. Raises ScramError."""
         (name, value), *_ = _attributes(_text(server_final))
         if name == "e":
             raise ScramError(f"it ends the exchange by SCRAM: {value}")
@@ -96,7 +96,7 @@ def _text(message: bytes) -> str:
 
 
 def _attributes(text: str) -> Sequence[tuple[str, str]]:
-    """`a=1,b=2`: at least one."""
+    """Read the attributes of a message, `a=1,b=2`, at least one."""
     pairs = [(part[:1], part[2:]) for part in text.split(",") if part[1:2] == "="]
     if not pairs or len(pairs) != text.count(",") + 1:
         raise ScramError("its message in SCRAM is not made of attributes")

@@ -40,11 +40,11 @@ CLASS_KEYS = (POLICY_KEY, CREATE_KEY, ALTER_KEY)
 
 
 class CandidateError(Exception):
-    """The policy cannot be tried: why, in a sentence."""
+    """The policy cannot be tried; the message is a sentence that says why."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy is made of."""
+    """A policy to be tried, as what it is made of."""
 
     name: str
     """Of its class, of its files, or both."""
@@ -59,7 +59,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def watched(self) -> Iterator[Watched]:
-        """Loaded anew, ready to be asked within the block. Raises PolicyLoadError, RuleFileError."""
+        """Load the policy anew, to be asked within the block. Raises PolicyLoadError, RuleFileError."""
         rules = load(self.rules) if self.rules else None
         with unpacked(self.folders) as places, _searched(self.origins.values(), places):
             specs = {key: origin.elsewhere(places) for key, origin in self.origins.items()}
@@ -83,7 +83,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
-    """Of the argument POLICY and of `--set KEY=VALUE`. Raises CandidateError."""
+    """Read the argument POLICY and the options `--set KEY=VALUE`. Raises CandidateError."""
     configs = {**_named(policy), **dict(map(_setting, settings))}
     visible = dict(without_secrets(configs))
     timeout_ms = _timeout(visible)
@@ -158,7 +158,7 @@ def _timeout(configs: Mapping[str, str]) -> int:
 
 
 def _rules(configs: Mapping[str, str]) -> tuple[Source, ...]:
-    """As the controller reads them: a file that is named twice is one."""
+    """Return the rule files as the controller reads them: a file that is named twice is one."""
     named = configs.get(POLICY_KEY, "").strip()
     listed = [name.strip() for name in configs.get(RULES_KEY, "").split(",") if name.strip()]
     names = dict.fromkeys([*([named] if is_rule_file(named) else []), *listed])
@@ -201,7 +201,7 @@ def _elsewhere(read: set[str], folders: Sequence[Folder]) -> tuple[str, ...]:
 
 @contextmanager
 def _searched(origins: Iterable[Origin], places: Mapping[str, Path]) -> Iterator[None]:
-    """Modules of the policy are found where its folder is unpacked, and forgotten after."""
+    """Import the policy's modules from where its folder was unpacked, and forget them after the block."""
     first = [places[each.folder] for each in origins if each.folder is not None and not is_file(each.place)]
     with forgotten_after(tuple(map(str, places.values())), first=first):
         yield

@@ -71,7 +71,7 @@ def run_command(
 
 
 def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, files: Files | None) -> Summary:
-    """Raises BacktestError, NoTablesError, UnwritableError, OSError."""
+    """Do a back-test and write its results. Raises BacktestError, NoTablesError, UnwritableError, OSError."""
     tables.require()
     with _answers_folder(tables, files) as folder, Stages(spark, STAGES).shown() as progress:
         running = Backtesting(spark, tables, wish, folder)
@@ -90,7 +90,7 @@ def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, file
 def _results(
     found: Found, wish: Wish, clusters: Sequence[str], folders: tuple[Path, Path], files: Files | None
 ) -> Summary:
-    """What stands in the files is written before the page is made."""
+    """Write the results to files before the page is made of them."""
     results = Results()
     replayed, existing = (results.read(answers(folder)) for folder in folders)
     if files is None:
@@ -118,7 +118,9 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 @contextmanager
 def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
-    """Where the workers leave their answers: beside the page, or else with the tables. What fails late leaves them there, and says so."""
+    """Find a folder for the workers' answers: beside the page, or else with the tables. A run that fails late leaves them there, and says
+    so.
+    """
     parent = tables.state if files is None else files.out.parent
     try:
         parent.mkdir(exist_ok=True)
@@ -139,7 +141,7 @@ def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
 
 
 def _by_spark(work: Callable[[], Any]) -> Any:
-    """What Spark has to say of a failure is told in a sentence."""
+    """Do the work, and turn a failure of Spark's into a sentence."""
     try:
         return work()
     except PySparkException as error:

@@ -30,7 +30,7 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Otherwise:
-    """A world for `Backtest`."""
+    """A world in which the candidate's verdicts take effect: history as it would have been."""
 
     def __init__(self, topics: Mapping[str, State] | None = None) -> None:
         self._recorded = Replay(topics)
@@ -47,7 +47,7 @@ class Otherwise:
 
     @property
     def topics(self) -> Mapping[str, State]:
-        """As they would be now."""
+        """The topics as they would be now."""
         return self._topics.states
 
     def lost(self) -> None:
@@ -61,7 +61,7 @@ class Otherwise:
                 yield name, "missing" if would is None else "more" if was is None else "otherwise"
 
     def tell(self, tally: Tally, cluster_id: str) -> None:
-        """At the end."""
+        """Count, at the end, the topics that are not as recorded."""
         for name, how in self.parted():
             tally.counts["parted", how] += 1
             tally.note(f"parted-{how}", Note(cluster_id, 0, 0, name))
@@ -128,7 +128,7 @@ class Otherwise:
         yield from self._recorded.apply(event)
 
     def _decide(self, event: Decision) -> None:
-        """What comes of it here. The candidate has been asked, unless it was not its turn or the request is moot."""
+        """Apply a decision as it would have been, once the candidate was asked, unless it need not be or the request is moot."""
         allowed, self._allowed = self._allowed, None
         before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
         if allowed is None:
@@ -150,13 +150,13 @@ class Otherwise:
             self._becomes(event.name, state)
 
     def _observe(self, name: str, was: State | None, after: State | None) -> None:
-        """Others changed it, whatever the policy says; what is not there, nobody can change."""
+        """Apply a change by others, whatever the policy says; what does not exist here, nobody can change."""
         before = self.topics.get(name)
         if same(before, was) or (was is not None and before is not None):
             self._becomes(name, after)
 
     def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
-        """What the events before it do not tell, others did."""
+        """Compare a complete snapshot with what is known: what differs was changed by others."""
         before = self._recorded.topics
         yield from self._recorded.apply(event)
         after = self._recorded.topics
@@ -175,7 +175,7 @@ class Otherwise:
 
 
 def _moot(event: Decision, before: State | None) -> Moot | None:
-    """Whether a request that Kafka took for possible would not be."""
+    """Say why a request that was possible would not be possible here; None if it would."""
     if event.operation == "create_topic":
         return (
             None
@@ -191,7 +191,7 @@ def _moot(event: Decision, before: State | None) -> Moot | None:
 
 
 def _requested(event: Decision, before: State) -> Requested | None:
-    """What the request would come to, from where the topic would have been."""
+    """Return what the request would lead to from the topic's state here."""
     wanted = event.requested
     if wanted is None or event.operation == "create_topic":
         return wanted
@@ -207,7 +207,7 @@ def _requested(event: Decision, before: State) -> Requested | None:
 
 
 def _otherwise(event: Decision, before: State | None, wanted: Requested | None) -> Decision:
-    """From where the topic would have been; then AlterConfigs leaves out other configs."""
+    """Rewrite a decision for the topic's state here: AlterConfigs then leaves out other configs."""
     kinds = event.config_operation_kinds
     if kinds is not None and event.operation == "alter_configs" and before is not None and wanted is not None:
         left_out = {key: "delete" for key in before.configs if key not in wanted.configs}
@@ -216,7 +216,7 @@ def _otherwise(event: Decision, before: State | None, wanted: Requested | None) 
 
 
 def _made(event: Decision, before: State | None, wanted: Requested | None) -> State | None:
-    """The topic that comes of a request."""
+    """Return the topic that results from a request."""
     if wanted is None:
         return None
     if before is not None:

@@ -27,7 +27,7 @@ class Existing(msgspec.Struct, frozen=True):
 
 
 class Now(msgspec.Struct, frozen=True):
-    """What a cluster was at the end of its log."""
+    """The state of a cluster at the end of its log."""
 
     cluster_id: str
     cluster_size: int
@@ -48,7 +48,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Iterator[Refused]:
-    """In the order of their names."""
+    """Yield the topics that the candidate would not allow, in the order of their names."""
     there = ReplayedTopics.of({name: existing.state for name, existing in topics.items()})
     states = SeenStates()
     for name in sorted(topics):

@@ -26,14 +26,14 @@ Flags = npt.NDArray[np.bool_]
 
 
 class EventFiles(msgspec.Struct, frozen=True):
-    """Some of one cluster's events."""
+    """Files that hold a part of one cluster's events."""
 
     cluster_id: str
     paths: tuple[str, ...]
 
 
 def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bucket]:
-    """What these files have of each bucket. Raises UnreadableTableError."""
+    """Return what these files hold of each bucket. Raises UnreadableTableError."""
     found: list[Bucket] = []
     for path in files.paths:
         table = columns_of([path], SCHEMA, COLUMNS)
@@ -43,7 +43,7 @@ def buckets_of(files: EventFiles, window: Window, bucket_events: int) -> list[Bu
 
 
 def together(found: Iterable[Bucket]) -> list[Bucket]:
-    """In the order of the log, each once."""
+    """Join the buckets of several files, in the order of the log and each once."""
     return [_one(list(same)) for _, same in groupby(sorted(found, key=_key), _key)]
 
 
@@ -69,7 +69,7 @@ def _one(same: Sequence[Bucket]) -> Bucket:
 
 
 class _Columns:
-    """Of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
+    """The columns of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
 
     def __init__(self, table: pa.Table) -> None:
         epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])
@@ -109,18 +109,18 @@ class _Columns:
             )
 
     def _last(self, flags: Flags, first: Numbers) -> Numbers:
-        """The sequence of the last event in each bucket that has the flag. [b]"""
+        """Return the sequence of the last event in each bucket that has the flag. [b]"""
         return np.maximum.reduceat(np.where(flags, self._sequence, NOTHING), first)
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:
-    """What is null has no flag."""
+    """Convert a column to booleans; null is false."""
     flags: Flags = pc.fill_null(column, fill_value=False).to_numpy()
     return flags
 
 
 def _within(times: Numbers, window: Window) -> Flags:
-    """As `Window.has` has it."""
+    """Return which times lie within the window, as `Window.has` says."""
     within = np.ones(len(times), np.bool_)
     if window.since_ms is not None:
         within &= times >= window.since_ms

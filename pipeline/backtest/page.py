@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...policies.audit_event import Decision, Effect, Requested, State
+from ...policies.audit_event import NOT_AUTHENTICATED, Decision, Effect, Requested, State
 from ...policies.audit_replay import operands_of
 from ..page.files import Files
 from ..page.rendering import render
@@ -16,7 +16,7 @@ from ..page.sheet import Column, Sheet, count, moment, plural
 from ..page.sheet import Kind as Holds
 from .plots import TITLE, over_time
 from .results import Results, Written
-from .summary import NOBODY, TITLES, Summary
+from .summary import TITLES, Summary
 from .verdicts import ALLOWED, BROKEN, VIOLATED, Difference, Kind, Opinion
 from .wording import answer, lacks, steadiness
 
@@ -42,7 +42,7 @@ Line = tuple[str, str]
 
 
 def page(summary: Summary, results: Results, files: Files) -> bytes:
-    """The same results give the same bytes."""
+    """Make the page; the same results give the same bytes."""
     shown = [_entry(body) for body in results.differences()]
     kinds = {kind.value: TITLES[kind] for kind in Kind if summary.totals.differences[kind.value]}
     return render(
@@ -65,7 +65,7 @@ def page(summary: Summary, results: Results, files: Files) -> bytes:
 
 
 def _figures(summary: Summary) -> list[tuple[str, str, str]]:
-    """Title, value, tone."""
+    """Return title, value and tone of the figures at the top of the page."""
     kinds = summary.totals.differences
     figures = [("requests asked", count(summary.history.asked), "")]
     always = {Kind.NEWLY_DENIED, Kind.NEWLY_ALLOWED, Kind.OTHER_MESSAGE}
@@ -108,7 +108,7 @@ def _entry(body: str) -> Mapping[str, Any]:
         "title": TITLES[difference.kind],
         "tone": TONES.get(difference.kind, ""),
         "time": moment(difference.time_ms * 1000),
-        "principal": difference.principal or NOBODY,
+        "principal": difference.principal or NOT_AUTHENTICATED,
         "operation": difference.operation.replace("_", " "),
         "topic": difference.topic,
         "rule": difference.rule,
@@ -124,7 +124,14 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
     else:
         lines.append(("candidate", _said(difference.candidate)))
     via = ", ".join(filter(None, (event.client_id, event.software, event.client_host)))
-    lines.append(("by", f"{difference.principal or NOBODY} ({via})" if via else difference.principal or NOBODY))
+    lines.append(
+        (
+            "by",
+            f"{difference.principal or NOT_AUTHENTICATED} ({via})"
+            if via
+            else difference.principal or NOT_AUTHENTICATED,
+        )
+    )
     asked = f"{event.api} version {event.api_version}, element {event.element + 1} of {event.elements}"
     lines.append(("request", asked + (", only to validate" if event.validate_only else "")))
     if operations := operands_of(event):
@@ -158,7 +165,7 @@ def _lines(difference: Difference, event: Decision) -> Sequence[Line]:
 
 
 def _states(difference: Difference, event: Decision) -> Iterator[Line]:
-    """Of a topic."""
+    """Yield the topic's states around the request, as recorded and as they would have been."""
     if event.requested is not None:
         yield "wanted", _state(event.requested)
     yield "before", _state(event.before)

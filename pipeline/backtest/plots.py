@@ -26,7 +26,7 @@ COLOURS: Mapping[str, str] = {
 
 
 def over_time(days: Sheet) -> Plot | None:
-    """Of the table `by_day`; None where there is nothing to draw."""
+    """Draw the table `by_day`; None if there is nothing to draw."""
     found = series_over_time(days)
     if found is None:
         return None
@@ -35,7 +35,7 @@ def over_time(days: Sheet) -> Plot | None:
 
 
 def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
-    """A series for each kind of difference; None where there are less than two days, or no differences."""
+    """Return a series for each kind of difference; None for fewer than two days, or without differences."""
     columns = [column for column in days.columns if column.name not in {"day", "requests"}]
     rows = [(start, row) for row in days.rows if (start := _start(str(row[0]))) is not None]
     if not columns or len(rows) < 2:
@@ -53,7 +53,7 @@ def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
 
 
 def _start(day: str) -> int | None:
-    """In microseconds since 1970; None for what no calendar has."""
+    """Return the start of a day in microseconds since 1970; None for a day that no calendar has."""
     try:
         return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1_000_000
     except ValueError:

@@ -22,13 +22,13 @@ NOTHING = -1
 
 
 class UnreadableTableError(Exception):
-    """What kept a table from being read, in a sentence."""
+    """A table cannot be read; the message is a sentence that says why."""
 
 
 def columns_of(
     files: Sequence[str], schema: pa.Schema, columns: Sequence[str], wanted: pc.Expression | None = None
 ) -> pa.Table:
-    """Of the rows that are wanted; of all without an expression. Raises UnreadableTableError."""
+    """Read columns of the rows that are `wanted`, or of all rows. Raises UnreadableTableError."""
     try:
         dataset = ds.dataset(list(files), schema=schema, format="parquet")
         return dataset.to_table(list(columns), filter=wanted, use_threads=False)
@@ -39,13 +39,13 @@ def columns_of(
 
 
 def numbers_of(table: pa.Table, name: str) -> Numbers:
-    """A column, with NOTHING where it is null; times in microseconds since 1970."""
+    """Return a column as numbers, with NOTHING for null; times are microseconds since 1970."""
     numbers: Numbers = pc.fill_null(table.column(name).cast(pa.int64()), NOTHING).to_numpy()
     return numbers
 
 
 def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
-    """In their order, each with its line. Raises UnreadableTableError."""
+    """Yield the events of the pieces in order, each with its line. Raises UnreadableTableError."""
     for piece in pieces:
         for line in _lines(_read(piece)):
             try:
@@ -56,7 +56,7 @@ def events(pieces: Iterable[Piece]) -> Iterator[tuple[AuditEvent, memoryview]]:
 
 
 def _read(piece: Piece) -> pa.ChunkedArray:
-    """The lines of a piece, in their order."""
+    """Read the lines of a piece, in their order."""
     table = columns_of(piece.files, SCHEMA, [*PLACE, LINE], _within(piece))
     epochs, sequences = (table.column(name).to_numpy() for name in PLACE)
     order = np.lexsort((sequences, epochs))
@@ -73,7 +73,7 @@ def _within(piece: Piece) -> pc.Expression:
 
 
 def _lines(column: pa.ChunkedArray) -> Iterator[memoryview]:
-    """Without a copy of the texts."""
+    """Yield the lines of a column without a copy of their text."""
     for texts in filter(len, column.chunks):
         _, begins, data = texts.buffers()
         ends = memoryview(begins).cast("i")[texts.offset : texts.offset + len(texts) + 1]

@@ -46,7 +46,7 @@ SAME = "same"
 
 
 class Window(msgspec.Struct, frozen=True):
-    """Decisions of which time are put to the candidate, in milliseconds since 1970."""
+    """The time whose decisions are put to the candidate, in milliseconds since 1970."""
 
     since_ms: int | None = None
     until_ms: int | None = None
@@ -61,7 +61,7 @@ ALWAYS = Window()
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a candidate is asked."""
+    """A request, and the cluster, that a candidate is asked about."""
 
     request: Judged
     cluster: ClusterState
@@ -71,7 +71,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Moot(msgspec.Struct, frozen=True):
-    """Why a request that was made could not be made, or not so."""
+    """Why a recorded request would be impossible, or another one, in this world."""
 
     why: str
     """`no-topic`, `topic-exists`, `partitions` or `unknown-request`."""
@@ -79,27 +79,27 @@ class Moot(msgspec.Struct, frozen=True):
 
 
 class World(Protocol):
-    """What happens, as far as it matters to a candidate."""
+    """The course of events, as far as a candidate can see it."""
 
     @property
     def is_known(self) -> bool:
-        """Whether all topics are."""
+        """Whether all topics are known."""
 
     def question(self, event: Decision) -> Asked | Moot | None:
-        """What to ask about a decision that has not been fed yet; None where it is not the policy's turn."""
+        """Return what to ask about a decision that has not been applied yet; None if the policy is not asked about it."""
 
     def decided(self, event: Decision, *, allowed: bool) -> None:
-        """What the candidate made of it: called before it is applied, if it was asked."""
+        """Take the candidate's verdict on a decision that it was asked about, before the decision is applied."""
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event. Yields what does not fit."""
+        """Go on to the moment after the event, and yield sentences about what contradicts what is known."""
 
     def lost(self) -> None:
-        """Events are missing here."""
+        """Note that events are missing at this point."""
 
 
 class AsRecorded:
-    """History as it was, whatever the candidate says."""
+    """A world in which history stays as it was, whatever the candidate says."""
 
     def __init__(self, topics: Mapping[str, State] | None = None) -> None:
         self._replay = Replay(topics)
@@ -115,11 +115,11 @@ class AsRecorded:
         return None if question is None else Asked(*question)
 
     def decided(self, event: Decision, *, allowed: bool) -> None:
-        """Nothing comes of it."""
+        """Ignore the candidate's verdict."""
 
 
 class Backtest:
-    """A candidate over one slice of one cluster's history."""
+    """Puts the requests of one slice of a cluster's history to a candidate."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Backtest:
         after: Place = NOWHERE,
         window: Window = ALWAYS,
     ) -> None:
-        """`world` begins `after` an event; without it a snapshot has to come."""
+        """Begin in a world as it was `after` an event; without such an event the world is known from the first snapshot."""
         self._watched = watched
         self._world = world or AsRecorded()
         self._last = after
@@ -139,7 +139,7 @@ class Backtest:
         self._plainly_allowed = 0
 
     def feed(self, event: AuditEvent, line: bytes | memoryview | None = None) -> Difference | None:
-        """The next event; `line` is what was decoded to it. Returns what the candidate says otherwise."""
+        """Take the next event, decoded from `line`, and return the difference between its verdict and the candidate's, if any."""
         place = event.epoch, event.sequence
         if place <= self._last:
             return None  # the same event twice is one
@@ -152,7 +152,7 @@ class Backtest:
         return difference
 
     def tally(self) -> Tally:
-        """Of all that was fed."""
+        """The counts of all events that were fed."""
         whole = Tally()
         whole.add(self._tally)
         whole.deeds |= self._watched.deeds
@@ -248,7 +248,7 @@ class Backtest:
             counts["errors",] += 1
 
     def _is_steady(self, asked: Asked, now: Opinion, event: Decision) -> bool:
-        """Ask once more: who says something else has looked at something else than the question."""
+        """Ask the candidate once more: if it answers otherwise, it looks at more than the question."""
         state = random.getstate()
         again = opinion(self._watched.ask(asked.request, asked.cluster), names=self._watched.names)
         self._tally.counts["asked-again",] += 1
@@ -277,12 +277,12 @@ class Backtest:
 
 
 def subject_of(event: Decision) -> str:
-    """What it is about, for people: a topic by its name."""
+    """Name what an event is about, a topic by its name."""
     return event.name if event.resource == "topic" else f"{event.resource} {event.name or '(default)'}"
 
 
 def hidden_in(event: Decision) -> tuple[str, ...]:
-    """Configs that the request names or leaves as they are, whose values the log does not show."""
+    """Return the configs of a request, named or kept, whose values the log does not show."""
     operations, requested, before = event.config_operations, event.requested, event.before
     if event.entity is not None:
         shown = (operations or {}, event.entity.requested, event.entity.before)
@@ -298,6 +298,6 @@ def hidden_in(event: Decision) -> tuple[str, ...]:
 
 
 def said(opinion: Opinion) -> str:
-    """In short."""
+    """Describe an opinion in a few words."""
     lines = (opinion.message or "").strip().splitlines()
     return f"{opinion.decision}{f' ({lines[-1].strip()[:200]})' if lines else ''}"

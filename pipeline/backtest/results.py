@@ -28,7 +28,7 @@ PARQUET = pa.schema([*_COLUMNS, pa.field("difference", pa.string())])
 
 
 class Results:
-    """What has been read of the answers."""
+    """The results that were read of the workers' answers."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -42,7 +42,7 @@ class Results:
         """By cluster and rule."""
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Passes on what is no tally."""
+        """Read the tallies among the answers, and pass on the others."""
         for batch in batches:
             tallies = batch.filter(pc.equal(batch.column("what"), TALLY))
             for body in tallies.column("body").to_pylist():
@@ -53,7 +53,9 @@ class Results:
                 yield rest
 
     def differences(self) -> list[str]:
-        """For the page, in the order of kinds and of the log; each kind has its share of the room, and more where others need less."""
+        """Return differences for the page, in the order of kinds and of the log; each kind has its share of the room, more if others need
+        less.
+        """
         chosen: list[str] = []
         left = ON_THE_PAGE
         kinds = sorted(self.shown, key=lambda kind: len(self.shown[kind]))
@@ -87,7 +89,7 @@ def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 class Written:
-    """The names of what lies beside the page `report.html`."""
+    """The names of the files beside the page `report.html`."""
 
     def __init__(self, files: Files) -> None:
         stem = files.out.stem
@@ -97,7 +99,7 @@ class Written:
 
 
 def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> None:
-    """One line and one row for each. Raises OSError."""
+    """Write a line and a row for each difference. Raises OSError."""
     with (
         _whole(written.ndjson) as lines,
         _whole(written.parquet) as table,
@@ -114,7 +116,7 @@ def write_differences(batches: Iterator[pa.RecordBatch], written: Written) -> No
 
 
 def write_existing(batches: Iterator[pa.RecordBatch], written: Written) -> None:
-    """One line for each topic. Raises OSError."""
+    """Write a line for each topic. Raises OSError."""
     with _whole(written.existing) as lines:
         for batch in batches:
             _write_lines(lines, batch)
@@ -127,7 +129,7 @@ def _write_lines(lines: IO[bytes], batch: pa.RecordBatch) -> None:
 
 
 def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: int) -> list[pa.RecordBatch]:
-    """Row groups of the same size, however the batches came. Returns what is left."""
+    """Write row groups of one size, however the batches came, and return what is left."""
     if not waiting:
         return []
     table = pa.Table.from_batches(waiting)
@@ -144,7 +146,7 @@ def _write_rows(writer: pq.ParquetWriter, waiting: list[pa.RecordBatch], least: 
 
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is complete. What goes wrong names it."""
+    """Open a file that gets its name when it is complete; an error names it."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

@@ -32,11 +32,11 @@ UNFINISHED = ".unfinished"
 
 
 class BacktestError(Exception):
-    """The back-test cannot be done: why, in a sentence."""
+    """The back-test cannot be done; the message is a sentence that says why."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be tried on what."""
+    """Which candidate is to be tried, and on which part of history."""
 
     candidate: Candidate
     window: Window
@@ -49,7 +49,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backtesting:
-    """One back-test on its way. What it leaves lies in `folder`, which every worker can write. Everything raises BacktestError and OSError."""
+    """A back-test that runs. Its answers lie in `folder`, which every worker can write. All methods raise BacktestError and OSError."""
 
     def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
         self._spark = spark
@@ -66,7 +66,7 @@ class Backtesting:
         self.plan = Plan(())
 
     def look(self) -> Plan:
-        """Find out what there is, and cut it."""
+        """Find out which history there is, and cut it into slices."""
         wish, cores = self._wish, self._spark.sparkContext.defaultParallelism
         work = partial(workers.told, partial(buckets_of, window=wish.window, bucket_events=wish.bucket_events))
         parts = _succeeded(by_workers(self._spark, work, _shares(self._events, cores * PER_CORE), self._tables))
@@ -84,7 +84,7 @@ class Backtesting:
         return sorted({bucket.cluster_id for bucket in self._buckets})
 
     def replay(self) -> Path:
-        """Put all recorded requests to the candidate. Returns the folder of the answers."""
+        """Put all recorded requests to the candidate, and return the folder of the answers."""
         wish, slices = self._wish, self.plan.slices
         begins = {
             cluster: tuple(
@@ -97,7 +97,7 @@ class Backtesting:
         return self._answers("replayed", slices, lived, states_at_begins, partial(workers.replay, job))
 
     def scan(self) -> Path:
-        """Put all existing topics to the candidate. Returns the folder of the answers."""
+        """Put all existing topics to the candidate, and return the folder of the answers."""
         clusters = ends(self._buckets)
         numbers = {each.cluster_id: number for number, each in enumerate(clusters)}
         today = [Today(file, numbers[cluster]) for cluster, file in self._told_of(numbers)]
@@ -105,7 +105,7 @@ class Backtesting:
         return self._answers("existing", clusters, today, states_today, partial(workers.scan, job))
 
     def _told_of(self, clusters: Iterable[str]) -> list[tuple[str, str]]:
-        """The files of these clusters' topic history."""
+        """Return the files of these clusters' topic history."""
         return [(cluster, str(file)) for cluster in clusters for file in self._history.get(cluster, ())]
 
     def _answers(
@@ -116,7 +116,7 @@ class Backtesting:
         find: Callable[[Any], Iterator[tuple[int, bytes]]],
         work: workers.Work,
     ) -> Path:
-        """Of one task for each head, which gets it and what was found of its topics. The folder has its name when it is complete."""
+        """Let a worker do the task of each head with what `find` finds of its topics; the folder gets its name when it is complete."""
         folder = self._folder / name
         unfinished = folder.with_suffix(UNFINISHED)
         unfinished.mkdir()
@@ -131,13 +131,13 @@ class Backtesting:
 
 
 def answers(folder: Path) -> Iterator["pq.RecordBatch"]:
-    """What the workers answered, in the order of the slices."""
+    """Yield what the workers answered, in the order of the slices."""
     for file in sorted(folder.glob("*.parquet")):
         yield from pq.ParquetFile(file).iter_batches(READ_ROWS)
 
 
 def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
-    """Raises BacktestError for the first failure."""
+    """Pass answers on, and raise BacktestError for the first failure."""
     for answer in answers:
         if isinstance(answer, Failure):
             raise BacktestError(f"On a worker of Spark: {answer.text}")
@@ -145,7 +145,7 @@ def _succeeded(answers: Sequence[Any]) -> Sequence[Any]:
 
 
 def _shares(events: Mapping[str, Sequence[Path]], count: int) -> list[EventFiles]:
-    """Of all files, about so many."""
+    """Divide the events of all files into about `count` shares."""
     most = max(1, -(-sum(map(len, events.values())) // count))
     return [
         EventFiles(cluster, tuple(map(str, files[begin : begin + most])))
@@ -162,7 +162,7 @@ def _state(tables: Tables) -> State:
 
 
 def _history_lags(before: State, after: State, cluster_id: str) -> bool:
-    """Also if somebody ingested while the tables were looked at."""
+    """Whether the topic history lacks events of a cluster, as it may if somebody ingests at the same time."""
     return before.changes != after.changes or (cluster_id in after.clusters and after.clusters[cluster_id].is_stale)
 
 

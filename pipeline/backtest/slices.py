@@ -26,7 +26,7 @@ NOT_NEEDED = -1
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Some events of one epoch, one after the other."""
+    """Consecutive events of one epoch."""
 
     cluster_id: str
     epoch: int
@@ -51,7 +51,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Events one after the other, few enough to be put into their order in memory."""
+    """Consecutive events, few enough to be sorted in memory."""
 
     first: Place
     last: Place
@@ -60,7 +60,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """Part of a cluster's history, from after an event until the next part begins."""
+    """A part of a cluster's history, from after an event until the next part begins."""
 
     number: int
     """From 0 in the order of clusters and events; NOT_NEEDED if nothing of it lies within the window."""
@@ -82,7 +82,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """By their numbers: what has to be replayed."""
+        """The slices that have to be replayed, by number."""
         return tuple(part for part in self.parts if part.number != NOT_NEEDED)
 
     @property
@@ -96,9 +96,7 @@ def planned(
     slice_events: int | None,
     whole: Collection[str] = (),
 ) -> Plan:
-    """Slices of about so many events, or one for each cluster. What lies wholly outside the window is not replayed. The clusters in `whole` are
-    not cut at all.
-    """
+    """Cut history into slices of about so many events, but not that of clusters in `whole`, and leave out what lies outside the window."""
     parts: list[Slice] = []
     needed = 0
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
@@ -118,13 +116,13 @@ def planned(
 
 
 def good_size(found: Iterable[Bucket], cores: int) -> int:
-    """How many events a slice should have."""
+    """Return how many events a slice should have."""
     events = sum(bucket.events for bucket in found)
     return max(BUCKET_EVENTS, min(MOST_EVENTS, -(-events // (cores * PER_CORE))))
 
 
 def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
-    """What each cluster was at the end of its log."""
+    """Return the state of each cluster at the end of its log."""
     newest: dict[str, Now] = {}
     for bucket in found:
         known = newest[bucket.cluster_id].cluster_size if bucket.cluster_id in newest else 1
@@ -134,7 +132,7 @@ def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
 
 
 def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
-    """One cluster's buckets, cut where enough has come together, and where the window begins and ends."""
+    """Cut one cluster's buckets where enough has come together, and where the window begins and ends."""
     part: Part = []
     events, is_wanted, is_known, last = 0, False, False, NOWHERE
     for bucket in group:
@@ -158,7 +156,7 @@ def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
 
 
 def _is_shared(bucket: Bucket, start: int | None) -> bool:
-    """Whether what is wanted of a bucket may lie before the cut in it."""
+    """Whether wanted events of a bucket may lie before the cut in it."""
     return bucket.wanted > 0 and start != bucket.first
 
 
@@ -167,14 +165,14 @@ def _follows(bucket: Bucket, last: Place) -> bool:
 
 
 def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
-    """In a bucket that has all its events. Where one has not, nobody looks what came last in it: the next snapshot has to be in another."""
+    """Whether the topics are known after a bucket. One with gaps does not say what came last: the next snapshot has to be in another."""
     if bucket.snapshot_end is not None and (bucket.doubt is None or bucket.snapshot_end > bucket.doubt):
         return True
     return was_known and bucket.doubt is None
 
 
 def _pieces(part: Part, following: tuple[Bucket, int | None] | None) -> tuple[Piece, ...]:
-    """What of the next part's first bucket lies before the cut in it belongs to this part."""
+    """Return the events of a part, with those of the next part's first bucket that lie before the cut."""
     found = [Piece((each.epoch, start or each.first), (each.epoch, each.last), each.files) for each, start in part]
     sizes = [bucket.events for bucket, _ in part]
     if following is not None and (start := following[1]) is not None and start > (bucket := following[0]).first:

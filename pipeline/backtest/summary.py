@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
+from ...policies.audit_event import NOT_AUTHENTICATED
 from ..page.sheet import Column, Sheet, Value
 from ..page.sheet import Kind as Holds
 from .candidate import Found
@@ -27,13 +28,12 @@ TITLES: Mapping[Kind, str] = {
     Kind.RECORDED_BROKEN: "policy failed then",
     Kind.MOOT: "moot",
 }
-NOBODY = "(not authenticated)"
 NO_RULE = "(no rule)"
 NO_POLICY = "(none)"
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """The candidate."""
+    """The candidate that was tried."""
 
     name: str
     policy_hash: str
@@ -50,7 +50,7 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What it was tried on, and what that lacks."""
+    """The history that the candidate was tried on, and what that lacks."""
 
     clusters: list[str]
     since: str | None
@@ -90,7 +90,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Existing(msgspec.Struct, frozen=True):
-    """The topics of today."""
+    """What the candidate says of the topics of today."""
 
     topics: int
     refused: int
@@ -111,7 +111,7 @@ class Summary(msgspec.Struct, frozen=True):
         return sum(self.totals.differences.values())
 
     def fails_on(self, what: str) -> int:
-        """How many there are of what the exit code may depend on."""
+        """Return how many there are of what the exit code may depend on."""
         kinds = self.totals.differences
         return {
             "newly-denied": kinds[Kind.NEWLY_DENIED.value],
@@ -176,7 +176,7 @@ def _sheets(results: Results) -> Iterable[Sheet]:
     tally = results.tally
     kinds = [kind for kind in Kind if tally.of("label", kind.value)]
     yield _by(kinds, "rule", "Rules that make the difference", _of(results, "rule", NO_RULE))
-    yield _by(kinds, "principal", "Principals", _counted(tally, "principal", NOBODY), asked=True)
+    yield _by(kinds, "principal", "Principals", _counted(tally, "principal", NOT_AUTHENTICATED), asked=True)
     yield _by(kinds, "topic", "Topics", _of(results, "topic", ""))
     yield _by(kinds, "operation", "Operations", _counted(tally, "operation", ""), asked=True)
     days = {_day(int(day)): counts for day, counts in _counted(tally, "day", "").items()}
@@ -199,7 +199,7 @@ Counts = Mapping[str, Mapping[str, int]]
 def _by(
     kinds: list[Kind], name: str, title: str, counts: Counts, *, asked: bool = False, in_order: bool = False
 ) -> Sheet:
-    """Names with differences, those with most first; or all, in their order."""
+    """Make a table of names with differences, most first, or of all names `in_order`."""
     columns = [Column(name, name.capitalize(), Holds.NAME)]
     columns += [
         Column(kind.value.replace("-", "_"), TITLES[kind].capitalize(), Holds.COUNT, sums=True) for kind in kinds

@@ -56,7 +56,7 @@ class _Folder(Protocol):
 
 
 def suspicions(folders: Iterable[_Folder]) -> tuple[Suspicion, ...]:
-    """Of all modules in the folders, in the order of files and lines; each name once a line."""
+    """List what in the modules of the folders looks unsteady, in the order of files and lines, each name once a line."""
     return tuple(
         sorted(
             {
@@ -84,7 +84,7 @@ def _found(data: bytes) -> Iterator[tuple[int, str, str]]:
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """What a name of the module stands for."""
+    """Yield what each name of a module stands for."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -107,7 +107,7 @@ def _full_name(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _known(called: str) -> str | None:
-    """The longest beginning of a name that is in the table."""
+    """Return the longest beginning of a name that is in the table."""
     parts = called.split(".")
     names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((name for name in names if name in CALLS), None)

@@ -23,7 +23,7 @@ class Note(msgspec.Struct, frozen=True, order=True):
 
 
 class Tally:
-    """Counts by keys such as ("principal", "newly-denied", "User:alice"), and notes by what they are about."""
+    """Counts by keys such as ("principal", "newly-denied", "User:alice"), and notes by their subject."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
@@ -45,11 +45,11 @@ class Tally:
         return self.counts[key]
 
     def by(self, *key: str) -> dict[str, int]:
-        """What follows the key, and how often, in the order of what follows."""
+        """Return what follows the key in keys that are longer by one, in order, with its count."""
         return {rest[0]: count for rest, count in self.beginning(*key) if len(rest) == 1}
 
     def beginning(self, *key: str) -> Iterator[tuple[tuple[str, ...], int]]:
-        """The rest of all keys that begin so."""
+        """Yield the rest of all keys that begin so."""
         length = len(key)
         yield from sorted((found[length:], count) for found, count in self.counts.items() if found[:length] == key)
 
@@ -67,7 +67,7 @@ class Tally:
 
 
 class Plain(msgspec.Struct):
-    """As JSON has it."""
+    """A tally as JSON holds it."""
 
     counts: list[tuple[tuple[str, ...], int]]
     notes: dict[str, list[Note]]

@@ -25,7 +25,7 @@ FROM, UNTIL = ("from_epoch", "from_sequence"), ("until_epoch", "until_sequence")
 
 
 class Lived(msgspec.Struct, frozen=True):
-    """Some of a cluster's topics: which of their states are wanted."""
+    """Some topics of a cluster, and which of their states are wanted."""
 
     file: str
     """Of `topic_history`."""
@@ -34,7 +34,7 @@ class Lived(msgspec.Struct, frozen=True):
 
 
 class Today(msgspec.Struct, frozen=True):
-    """Some of a cluster's topics: the states that last are wanted."""
+    """Some topics of a cluster, whose last states are wanted."""
 
     file: str
     number: int
@@ -42,7 +42,7 @@ class Today(msgspec.Struct, frozen=True):
 
 
 def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
-    """Each with the number of who wants it. Raises UnreadableTableError."""
+    """Yield the states of topics at the begin of slices, each with the slice's number. Raises UnreadableTableError."""
     table = columns_of([lived.file], SCHEMA, [*STATE, *FROM, *UNTIL])
     begins = Segments(place for place, _ in lived.begins)
     first, end = (_begins_before(table, begins, names) for names in (FROM, UNTIL))
@@ -54,7 +54,7 @@ def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
 
 
 def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
-    """With the principal that created the topic, null where nobody knows. Raises UnreadableTableError."""
+    """Yield the last states, with the principal that created the topic or null. Raises UnreadableTableError."""
     table = columns_of([today.file], SCHEMA, [*STATE, *UNTIL, "from_cause", "from_principal"])
     there = table.filter(pc.is_null(table.column(UNTIL[0])))
     are_theirs = pc.is_in(table.column("topic_id"), there.column("topic_id"))
@@ -68,19 +68,19 @@ def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
 
 
 def states(packed: bytes) -> Iterator[tuple[str, State]]:
-    """By the topic's name."""
+    """Unpack states by the topic's name."""
     yield from _states(_unpacked(packed))
 
 
 def existing(packed: bytes) -> Iterator[Existing]:
-    """What `states_today` found."""
+    """Unpack what `states_today` returned."""
     table = _unpacked(packed)
     for (topic, state), (principal,) in zip(_states(table), _rows(table, "principal"), strict=True):
         yield Existing(topic, state, principal)
 
 
 def _begins_before(table: pa.Table, begins: Segments, names: Sequence[str]) -> Numbers:
-    """How many of the slices begin before these places."""
+    """Count for each place the slices that begin before it."""
     epoch, sequence = (numbers_of(table, name) for name in names)
     return begins.number(epoch, sequence - 1)
 
@@ -102,7 +102,7 @@ def _unpacked(packed: bytes) -> pa.Table:
 
 
 def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
-    """Nested columns are taken apart as a whole: value by value Arrow would make an object for each of its own."""
+    """Yield the states of a table. Nested columns are taken apart as a whole: value by value, Arrow would make an object of each."""
     of = {name: table.column(name).chunk(0) for name in STATE}
     rows = of["replicas"].flatten()
     partitions = _parts(rows.flatten().to_pylist(), rows)
@@ -125,5 +125,5 @@ def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
 
 
 def _parts(values: list[Any], lists: pa.ListArray) -> list[tuple[Any, ...]]:
-    """As the lists divide them."""
+    """Divide values into lists."""
     return [tuple(values[begin:end]) for begin, end in pairwise(lists.offsets.to_pylist())]

@@ -29,11 +29,11 @@ OURS = "minicontroller"
 
 
 class TooMuchError(Exception):
-    """The files are too large to send: a sentence."""
+    """The policy's files are too large to send; the message is a sentence."""
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """Part of a folder, as it was."""
+    """The content of a part of a folder."""
 
     path: str
     """Where it was."""
@@ -50,19 +50,19 @@ class Origin(msgspec.Struct, frozen=True):
     """Whose files travel; None for what is installed."""
 
     def elsewhere(self, places: Mapping[str, Path]) -> str:
-        """The same class, where its folder has been unpacked."""
+        """Return the origin of the same class after its folder was unpacked elsewhere."""
         if self.folder is None or not is_file(self.place):
             return f"{self.place}:{self.name}"
         return f"{places[self.folder] / Path(self.place).name}:{self.name}"
 
 
 def is_file(place: str) -> bool:
-    """As policies/finding.py tells a file from a module."""
+    """Whether a policy's place is a file and not a module, as policies/finding.py decides it."""
     return place.endswith(".py") or "/" in place
 
 
 def origin_of(spec: str) -> Origin:
-    """Of a class that has been loaded."""
+    """Return the origin of a class that has been loaded."""
     place, _, name = spec.strip().rpartition(":")
     if is_file(place):
         file = Path(place).resolve()
@@ -76,7 +76,9 @@ def origin_of(spec: str) -> Origin:
 
 
 def packed(origin: Origin, read: Iterable[str], imported: Iterable[str]) -> Folder | None:
-    """What travels for a policy that read these files while it was loaded, and imported these modules. Raises TooMuchError."""
+    """Return the files that must travel with a policy which read these files and imported these modules when it was loaded. Raises
+    TooMuchError.
+    """
     if origin.folder is None:
         return None
     root = Path(origin.folder)
@@ -96,7 +98,7 @@ def packed(origin: Origin, read: Iterable[str], imported: Iterable[str]) -> Fold
 
 @contextmanager
 def unpacked(folders: Iterable[Folder]) -> Iterator[Mapping[str, Path]]:
-    """Each folder's files at a place of this machine, for the time of the block."""
+    """Unpack the files of each folder on this machine for the time of the block."""
     with TemporaryDirectory(prefix="minicontroller-policy-") as temporary:
         places = {}
         for number, folder in enumerate(folders):
@@ -110,9 +112,7 @@ def unpacked(folders: Iterable[Folder]) -> Iterator[Mapping[str, Path]]:
 
 @contextmanager
 def forgotten_after(folders: Collection[str], *, first: Iterable[Path] = ()) -> Iterator[None]:
-    """What is imported from these folders within the block is gone after it; they may be named within it. Modules are looked for in `first`
-    before all other places.
-    """
+    """Forget, after the block, what was imported from these folders within it. Modules are looked for in `first` first."""
     path, writes = list(sys.path), sys.dont_write_bytecode
     known = set(sys.modules)
     sys.path[:0] = map(str, first)
@@ -128,7 +128,7 @@ def forgotten_after(folders: Collection[str], *, first: Iterable[Path] = ()) -> 
 
 
 def lies_in(module: str, folders: Collection[str]) -> bool:
-    """Whether a module that has been imported is somebody's own, and came from one of the folders."""
+    """Whether an imported module is a user's own and lies in one of the folders."""
     name = getattr(sys.modules.get(module), "__file__", None)
     if name is None or module.partition(".")[0] == OURS:
         return False
@@ -144,7 +144,7 @@ def is_installed(file: Path) -> bool:
 
 
 def _needed(root: Path, first: Path | None) -> set[Path]:
-    """The file, and what of its folder it imports, anywhere in it, and what those import."""
+    """Return the first file and all files of its folder that it imports, directly or not."""
     found: set[Path] = set()
     waiting = [first] if first is not None else []
     while waiting:
@@ -158,7 +158,7 @@ def _needed(root: Path, first: Path | None) -> set[Path]:
 
 
 def _imports(file: Path, root: Path) -> Iterator[str]:
-    """Names of modules, and of what may be modules."""
+    """Yield the names that a file imports, of modules or of what may be modules."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
@@ -175,7 +175,7 @@ def _imports(file: Path, root: Path) -> Iterator[str]:
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:
-    """Of a module and of the packages that it is in."""
+    """Yield the files of a module and of the packages around it."""
     parts = name.split(".")
     for count in range(1, len(parts) + 1):
         file = _file_of(root, ".".join(parts[:count]))

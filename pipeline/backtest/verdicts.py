@@ -41,7 +41,7 @@ class Kind(Enum):
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """What a policy said."""
+    """The verdict of a policy on a request."""
 
     decision: str
     """`allowed`, `violated` or `broken`."""
@@ -88,7 +88,7 @@ def recorded(event: Decision) -> Opinion:
 
 
 def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
-    """What the candidate says. `names`: where it was unpacked, and where that came from."""
+    """Return the candidate's opinion; `names` tells where its files were unpacked, and where they came from."""
     findings = tuple(
         RuleFinding(
             rule=finding.rule,
@@ -105,7 +105,7 @@ def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
 
 
 def are_plainly_allowed(event: Decision, verdict: Verdict) -> bool:
-    """The usual case, in short."""
+    """Whether both allow the request without a word, which is the usual case."""
     policy = event.policy
     return (
         verdict.decision is Decided.ALLOWED
@@ -115,7 +115,7 @@ def are_plainly_allowed(event: Decision, verdict: Verdict) -> bool:
 
 
 def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) -> Kind | None:
-    """None where they agree."""
+    """Return how two opinions differ; None if they agree."""
     if now.decision == BROKEN:
         if then.decision == BROKEN and _essence(then.message) == _essence(now.message):
             return None
@@ -129,7 +129,7 @@ def difference_between(then: Opinion, now: Opinion, *, timed_out: bool = False) 
 
 
 def rule_behind(then: Opinion, now: Opinion) -> str:
-    """To whom a difference is put down."""
+    """Return the rule that a difference is attributed to."""
     if now.rule or then.rule or now.decision != then.decision:
         return now.rule or then.rule
     others = [finding.rule for finding in now.findings if finding not in then.findings]
@@ -138,7 +138,7 @@ def rule_behind(then: Opinion, now: Opinion) -> str:
 
 
 def agree(then: str | None, now: str | None) -> bool:
-    """As far as the log shows what was said then."""
+    """Whether two opinions agree, as far as the log shows the recorded one."""
     if then == now:
         return True
     if then is None or now is None:
@@ -161,7 +161,7 @@ def _findings_agree(then: tuple[RuleFinding, ...], now: tuple[RuleFinding, ...])
 
 
 def _fits(parts: list[str], text: str) -> bool:
-    """Whether the text is these parts with something between them."""
+    """Whether a text consists of these parts with something between them."""
     first, *middle, last = parts
     if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
         return False
@@ -175,7 +175,7 @@ def _fits(parts: list[str], text: str) -> bool:
 
 
 def _essence(message: str | None) -> str:
-    """Of why a policy broke."""
+    """Return why a policy broke, without what is different each time."""
     text = ADDRESS.sub(NO_ADDRESS, message or "").strip()
     if text.startswith(TIMED_OUT):
         return TIMED_OUT

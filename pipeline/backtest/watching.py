@@ -27,10 +27,10 @@ Listener = Callable[[str, tuple[Any, ...]], None]
 
 
 class Watched:
-    """A judge, asked by a single thread."""
+    """A policy that is asked by one thread, with a time limit, while what else it does is noted."""
 
     def __init__(self, judge: Judge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
-        """`names`: where the policy's files are while it is asked, and where they came from."""
+        """Watch a judge; `names` tells where the policy's files are now, and where they came from."""
         self._judge = judge
         self.names = names or {}
         self._seconds = timeout_ms / 1000
@@ -44,7 +44,7 @@ class Watched:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Ask within this. In another thread than the first one there is no time limit: signals reach that one only."""
+        """Ask the policy within this block. Only the first thread has a time limit, since only that one gets signals."""
         if not self.has_code:
             yield
             return
@@ -58,7 +58,7 @@ class Watched:
             self.deeds.add("prints; what it says is thrown away")
 
     def ask(self, request: Judged, cluster: ClusterState) -> Verdict:
-        """What comes of it. Raises nothing of the policy's."""
+        """Ask the policy and return its verdict. Raises nothing of the policy's."""
         self.timed_out = False
         judge = self._judge
         findings, fault = judge.found(request, cluster)
@@ -112,11 +112,11 @@ class Watched:
 
 
 class _TooLateError(BaseException):
-    """Not for the policy to catch by `except Exception`."""
+    """The time limit has passed. It is no Exception, so that a policy does not catch it."""
 
 
 def _insist(frame: FrameType | None) -> None:
-    """Who catches everything is interrupted where he does that: at the next line that he comes to."""
+    """Interrupt a policy that catches everything again, at the next line that it comes to."""
     sys.settrace(_raise)
     while frame is not None and frame.f_code is not Watched._said.__code__:  # noqa: SLF001 - it is of this module
         frame.f_trace = _raise
@@ -124,14 +124,14 @@ def _insist(frame: FrameType | None) -> None:
 
 
 def _raise(_frame: FrameType, event: str, _argument: Any) -> Any:
-    """At a line: what is raised while another exception is on its way would be caught with it."""
+    """Raise at a line: what is raised while another exception is on its way would be caught with it."""
     if event == "line":
         raise _TooLateError
     return _raise
 
 
 class _Lost(io.RawIOBase):
-    """What is written is counted, and gone."""
+    """A stream that counts what is written to it, and drops it."""
 
     written = 0
 
@@ -151,7 +151,7 @@ _is_watched = False
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """`listener` hears what this process does (`sys.addaudithook`)."""
+    """Let `listener` hear within the block what this process does (`sys.addaudithook`)."""
     global _listener  # noqa: PLW0603 - a process has one audit hook for good
     _watch_process()
     _listener = listener
@@ -174,7 +174,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def opened(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """The file that is opened, if one is that no import opens."""
+    """Return the file that an event opens, unless an import opens it."""
     if event != "open" or not isinstance(arguments[0], str | bytes):
         return None
     path = arguments[0] if isinstance(arguments[0], str) else arguments[0].decode("utf-8", "backslashreplace")
@@ -182,7 +182,7 @@ def opened(event: str, arguments: tuple[Any, ...]) -> str | None:
 
 
 def deed_of(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """In words, if it is something that a judgement must not hang on."""
+    """Name what an event does, if a judgement must not depend on it."""
     path = opened(event, arguments)
     if path is not None:
         return f"opens {path}"

@@ -31,7 +31,7 @@ MOOT = {
 
 
 def answer(summary: Summary) -> str:
-    """The gist."""
+    """Say in a sentence what the back-test has shown."""
     history, totals = summary.history, summary.totals
     if not history.asked and not summary.differences:
         return "There is no request in this time that a policy is asked about."
@@ -53,7 +53,7 @@ def answer(summary: Summary) -> str:
 
 
 def lacks(summary: Summary) -> Iterator[str]:
-    """What the history does not tell, and what that means for the result."""
+    """Say what the history lacks, and what that means for the result."""
     history = summary.history
     if history.missing:
         yield (
@@ -88,7 +88,7 @@ def lacks(summary: Summary) -> Iterator[str]:
 
 
 def steadiness(summary: Summary) -> Iterator[str]:
-    """What may make the candidate answer otherwise another time."""
+    """Say what may make the candidate answer otherwise another time."""
     tried = summary.candidate
     if summary.totals.errors:
         yield f"The candidate failed or took too long in {plural(summary.totals.errors, 'verdict')}: such requests are refused."

@@ -71,13 +71,13 @@ Answer = TypeVar("Answer")
 
 
 class Failure(NamedTuple):
-    """Why a worker could not do it, in a sentence."""
+    """Why a worker could not do its task, in a sentence."""
 
     text: str
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What all workers are told."""
+    """What every worker is given."""
 
     candidate: Candidate
     window: Window = ALWAYS
@@ -85,7 +85,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
-    """A failure is an answer as well. Raises OSError."""
+    """Return the work's answer, or its failure, which is an answer, too. Raises OSError."""
     try:
         return work(piece)
     except (PolicyLoadError, RuleFileError, UnreadableTableError) as error:
@@ -93,7 +93,7 @@ def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
 
 
 def found(find: Callable[[Piece], Iterator[tuple[int, bytes]]], piece: Piece) -> Iterator[tuple[int, bytes | Failure]]:
-    """What `find` finds, each with the number of its task. A failure is the first task's: there is one."""
+    """Yield what `find` finds, each with the number of its task; a failure is told by the first task."""
     try:
         yield from find(piece)
     except UnreadableTableError as error:
@@ -103,7 +103,7 @@ def found(find: Callable[[Piece], Iterator[tuple[int, bytes]]], piece: Piece) ->
 def answer(
     work: Work, folder: Path, task: tuple[int, tuple[Iterable[Any], Iterable[bytes | Failure]]]
 ) -> Failure | None:
-    """Write what comes of one task into a file of its own. Raises OSError."""
+    """Write what a task answers to a file of its own. Raises OSError."""
     number, ((head,), carried) = task
     topics = []
     for each in carried:
@@ -114,7 +114,7 @@ def answer(
 
 
 def _write(rows: Iterator[dict[str, Any]], file: Path) -> None:
-    """Whole or not at all: Spark may have a task done twice."""
+    """Write a file as a whole or not at all: Spark may have a task done twice."""
     part = file.with_name(f".{uuid4().hex}")
     try:
         with pq.ParquetWriter(part, OUT_ARROW, compression="zstd") as writer:
@@ -127,7 +127,7 @@ def _write(rows: Iterator[dict[str, Any]], file: Path) -> None:
 
 
 def replay(job: Job, slice_: Slice, topics: Topics) -> Iterator[dict[str, Any]]:
-    """One slice. Raises PolicyLoadError, RuleFileError, UnreadableTableError."""
+    """Replay one slice. Raises PolicyLoadError, RuleFileError, UnreadableTableError."""
     gc.set_threshold(NEW_OBJECTS)
     known = None if slice_.after == NOWHERE else {name: state for packed in topics for name, state in states(packed)}
     world: World = Otherwise(known) if job.counterfactual else AsRecorded(known)
@@ -144,7 +144,7 @@ def replay(job: Job, slice_: Slice, topics: Topics) -> Iterator[dict[str, Any]]:
 
 
 def scan(job: Job, now: Now, topics: Topics) -> Iterator[dict[str, Any]]:
-    """The existing topics of one cluster. Raises PolicyLoadError, RuleFileError."""
+    """Judge the existing topics of one cluster. Raises PolicyLoadError, RuleFileError."""
     there = {each.topic: each for packed in topics for each in existing(packed)}
     with job.candidate.watched() as watched:
         for each in refused(watched, there, now):

@@ -19,7 +19,7 @@ SNAPSHOT = "snapshot"
 
 
 class Barrier(NamedTuple):
-    """An event at which all that is known ends."""
+    """An event at which all that is known of the topics ends."""
 
     epoch: int
     sequence: int
@@ -30,7 +30,7 @@ class Barrier(NamedTuple):
 
 
 def barriers(cluster: ClusterState) -> list[Barrier]:
-    """In the order of the log."""
+    """Return the barriers of a cluster, in the order of the log."""
     found = [*_gaps(cluster), *_snapshots(cluster)]
     return sorted(found, key=lambda each: (each.epoch, each.sequence))
 
@@ -45,7 +45,7 @@ def _gaps(cluster: ClusterState) -> Iterator[Barrier]:
 
 
 def _snapshots(cluster: ClusterState) -> Iterator[Barrier]:
-    """Those that are complete."""
+    """Yield the complete snapshots of a cluster."""
     begin: Mark | None = None
     for mark in sorted(cluster.marks, key=lambda each: (each.epoch, each.sequence)):
         if mark.kind == "snapshot_begin":
@@ -66,14 +66,14 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Segments:
-    """The stretches between events, for many places at once. `n` is the number of places, `b` that of the events between."""
+    """Stretches of the log between given events, found for many places at once. `n` is the number of places, `b` that of the events."""
 
     def __init__(self, between: Iterable[tuple[int, int]]) -> None:
-        """`between`: epoch and sequence of each, in the order of the log."""
+        """Divide the log at these events, given by epoch and sequence in the order of the log."""
         self._epochs, self._sequences = np.array([*between], np.int64).reshape(-1, 2).T
 
     def number(self, epochs: Numbers, sequences: Numbers) -> Numbers:
-        """How many of the events there are up to each place, itself included. [n] in 0..b."""
+        """Count the events up to and including each place. [n] in 0..b."""
         numbers = np.zeros(len(epochs), np.int64)
         for epoch in np.unique(epochs):
             here = epochs == epoch

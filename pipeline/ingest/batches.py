@@ -19,7 +19,7 @@ Known = dict[tuple[str, int], Runs]
 
 
 class StagingError(Exception):
-    """What a reader brought cannot be used: why, in a sentence."""
+    """What a reader staged cannot be used; the message is a sentence that says why."""
 
 
 Staging = Callable[[Sequence[Share], str], list[Report]]
@@ -29,7 +29,7 @@ Conflicts = Callable[[Sequence[Report]], Iterable[tuple[str, int, int]]]
 
 
 class Batches:
-    """Takes batches into the tables."""
+    """Takes batches of staged events into the tables."""
 
     def __init__(self, ledger: Ledger, staging: Staging, conflicts: Conflicts) -> None:
         self._ledger = ledger
@@ -37,10 +37,10 @@ class Batches:
         self._conflicts = conflicts
 
     def take(self, shares: Sequence[Share], number: int) -> list[Report]:
-        """What came of it; nothing if it is in the tables already. Raises StagingError, OSError.
+        """Take a batch into the tables unless it is there, and return what came of it. Raises StagingError, OSError.
 
-        Spark repeats a batch that it does not know to be done, and if its checkpoint is an older one, one that was done long ago: what
-        was read of it is known from the state, whatever its number.
+        Spark repeats a batch that it does not know to be done, and with an older checkpoint one that was done long ago: the state knows
+        what was read of it, whatever its number.
         """
         shares = _not_taken(shares, self._ledger.state)
         if not shares:
@@ -52,7 +52,7 @@ class Batches:
         return list(reports.values())
 
     def _staged(self, shares: Sequence[Share], number: int) -> dict[int, Report]:
-        """By number, in order."""
+        """Have the shares of a batch staged, and return their reports in order."""
         reports = self._staging(shares, f"{STAGING}/{number}")
         return {report.number: report for report in sorted(reports, key=lambda each: each.number)}
 
@@ -83,7 +83,7 @@ def _not_taken(shares: Sequence[Share], state: State) -> list[Share]:
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
-    """The shares in which there is something that is known, from before or from a share before it: to be staged again without it."""
+    """Return the shares that hold events known from before, or from a share before them: they are staged again without those."""
     known: Known = {}
     again = []
     for report in reports:
@@ -113,7 +113,7 @@ def _runs_of(state: State, cluster: str, epoch: int) -> list[Run]:
 
 
 def _places(known: Known, own: Known) -> dict[str, dict[int, list[tuple[int, int]]]]:
-    """What is known, as far as the share could have it."""
+    """Return the known places that a share could hold."""
     places: dict[str, dict[int, list[tuple[int, int]]]] = {}
     for (cluster, epoch), runs in own.items():
         within = known[cluster, epoch].within(runs.runs[0].first, runs.runs[-1].last)
@@ -122,7 +122,7 @@ def _places(known: Known, own: Known) -> dict[str, dict[int, list[tuple[int, int
 
 
 def note(state: State, report: Report) -> None:
-    """What a share brought. Raises StagingError if it brought what is there."""
+    """Note in the state what a share brought. Raises StagingError if that was there."""
     for stretch in report.stretches:
         epoch = _epoch(state, stretch)
         if Runs.of(epoch.runs).within(stretch.run.first, stretch.run.last):

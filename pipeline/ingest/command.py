@@ -23,7 +23,7 @@ from .stream import IngestError
 def run_command(
     spark: SparkSession, tables: Path, folders: Sequence[Path], *, follow: bool, fails_on_problems: bool
 ) -> None:
-    """Raises click.ClickException. Exits with 1 if there are problems, and they are to be told so."""
+    """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are problems and `fails_on_problems`."""
     stop = _stopped_by_signals() if follow else None
     try:
         if sys.stderr.isatty():
@@ -42,7 +42,7 @@ def run_command(
 
 
 def _stopped_by_signals() -> Event:
-    """Ctrl-C and SIGTERM are how such a run ends: in good order."""
+    """End the run in good order on Ctrl-C or SIGTERM."""
     stop = Event()
 
     def set_it(_number: int, _frame: FrameType | None) -> None:
@@ -54,7 +54,7 @@ def _stopped_by_signals() -> Event:
 
 
 def told(summary: Summary) -> list[str]:
-    """A line each for what there is."""
+    """Return the lines that describe a run."""
     lines = [f"{summary.events:,} new events from {_count(summary.files, 'file')}."]
     for number, text in (
         (summary.duplicates, "{} more than once in the files, and once in the tables."),

@@ -37,7 +37,7 @@ class Merge(NamedTuple):
 
 
 def merges(tables: Path) -> Iterator[Merge]:
-    """What there is to do."""
+    """Yield the merges of small files that the tables need."""
     for root, order in ORDER.items():
         for folder in sorted({path.parent for path in (tables / root).rglob("*.parquet")}):
             tiers: dict[int, list[str]] = {}
@@ -59,7 +59,7 @@ def _tier(size: int) -> int:
 
 
 def compact(spark: SparkSession, ledger: Ledger) -> int:
-    """How many files there are less. Raises OSError and Spark's errors."""
+    """Merge small files, and return how many fewer files there are. Raises OSError and Spark's errors."""
     wanted = list(merges(ledger.tables))
     found = by_workers(spark, partial(merged, tables=ledger.tables), wanted, ledger.tables)
     made = [file for files in found for file in files]
@@ -75,7 +75,7 @@ def compact(spark: SparkSession, ledger: Ledger) -> int:
 
 
 def merged(merge: Merge, tables: Path) -> list[StagedFile]:
-    """Lie ready. Raises OSError."""
+    """Write the merged files, which then lie ready. Raises OSError."""
     with Outputs(tables, f"{STAGING}/merged") as outputs:
         for file in merge.files:
             with pq.ParquetFile(tables / file) as rows:

@@ -20,7 +20,7 @@ PLACE = ["cluster_id", "epoch", "sequence"]
 
 
 def conflicts(spark: SparkSession, tables: Path, reports: Sequence[Report]) -> list[tuple[str, int, int]]:
-    """Their places: cluster, epoch, sequence."""
+    """Find the places (cluster, epoch, sequence) at which there are two different events."""
     files = [file for report in reports for file in report.files]
     repeated = [str(tables / file.path) for file in files if file.target == REPEATED]
     if not repeated:
@@ -39,14 +39,14 @@ def conflicts(spark: SparkSession, tables: Path, reports: Sequence[Report]) -> l
 
 
 def _differ(one: str, other: str) -> bool:
-    """They may be written differently and be the same event."""
+    """Whether two lines hold different events: one event may be written in several ways."""
     return decode(one) != decode(other)
 
 
 def _events(
     spark: SparkSession, tables: Path, files: Sequence[StagedFile], clusters: Iterable[str]
 ) -> Iterator[DataFrame]:
-    """Those in the tables, and those that are about to be."""
+    """Yield the events in the tables and those that are about to be."""
     yield Tables(tables).read(spark, Table.EVENTS).select(*PLACE, "event")
     for cluster in clusters:
         prefix = f"{Table.EVENTS.value}/{folder_name('cluster_id', cluster)}/"

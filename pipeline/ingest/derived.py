@@ -25,7 +25,7 @@ from .state import STAGING, Ledger, State, copied
 
 
 def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
-    """Bring them up to date with `state`, which becomes the ledger's. Raises OSError and Spark's errors."""
+    """Bring the derived tables up to date with `state`, which becomes the ledger's. Raises OSError and Spark's errors."""
     stale = {name: barriers(cluster) for name, cluster in state.clusters.items() if cluster.is_stale}
     small: tuple[tuple[Table, Sequence[dict[str, Any]]], ...] = (
         (Table.CONTROLLER_EPOCHS, list(epoch_rows(state))),
@@ -60,7 +60,7 @@ def _files(tables: Path, folder: str) -> list[str]:
 
 
 def _place(table: Table) -> str:
-    """The one file of a small table: another one takes its place at once."""
+    """Return the one file of a small table, which another one can replace at once."""
     return f"{table.value}/part.parquet"
 
 
@@ -72,7 +72,7 @@ def _written(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> tupl
 
 
 def _differs(tables: Path, table: Table, rows: Sequence[dict[str, Any]]) -> bool:
-    """Also if it cannot be read: then it is written anew."""
+    """Whether the table on disk differs from `rows`; a table that cannot be read differs."""
     try:
         return not pq.read_table(tables / _place(table)).equals(_as_arrow(table, rows))
     except (OSError, pa.ArrowException):

@@ -8,7 +8,7 @@ from .state import State
 
 
 def epoch_rows(state: State) -> Iterator[dict[str, Any]]:
-    """In order."""
+    """Yield the rows of the table of epochs, in order."""
     for cluster_id, cluster in sorted(state.clusters.items()):
         for number, epoch in sorted(cluster.epochs.items()):
             if not epoch.runs:

@@ -25,7 +25,7 @@ UNPACKED = 8
 
 
 class Found(NamedTuple):
-    """A file that is there."""
+    """A file that lies in one of the folders."""
 
     path: Path
     ending: str
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     """Of a compressed file: another one when it was written again."""
 
     def unread(self, progress: "Progress") -> int:
-        """Bytes, uncompressed; of a compressed file a guess."""
+        """Return how many bytes are unread, uncompressed; for a compressed file a guess."""
         if is_read(self, progress):
             return 0
         return max(0, (self.size * UNPACKED if self.ending else self.size) - progress.consumed)
@@ -54,7 +54,7 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True):
-    """A part of a file that is to be read: whole lines."""
+    """A part of a file that is to be read, of whole lines."""
 
     file: str
     begin: int
@@ -69,12 +69,12 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size(self) -> int:
-        """Bytes, uncompressed; of a compressed file a guess."""
+        """How many bytes are to be read, uncompressed; for a compressed file a guess."""
         return self.end - self.begin if self.end != TO_THE_END else int(self.tag.partition(":")[0]) * UNPACKED
 
 
 def listing(folders: Iterable[Path]) -> dict[str, Found]:
-    """By their names for us, in the order in which they are to be read. Raises OSError."""
+    """List the files of the folders by name, in the order in which they are to be read. Raises OSError."""
     found: dict[str, Found] = {}
     for folder in folders:
         for entry in os.scandir(folder):
@@ -94,7 +94,7 @@ def listing(folders: Iterable[Path]) -> dict[str, Found]:
 
 
 def is_told(name: str) -> bool:
-    """Whether it can be told in a table: names of files may be no text at all."""
+    """Whether a file's name can stand in a table: it may be no text at all."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -112,7 +112,7 @@ def _is_better(ending: str, other: str) -> bool:
 
 
 def path_of(name: str) -> Path:
-    """Where the file lies now: it may have been compressed since it was looked for."""
+    """Return where a file lies now: it may have been compressed meanwhile."""
     paths = [Path(name + ending) for ending in COMPRESSIONS]
     return next((path for path in paths if path.exists()), paths[0])
 
@@ -125,7 +125,7 @@ def next_reads(
     max_bytes: int,
     piece_bytes: int,
 ) -> list[Read]:
-    """What is to be read next: of all that is new and not `given` as much as fits into `max_bytes`, but one piece at least."""
+    """Choose what is read next: of all that is new and not `given`, as much as fits into `max_bytes`, but one piece at least."""
     reads: list[Read] = []
     size = 0
     former = former_names(found, files)
@@ -146,7 +146,7 @@ def next_reads(
 
 
 def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
-    """Of files that were moved from one folder to another: they are known under a name that is there no more."""
+    """Match files that were moved between folders with the names by which they are known."""
     new = {_base(name): name for name in found if name not in files and CANONICAL.fullmatch(_base(name))}
     return {new[_base(name)]: name for name in files if _base(name) in new and name not in found} if new else {}
 
@@ -160,7 +160,7 @@ def is_read(file: Found, progress: Progress) -> bool:
 
 
 def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
-    """Of a part of a file that a batch wants: None if it was read before, also by a batch of which Spark does not know any more."""
+    """Return what is unread of a part that a batch wants; None if it was read, even by a batch that Spark has forgotten."""
     progress = files.get(read.file) or files.get(read.former or read.file)
     if progress is None:
         return read
@@ -196,7 +196,7 @@ def _is_line_end(stream: BinaryIO, offset: int) -> bool:
 
 
 def _last_line_end(stream: BinaryIO, begin: int, size: int) -> int:
-    """The end of the last whole line in [begin, size); `begin` if there is none."""
+    """Return the end of the last whole line in [begin, size); `begin` if there is none."""
     end = size
     while end > begin:
         start = max(begin, end - SEARCH_BYTES)

@@ -38,7 +38,7 @@ CHANGE = ("epoch", "sequence", "time", "cause", "principal")
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """Some of a cluster's topics, with all that was told of them."""
+    """Some topics of a cluster, with all that was told of them."""
 
     number: int
     cluster_id: str
@@ -49,7 +49,7 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 def portions(tables: Path, clusters: Barriers, most_rows: int = PORTION_ROWS) -> list[Portion]:
-    """Of these clusters, each small enough for one worker. Raises OSError."""
+    """Divide the topics of these clusters into portions small enough for one worker. Raises OSError."""
     found: list[Portion] = []
     for cluster_id, barriers in clusters.items():
         metadata = [pq.read_metadata(file) for file in _files(tables, cluster_id)]
@@ -64,7 +64,7 @@ def portions(tables: Path, clusters: Barriers, most_rows: int = PORTION_ROWS) ->
 
 
 def write_portion(portion: Portion, tables: Path, folder: str) -> None:
-    """A file in `folder`, which is relative to `tables`. Raises OSError."""
+    """Write the topic history of a portion to `folder`, which is relative to `tables`. Raises OSError."""
     wanted = (pc.field("bucket") >= portion.first) & (pc.field("bucket") < portion.end)
     files = list(map(str, _files(tables, portion.cluster_id)))
     told = ds.dataset(files, schema=MENTIONS, format="parquet").to_table(filter=wanted, use_threads=False)
@@ -79,7 +79,7 @@ def _files(tables: Path, cluster_id: str) -> list[Path]:
 
 
 def topic_history(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
-    """Of all that was told of some topics of one cluster: the columns of the table, in the order of topics and log.
+    """Make the rows of topic history of some topics of a cluster, in the order of topics and log.
 
     A run is what was told of a topic one after the other and is the same, with nothing in between but the end of the snapshot that tells
     the next: it is a row, which lasts until what follows it, or until the barrier that ends its segment.
@@ -106,7 +106,9 @@ def topic_history(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
 
 
 def _in_order(told: pa.Table, places: "Places") -> tuple[pa.Table, Numbers]:
-    """By topic and log, each where it takes effect; and the segments of these places. What takes no effect is left out."""
+    """Sort what was told by topic and by the place where it takes effect, and return it with these places' segments. What takes no effect
+    is left out.
+    """
     epoch, origin, inside = (_numbers(told, name) for name in ("epoch", "sequence", "in_snapshot"))
     sequence, segment, takes_effect = places.of(epoch, origin, inside.astype(np.bool_))
     order = np.lexsort((origin, sequence, epoch, _codes(told.column("topic"))))
@@ -116,7 +118,7 @@ def _in_order(told: pa.Table, places: "Places") -> tuple[pa.Table, Numbers]:
 
 
 def _codes(texts: pa.ChunkedArray) -> Numbers:
-    """Numbers in the order of the texts."""
+    """Number texts in their order."""
     found = texts.combine_chunks().dictionary_encode()
     rank = np.argsort(pc.sort_indices(found.dictionary).to_numpy())
     codes: Numbers = rank[found.indices.to_numpy()]
@@ -129,7 +131,7 @@ def _numbers(table: pa.Table, name: str) -> Numbers:
 
 
 def _changes(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
-    """What each mention is as a change, and behind them what each barrier is."""
+    """Return the mentions as changes, and behind them the barriers."""
     own = told.select(("epoch", "sequence", "from_time", "cause", "principal")).rename_columns(CHANGE)
     columns = (
         [each.epoch for each in barriers],
@@ -163,14 +165,14 @@ def _rows(told: pa.Table, changes: pa.Table, first: Numbers, end: Numbers) -> pa
 
 
 def _counts(replicas: pa.ListArray) -> tuple[Numbers, Numbers]:
-    """Of each topic its partitions, and the replicas of the first one: 0 where there is none."""
+    """Count the partitions of each topic, and the replicas of its first one, 0 if it has none."""
     partitions = replicas.value_lengths().to_numpy()
     rows = np.append(replicas.flatten().value_lengths().to_numpy(), 0)
     return partitions, np.where(partitions > 0, rows[np.cumsum(partitions) - partitions], 0)
 
 
 class Places:
-    """Where mentions of one cluster take effect, many at once: what a snapshot tells, at its end. `n` is their number."""
+    """Where mentions of one cluster take effect, many at once: those of a snapshot at its end. `n` is their number."""
 
     def __init__(self, found: list[Barrier]) -> None:
         self._segments = Segments((each.epoch, each.sequence) for each in found)
@@ -179,7 +181,9 @@ class Places:
         self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
 
     def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:
-        """[n] each: the sequence where each takes effect, the segment there, and whether it does: not if its snapshot has no end."""
+        """Find for each mention the place and segment where it takes effect, and whether it does: one of a snapshot without an end does
+        not. [n]
+        """
         takes_effect = ~in_snapshot
         if len(self._snapshots):
             at = np.minimum(self._ends.number(epochs, sequences), len(self._snapshots) - 1)

@@ -11,7 +11,7 @@ from .state import State
 
 
 class Leftovers(NamedTuple):
-    """By file, as it is told in a table."""
+    """What could not be read of each file, by its name as a table tells it."""
 
     pending: dict[str, int]
     """Bytes after the last line's end."""
@@ -41,7 +41,7 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
 
 
 def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
-    """Of files that were not looked at now, what is known stays."""
+    """Note in the state what could not be read; what is known of files that were not looked at stays."""
     for told in [_told(name + ending) for name in found for ending in ("", ".gz", ".zst")]:
         state.torn.pop(told, None)
         state.unreadable.pop(told, None)
@@ -75,7 +75,7 @@ def _newest(found: Mapping[str, Found]) -> dict[tuple[str, int], tuple[int, int,
 
 
 def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
-    """Cluster and node; epoch, first sequence, and which one of several of this name."""
+    """Split a file's name into cluster and node, and epoch, first sequence and number among files of that name."""
     base = name.rpartition("/")[2]
     if CANONICAL.fullmatch(base) is None:
         return None

@@ -21,11 +21,11 @@ LONG_MAX = 2**63 - 1
 
 
 class UnfitEventError(UnreadableLineError):
-    """It is an event, and does not fit into the tables."""
+    """A line is an event that does not fit into the tables."""
 
 
 def checked(line: bytes) -> AuditEvent:
-    """Raises UnreadableLineError."""
+    """Decode a line to an event that fits into the tables. Raises UnreadableLineError."""
     event = decode(line)
     if not 0 <= event.epoch <= INT_MAX:
         raise UnfitEventError(f"epoch {event.epoch} is not in 0 to {INT_MAX}")
@@ -45,7 +45,7 @@ def checked(line: bytes) -> AuditEvent:
 
 
 def microseconds(ms: int) -> int:
-    """Raises ValueError."""
+    """Convert milliseconds. Raises ValueError if a table cannot hold the time."""
     if not MIN_MS <= ms <= MAX_MS:
         raise ValueError(f"the time {ms} ms is in no year that a calendar has")
     return ms * 1000
@@ -56,7 +56,7 @@ def moment(ms: int) -> datetime:
 
 
 def folder_name(column: str, value: str) -> str:
-    """Of a partition, Hive's way: as Spark escapes it, and Arrow and DuckDB read it."""
+    """Name the folder of a partition, in Hive's way: as Spark escapes it, and Arrow and DuckDB read it."""
     return f"{column}={''.join(map(_escaped, value))}"
 
 

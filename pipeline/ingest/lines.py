@@ -19,7 +19,7 @@ KEPT_BYTES = 4096
 
 
 class Block(NamedTuple):
-    """Lines in a row, without their ends."""
+    """Consecutive lines of a file, without their ends."""
 
     first: int
     """How many lines of the read come before."""
@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 class Reader:
-    """Iterate over `blocks`; afterwards it tells how far it came."""
+    """Reads a part of a file: iterate over `blocks`, after which it tells how far it came."""
 
     def __init__(self, read: Read) -> None:
         self.read = read
@@ -95,7 +95,7 @@ class Reader:
                 self.failure = error.strerror or str(error)
 
     def lines_before(self) -> int:
-        """How many lines of the file come before the read. It is read for that: ask only where a number is told."""
+        """Count the lines before the part, which reads the file: ask only where a number is told."""
         number = 0
         offset = self.read.begin
         with opened(self.path) as stream:
@@ -106,7 +106,7 @@ class Reader:
 
 
 def opened(path: Path) -> Any:
-    """Arrow's stream of its uncompressed bytes."""
+    """Open a file as a stream of Arrow's, uncompressed."""
     return pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix))
 
 

@@ -62,7 +62,7 @@ SORTED_BY = ("bucket",)
 
 
 class Mention(NamedTuple):
-    """One row, before it is one."""
+    """What an event tells of one topic, before it is a row."""
 
     event: AuditEvent
     topic: str
@@ -73,7 +73,7 @@ class Mention(NamedTuple):
 
 
 class Teller:
-    """Follows the events of one part of a file."""
+    """Follows the events of a part of a file, and tells what they say of topics."""
 
     def __init__(self) -> None:
         self._cluster_id = ""
@@ -82,7 +82,7 @@ class Teller:
         """What was told since the events follow each other without a gap."""
 
     def forget(self) -> None:
-        """Tell everything anew: what was told last came to nothing."""
+        """Tell everything anew, because what was told last came to nothing."""
         self._told.clear()
 
     def mentions(self, events: Sequence[AuditEvent]) -> list[Mention]:
@@ -124,7 +124,7 @@ def _of_snapshot(event: SnapshotTopics) -> Iterator[Mention]:
 
 
 def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
-    """Raises pa.ArrowInvalid, OverflowError or ValueError if a value does not fit into its column."""
+    """Make rows of mentions. Raises pa.ArrowInvalid, OverflowError or ValueError if a value does not fit into its column."""
     events, topics, states, causes, principals, in_snapshot = zip(*mentions, strict=True)
     is_there = pa.array([state is not None for state in states])
     there = [state for state in states if state is not None]

@@ -23,7 +23,7 @@ ROW_GROUP = 10_000
 
 
 class Outputs:
-    """One file for each folder that rows belong to; more where there are too many folders at once, or rows."""
+    """Writes rows to Parquet files, one for each folder that they belong to, or more where there are many folders or rows."""
 
     def __init__(self, tables: Path, staging: str) -> None:
         self._tables = tables
@@ -43,7 +43,7 @@ class Outputs:
                 self.files.append(output.finish())
 
     def write(self, target: str, batch: pa.RecordBatch, sorted_by: tuple[str, ...] = ()) -> None:
-        """Rows that belong into the folder `target`, relative to that of the tables; sorted by columns as far as they are written at once."""
+        """Write rows to the folder `target`, relative to that of the tables, sorted by columns as far as they are written at once."""
         output = self._open.get(target)
         if output is None:
             if len(self._open) >= MAX_OPEN:
@@ -76,7 +76,7 @@ class _Output:
 
     @property
     def size(self) -> int:
-        """Of the file so far."""
+        """How many bytes the file has so far."""
         return self._path.stat().st_size
 
     def _flush(self) -> None:

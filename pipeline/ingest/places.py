@@ -25,7 +25,7 @@ class Run(msgspec.Struct, array_like=True):
 
 
 class Runs:
-    """Of one epoch; in order, and never two that touch."""
+    """Runs of one epoch, in order, of which no two touch."""
 
     def __init__(self, runs: Iterable[Run] = ()) -> None:
         self.runs: list[Run] = []
@@ -34,7 +34,7 @@ class Runs:
 
     @classmethod
     def of(cls, runs: list[Run]) -> Self:
-        """Of runs that are in order already."""
+        """Make `Runs` of runs that are in order."""
         made = cls()
         made.runs = list(runs)
         return made
@@ -48,7 +48,7 @@ class Runs:
         self.runs[begin:end] = [Run(low.first, high.last, low.first_ms, high.last_ms)]
 
     def within(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Which of the places from `first` to `last` there are."""
+        """Return which of the places from `first` to `last` there are."""
         begin = bisect_left(self.runs, first, key=lambda each: each.last)
         end = bisect_right(self.runs, last, key=lambda each: each.first)
         return [(max(first, run.first), min(last, run.last)) for run in self.runs[begin:end]]
@@ -61,7 +61,7 @@ class Runs:
         return sum(run.count for run in self.runs)
 
     def gaps(self) -> Iterator[tuple[int, int, Run]]:
-        """First and last place that is missing, from 1, and the run after it."""
+        """Yield the first and last place of each gap, from place 1 on, and the run after it."""
         expected = 1
         for run in self.runs:
             if run.first > expected:

@@ -11,7 +11,7 @@ from .state import ClusterState, EpochState, State
 
 
 def problem_rows(state: State) -> Iterator[dict[str, Any]]:
-    """In order."""
+    """Yield the rows of the table of problems, in order."""
     for cluster_id, cluster in sorted(state.clusters.items()):
         for row in _of_cluster(cluster):
             yield {"cluster_id": cluster_id, **row}

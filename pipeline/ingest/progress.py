@@ -22,19 +22,19 @@ EVENTS = "events"
 
 
 class Progress(Protocol):
-    """What a run tells of."""
+    """What a run reports while it goes on."""
 
     def begins(self, unread: int | None) -> None:
-        """So many bytes are to be read; None if there is no end."""
+        """Take the number of bytes that are to be read; None if there is no end."""
 
     def enters(self, stage: str) -> None: ...
 
     def has_read(self, reports: Sequence[Report]) -> None:
-        """A batch is in the tables."""
+        """Take the reports of a batch that is in the tables."""
 
 
 class Quiet:
-    """Tells nothing."""
+    """Progress that is shown to nobody."""
 
     def begins(self, unread: int | None) -> None: ...
 
@@ -44,7 +44,7 @@ class Quiet:
 
 
 class Told:
-    """How far it is."""
+    """Counts how far a run is."""
 
     def __init__(self) -> None:
         self.unread: int | None = None
@@ -68,7 +68,7 @@ class Told:
 
 
 class Terminal:
-    """A bar that goes away in the end."""
+    """Progress as a bar on a terminal, which goes away in the end."""
 
     def __init__(self, spark: SparkSession, console: Console | None = None) -> None:
         self._spark = spark
@@ -94,7 +94,7 @@ class Terminal:
         self.enters(EVENTS)
 
     def enters(self, stage: str) -> None:
-        """How long the stages after the events take nobody knows before."""
+        """Show a stage; nobody knows before how long those after the events take."""
         self._told.stage = stage
         before = self._task
         self._task = self._bar.add_task(self._told.text(), total=self._told.unread if stage == EVENTS else None)

@@ -28,7 +28,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class StagedFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file that was written, to be moved to its place."""
+    """A file that a reader wrote, to be moved to its place."""
 
     path: str
     """Relative to the folder of the tables."""
@@ -38,7 +38,7 @@ class StagedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stretch(msgspec.Struct, array_like=True):
-    """Events of one epoch in a row, as they stood in a file."""
+    """Consecutive events of one epoch, as they stood in a file."""
 
     cluster_id: str
     epoch: int
@@ -77,12 +77,12 @@ class Reached(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size(self) -> int:
-        """Bytes that were read, uncompressed."""
+        """How many bytes were read, uncompressed."""
         return self.consumed - self.read.begin
 
 
 class Report(msgspec.Struct):
-    """Of one share."""
+    """What a reader found in its share, and wrote."""
 
     number: int
     files: list[StagedFile] = []
@@ -96,12 +96,12 @@ class Report(msgspec.Struct):
 
     @property
     def duplicates(self) -> int:
-        """Events that are in the files more than once."""
+        """How many events the files hold more than once."""
         return sum(each.run.count for each in self.repeated if not self.reached[each.read].read.again)
 
 
 def stretch_on(stretches: list[Stretch], events: Iterable[AuditEvent], read: int) -> None:
-    """Go on with the last stretch, or begin another."""
+    """Add an event to the last stretch, or begin another one."""
     last = stretches[-1] if stretches else None
     for event in events:
         if (

@@ -71,7 +71,7 @@ MADE: dict[str, Maker] = {
 
 
 def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
-    """In the given order. Raises pa.ArrowInvalid or OverflowError if a value does not fit into its column."""
+    """Make rows of events, in the given order. Raises pa.ArrowInvalid or OverflowError if a value does not fit into its column."""
     fields: dict[str, Sequence[Any]] = dict(zip(FIELDS, zip(*map(_values, events), strict=True), strict=True))
     fields["kind"] = [_KINDS[type(event)] for event in events]
     fields[LINE] = lines
@@ -86,7 +86,7 @@ def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.Recor
 
 
 def _values(event: AuditEvent) -> tuple[Any, ...]:
-    """In the order of FIELDS: all other kinds have some of what a decision has, or nothing."""
+    """Return the values of an event in the order of FIELDS. Events that are no decisions have some of a decision's, or none."""
     if isinstance(event, Decision):
         return astuple(event)
     values = dict.fromkeys(FIELDS)

@@ -31,7 +31,7 @@ MIN_DERIVE_SECONDS = 5.0
 
 
 class Summary(msgspec.Struct):
-    """What a run did, and what is so afterwards."""
+    """What a run did, and the state of the tables afterwards."""
 
     files: int = 0
     events: int = 0
@@ -61,7 +61,7 @@ def ingest(
     batch_bytes: int = BATCH_BYTES,
     progress: Progress | None = None,
 ) -> Summary:
-    """Until all is in that was there when it began or, with `follow`, until that is set.
+    """Ingest all that is there when the run begins or, with `follow`, until that event is set.
 
     Raises IngestError and StateError, with a sentence, and OSError.
     """
@@ -85,7 +85,7 @@ def ingest(
 
 
 class Run:
-    """What goes on under the lock."""
+    """The steps of a run, under the lock of the tables."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
         self.summary = Summary()
@@ -160,7 +160,7 @@ class Run:
 
 
 class _told:  # noqa: N801 - used as a statement
-    """What Spark says, as a sentence that says what it means."""
+    """Turn Spark's error into a sentence that says what it means."""
 
     def __init__(self, meaning: str) -> None:
         self._meaning = meaning
@@ -175,6 +175,6 @@ class _told:  # noqa: N801 - used as a statement
 
 
 def _unread(found: dict[str, Found], state: State) -> int:
-    """Bytes, uncompressed, about."""
+    """Estimate how many bytes are unread, uncompressed."""
     former = former_names(found, state.files)
     return sum(file.unread(state.files.get(former.get(name, name), FileProgress())) for name, file in found.items())

@@ -27,7 +27,7 @@ MIN_PIECE_BYTES = 4 << 20
 
 
 class AuditSource(DataSource):
-    """Options: `tables` and `folders` (JSON, paths), `batch_bytes`, `readers`."""
+    """Spark's data source of audit files. Options: `tables` and `folders` (JSON, paths), `batch_bytes`, `readers`."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,7 +41,7 @@ class AuditSource(DataSource):
 
 
 class AuditReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans in a process of its own, beside the driver."""
+    """Plans batches, in a process of its own beside the driver."""
 
     def __init__(self, options: Any) -> None:
         self._tables = Path(options["tables"])
@@ -85,7 +85,7 @@ class AuditReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _shares(reads: Sequence[Read], each: int) -> list[Share]:
-    """Neighbours together, so that many small files are one file of a table."""
+    """Divide reads among readers; neighbours stay together, so that many small files become one file of a table."""
     shares: list[Share] = []
     size = 0
     for read in reads:

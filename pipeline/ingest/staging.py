@@ -37,7 +37,7 @@ Bad = tuple[int, str, bytes]
 
 
 def stage(share: Share, tables: Path, staging: str) -> Report:
-    """Read the share and write what is in it to the folder `staging`, which is relative to `tables`. Raises OSError."""
+    """Read a share and write its content to the folder `staging`, which is relative to `tables`. Raises OSError."""
     report = Report(number=share.number)
     with Outputs(tables, staging) as outputs, _no_collections():
         stager = _Stager(share, report, outputs)
@@ -49,7 +49,7 @@ def stage(share: Share, tables: Path, staging: str) -> Report:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Events have no cycles, and looking for some takes as long as decoding."""
+    """Switch the garbage collector off within the block: events have no cycles, and looking for some takes as long as decoding."""
     gc.disable()
     try:
         yield
@@ -58,7 +58,7 @@ def _no_collections() -> Iterator[None]:
 
 
 class _Stager:
-    """Goes through a share, block by block, and notes what it met."""
+    """Goes through a share, block by block, and notes what it meets."""
 
     def __init__(self, share: Share, report: Report, outputs: Outputs) -> None:
         self._report = report
@@ -109,7 +109,7 @@ class _Stager:
                 self._take([event for event, _ in fit], [line for _, line in fit])
 
     def _take(self, events: Sequence[AuditEvent], lines: Sequence[bytes]) -> bool:
-        """All of them, or none and False: one has a value that its column cannot hold."""
+        """Take all of these events. Take none, and return False, if one has a value that its column cannot hold."""
         told: dict[str, list[mentions.Mention]] = {}
         for mention in self._teller.mentions(events):
             told.setdefault(mention.event.cluster_id, []).append(mention)
@@ -173,7 +173,7 @@ def _known_places(share: Share) -> dict[tuple[str, int], Runs]:
 
 
 def _misfit(event: AuditEvent, line: bytes) -> str | None:
-    """Why it does not fit into its columns."""
+    """Say why an event does not fit into its columns."""
     try:
         rows.event_rows([event], [line])
         if told := mentions.Teller().mentions([event]):

@@ -32,7 +32,7 @@ FORMAT = 2
 
 
 class EpochState(msgspec.Struct):
-    """What is in the tables of one reign."""
+    """What the tables hold of one controller epoch."""
 
     node: int
     runs: list[Run] = []
@@ -49,12 +49,12 @@ class EpochState(msgspec.Struct):
 
     @property
     def missing(self) -> int:
-        """Of the places up to the last one."""
+        """How many places up to the last one are missing."""
         return self.runs[-1].last - self.events if self.runs else 0
 
 
 class ClusterState(msgspec.Struct):
-    """What is in the tables of one cluster."""
+    """What the tables hold of one cluster."""
 
     epochs: dict[int, EpochState] = {}
     marks: list[Mark] = []
@@ -63,7 +63,7 @@ class ClusterState(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """After the last change."""
+    """What the tables hold after the last change."""
 
     format: int = FORMAT
     changes: int = 0
@@ -82,7 +82,7 @@ class State(msgspec.Struct):
 
 
 class Journal(msgspec.Struct):
-    """One change; paths are relative to the folder of the tables."""
+    """One change of the tables, with paths relative to their folder."""
 
     moves: list[tuple[str, str]]
     removes: list[str]
@@ -90,18 +90,18 @@ class Journal(msgspec.Struct):
 
 
 class StateError(Exception):
-    """The folder of the tables cannot be used: why, in a sentence."""
+    """The folder of the tables cannot be used; the message is a sentence that says why."""
 
 
 class Ledger:
-    """The state of one folder of tables, and its changes. Only under `locked`."""
+    """The state of one folder of tables, and its changes. To be used only under `locked`."""
 
     def __init__(self, tables: Path) -> None:
         self.tables = tables
         self.state = State()
 
     def open(self) -> None:
-        """Finish what was interrupted, and clear what was left. Raises OSError, StateError."""
+        """Finish a change that was interrupted, and clear what it left. Raises OSError, StateError."""
         journal = self.tables / JOURNAL_FILE
         if not journal.exists() and not (self.tables / STATE_FILE).exists() and (self.tables / EVENTS).exists():
             raise StateError(
@@ -113,11 +113,11 @@ class Ledger:
         self.clear()
 
     def clear(self) -> None:
-        """What was staged and not used."""
+        """Remove what was staged and not used."""
         shutil.rmtree(self.tables / STAGING, ignore_errors=True)
 
     def change(self, state: State, *, moves: Iterable[tuple[str, str]] = (), removes: Iterable[str] = ()) -> None:
-        """Once this was begun to be carried out it will be. Raises OSError."""
+        """Carry out a change; once it has begun, a later run finishes it. Raises OSError."""
         state.changes = self.state.changes + 1
         journal = Journal(list(moves), list(removes), state)
         for source, _ in journal.moves:
@@ -142,7 +142,7 @@ class Ledger:
 
 
 def load(tables: Path) -> State:
-    """Raises OSError, StateError."""
+    """Load the state of a folder of tables. Raises OSError, StateError."""
     file = tables / STATE_FILE
     state: State = _decoded(file, State) if file.exists() else State()
     if state.format != FORMAT:
@@ -153,7 +153,7 @@ def load(tables: Path) -> State:
 
 
 def copied(state: State) -> State:
-    """To be changed."""
+    """Return a copy of a state, to be changed."""
     return msgspec.json.decode(msgspec.json.encode(state), type=State)
 
 
@@ -167,7 +167,7 @@ def _decoded(file: Path, type_: Any) -> Any:
 
 
 def check(tables: Path) -> None:
-    """Whether a run could begin. Nothing is made for it. Raises StateError, OSError."""
+    """Check, without making anything, that a run could begin. Raises StateError, OSError."""
     there = next(folder for folder in (tables.absolute(), *tables.absolute().parents) if folder.exists())
     try:
         tempfile.TemporaryFile(dir=there).close()
@@ -180,7 +180,7 @@ def check(tables: Path) -> None:
 
 @contextmanager
 def locked(tables: Path) -> Iterator[None]:
-    """For one run at a time. Raises StateError, OSError."""
+    """Lock a folder of tables for one run. Raises StateError, OSError."""
     (tables / STATE).mkdir(parents=True, exist_ok=True)
     with (tables / LOCK_FILE).open("a+b") as lock:
         try:
@@ -191,7 +191,7 @@ def locked(tables: Path) -> Iterator[None]:
 
 
 def write_whole(file: Path, data: bytes) -> None:
-    """It is there with all of this, or it is as it was."""
+    """Write a file so that it has all of the data or stays as it was."""
     new = file.with_name(file.name + ".new")
     with new.open("wb") as stream:
         stream.write(data)
@@ -202,7 +202,7 @@ def write_whole(file: Path, data: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """A file or a folder, to the disk."""
+    """Make a file or a folder durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

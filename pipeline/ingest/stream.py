@@ -31,11 +31,11 @@ ATTEMPTS = 10
 
 
 class IngestError(Exception):
-    """The run failed: why, in a sentence."""
+    """The run failed; the message is a sentence that says why."""
 
 
 class Totals(msgspec.Struct):
-    """Of all batches."""
+    """The counts of all batches of a run."""
 
     events: int = 0
     duplicates: int = 0
@@ -48,7 +48,7 @@ class Totals(msgspec.Struct):
 
 
 class Stream:
-    """One query."""
+    """One streaming query of Spark's, which takes audit files into the tables."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger, folders: Sequence[Path], progress: Progress) -> None:
         self.totals = Totals()
@@ -65,7 +65,7 @@ class Stream:
         self._busy = threading.Lock()
 
     def start(self, batch_bytes: int, *, follow: bool) -> None:
-        """Raises IngestError."""
+        """Start the query. Raises IngestError."""
         options: dict[str, str | int] = {
             "tables": str(self._ledger.tables),
             "folders": msgspec.json.encode([str(folder) for folder in self._folders]).decode(),
@@ -89,7 +89,7 @@ class Stream:
         return writer.start()
 
     def _is_worth_another(self, error: BaseException | None) -> bool:
-        """The process that plans did not start in time: nothing was done yet that would be done twice."""
+        """Whether the process that plans did not start in time: then nothing was done yet, and the query is started again."""
         if self._failure is not None or error is None or TOO_SLOW not in str(error) or not self._attempts:
             return False
         self._attempts -= 1
@@ -107,12 +107,12 @@ class Stream:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Nothing is committed meanwhile."""
+        """Commit nothing within the block."""
         with self._busy:
             yield
 
     def stop(self) -> None:
-        """Raises what ended the query, if it ended by itself: IngestError, OSError."""
+        """Stop the query. If it ended by itself, raises what ended it: IngestError, OSError."""
         assert self._query is not None
         failed = None if self._query.isActive else self._query.exception()
         with self._busy:
@@ -126,7 +126,7 @@ class Stream:
             raise IngestError(f"Spark failed: {first_line(failed)}") from None
 
     def _staged(self, shares: Sequence[Share], folder: str) -> list[Report]:
-        """By Spark's workers."""
+        """Have Spark's workers stage the shares."""
         tables = self._ledger.tables
         return by_workers(self._spark, partial(stage, tables=tables, staging=folder), shares, tables)
 

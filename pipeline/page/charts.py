@@ -30,7 +30,7 @@ _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 @dataclass(frozen=True)
 class Series:
-    """Some values with one colour; None where there is nothing to draw."""
+    """Values of one colour, None where there is nothing to draw."""
 
     label: str
     colour: str
@@ -59,7 +59,7 @@ class Panel:
 
 
 def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str], rest: str = "") -> Plot:
-    """For each label a bar, made of a piece for each series; what is said of it stands at its end. `rest` tells of those without a bar."""
+    """Plot a bar for each label, of a piece for each series, with a text at its end. `rest` tells of labels without a bar."""
 
     def draw(figure: "Figure", form: Form) -> None:
         ax = axes(figure, form, left=1, right=1, top=2, bottom=28 if rest else 2)
@@ -86,7 +86,7 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
 
 
 def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
-    """Stacked; `starts` are those of all steps, in microseconds since 1970, and the end of the last."""
+    """Plot stacked bars over time; `starts` are those of all steps, in microseconds since 1970, and the end of the last."""
     series = panel.series
 
     def draw(figure: "Figure", size: Form) -> None:
@@ -114,7 +114,7 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
-    """Panels below each other. A value is of a step, or of its end."""
+    """Plot lines over time in panels below each other. A value is that of a step, or of its end if `at_ends`."""
     height = 190
 
     def draw(figure: "Figure", form: Form) -> None:
@@ -155,7 +155,7 @@ def _draw_lines(ax: "Axes", starts: Sequence[int], panel: Panel, *, at_ends: boo
 
 
 def _alone(values: Sequence[float | None]) -> list[int]:
-    """Which of them no line reaches, because there is nothing on either side."""
+    """Return the positions of values that no line reaches, because there is none on either side."""
     around = [None, *values, None]
     return [
         index
@@ -168,7 +168,7 @@ def _alone(values: Sequence[float | None]) -> list[int]:
 
 
 def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
-    """Few times below the axis, each as exact as the distance to the next."""
+    """Put a few times below the axis, each as exact as the distance to the next."""
     from matplotlib import dates
 
     untyped: Any = dates
@@ -181,7 +181,7 @@ def over_time(ax: "Axes", starts: Sequence[int], form: Form) -> None:
 
 
 def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
-    """From 0, with few lines."""
+    """Scale a vertical axis from 0, with few lines."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax.set_ylim(0, highest * 1.05 or 1)
@@ -190,7 +190,7 @@ def upright(ax: "Axes", highest: float, form: Callable[[float], str]) -> None:
 
 
 def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -> None:
-    """Ten times as much with each line."""
+    """Scale an axis logarithmically, ten times as much with each line."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     positive = [value for value in values if value > 0] or [1.0]
@@ -205,7 +205,7 @@ def decades(ax: "Axes", values: Sequence[float], form: Callable[[float], str]) -
 
 
 def short_count(value: float) -> str:
-    """`12`, `3.4k`, `5M`."""
+    """Write a count briefly: `12`, `3.4k`, `5M`."""
     for size, unit in _UNITS:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"

@@ -68,18 +68,20 @@ Draw = Callable[["Figure", Form], None]
 
 
 def series_colour(index: int) -> str:
-    """A role: of the first series, the second..."""
+    """Return the colour role of a series by its number."""
     return f"s{min(index, REST)}"
 
 
 def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ()) -> Plot:
-    """`draw` is called with an empty figure for each form; the height is in the page's pixels. One mark alone is no legend."""
+    """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's pixels, and one mark alone makes no
+    legend.
+    """
     wide, narrow = FORMS
     return Plot(_svg(name, wide, height, draw), _svg(name, narrow, height, draw), legend if len(legend) > 1 else ())
 
 
 def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18) -> "Axes":
-    """Its edges in the page's pixels, from those of the figure: the same with whatever fonts there are."""
+    """Add axes with edges in the page's pixels from those of the figure, which do not depend on fonts."""
     width, height = form.width, figure.get_figheight() * _POINTS
     return figure.add_axes(
         (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)

@@ -22,14 +22,14 @@ FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 class UnwritableError(Exception):
-    """Nothing can be written there: why, in a sentence."""
+    """Nothing can be written to a place; the message is a sentence that says why."""
 
 
 class Files:
-    """The page at `out`, and beside it what goes with it: of `report.html` that is `report.json` and the folder `report-csv`."""
+    """The page at `out`, and the files beside it: of `report.html` these are `report.json` and the folder `report-csv`."""
 
     def __init__(self, out: Path) -> None:
-        """Raises UnwritableError."""
+        """Check that the page can be written at `out`. Raises UnwritableError."""
         self.out = out.absolute()
         self.written: list[Path] = []
         """In the order of writing."""
@@ -47,7 +47,7 @@ class Files:
         return self.out.with_name(f"{self.out.stem}-csv")
 
     def save(self, path: Path, content: bytes) -> Path:
-        """Where it is now. Raises UnwritableError if nowhere."""
+        """Write a file, elsewhere if need be, and return where it is. Raises UnwritableError."""
         try:
             path.parent.mkdir(exist_ok=True)
             _write_whole(path, content)
@@ -57,7 +57,7 @@ class Files:
         return path
 
     def save_sheets(self, sheets: Iterable[Sheet]) -> None:
-        """Each as CSV."""
+        """Write each sheet as CSV."""
         for sheet in sheets:
             self.save(self.csv_folder / f"{sheet.name}.csv", as_csv(sheet))
 
@@ -112,12 +112,12 @@ def _reason(error: OSError) -> str:
 
 
 def as_json(document: Any) -> bytes:
-    """For people, too: indented, and with an end of line."""
+    """Encode a document as JSON for people, too: indented, and with an end of line."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def plain_sheet(sheet: Sheet) -> dict[str, Any]:
-    """For JSON: texts as they are."""
+    """Convert a sheet for JSON, with texts as they are."""
     return {
         "name": sheet.name,
         "title": sheet.title,
@@ -131,7 +131,7 @@ def plain_sheet(sheet: Sheet) -> dict[str, Any]:
 
 
 def as_csv(sheet: Sheet) -> bytes:
-    """RFC 4180 in UTF-8. What a spreadsheet would take for a formula has an apostrophe before it."""
+    """Encode a sheet as CSV (RFC 4180, UTF-8). What a spreadsheet would take for a formula has an apostrophe before it."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in sheet.columns])

@@ -20,7 +20,7 @@ _TEMPLATES = Path(__file__).parents[1]
 
 
 def render(template: str, **values: Any) -> bytes:
-    """A page that extends `page/base.html`: the same values give the same bytes."""
+    """Render a page that extends `page/base.html`; the same values give the same bytes."""
     return (_environment().get_template(template).render(**values) + "\n").encode()
 
 

@@ -18,7 +18,7 @@ NOTHING = "\N{EN DASH}"
 
 
 class Kind(Enum):
-    """What a column's values are."""
+    """What the values of a column are."""
 
     TEXT = "text"
     """Words: ours, or a message."""
@@ -41,7 +41,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """`name` is what programs call it, and stays; `title` is what stands above it."""
+    """A column of a sheet: programs call it `name`, which stays; people read `title`."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Rows have a value for each column. Of a long table they are the first ones, and `all_rows` and `totals` count all."""
+    """A table for people and programs. Of a long table it has the first rows, while `all_rows` and `totals` count all."""
 
     name: str
     title: str
@@ -68,11 +68,11 @@ class Sheet:
             object.__setattr__(self, "totals", self._sums(self.rows))
 
     def cut(self, rows: int) -> "Sheet":
-        """The first ones; all are still counted."""
+        """Return the sheet with only its first rows; all are still counted."""
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
     def telling(self) -> "Sheet":
-        """Without the columns that have nothing but zeros and nulls; the first one stays. Where no other would stay, zeros are what it tells."""
+        """Return the sheet without columns of zeros and nulls; its first column stays, and all do if no other would."""
         kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
         if len(kept) == 1:
             return self
@@ -82,7 +82,7 @@ class Sheet:
         return Sheet(self.name, self.title, columns, rows, self.all_rows, totals)
 
     def without(self, name: str) -> "Sheet":
-        """All but one column."""
+        """Return the sheet without one column."""
         kept = [index for index, column in enumerate(self.columns) if column.name != name]
         rows = [tuple(row[index] for index in kept) for row in self.rows]
         return Sheet(
@@ -91,17 +91,17 @@ class Sheet:
 
     @property
     def others(self) -> int:
-        """How many rows are not here."""
+        """How many rows are not in the sheet."""
         return self.all_rows - len(self.rows)
 
     @property
     def of_others(self) -> dict[str, int]:
-        """What the rows add up to that are not here."""
+        """The sums of the rows that are not in the sheet."""
         here = self._sums(self.rows)
         return {name: total - here[name] for name, total in self.totals.items()}
 
     def values(self, name: str) -> list[Any]:
-        """One column."""
+        """Return the values of one column."""
         index = [column.name for column in self.columns].index(name)
         return [row[index] for row in self.rows]
 
@@ -120,7 +120,7 @@ class Sheet:
 
 
 def shown(value: Value, kind: Kind) -> str:
-    """A value as text; what a terminal or a page would obey, bidirectional marks too, is an escape."""
+    """Write a value as text; what a terminal or a page would obey, bidirectional marks too, is escaped."""
     if value is None:
         return NOTHING
     if isinstance(value, str):
@@ -143,7 +143,7 @@ def count(number: int) -> str:
 
 
 def share(part: float) -> str:
-    """As a percentage; what is not nothing does not look like it, and what is not all neither."""
+    """Write a part as a percentage, which is 0 or 100 only if it is nothing or all."""
     if 0 < part < 0.001:
         return "< 0.1 %"
     if 0.995 <= part < 1:
@@ -152,7 +152,7 @@ def share(part: float) -> str:
 
 
 def duration(microseconds: float) -> str:
-    """In two or three digits, in the unit that suits."""
+    """Write a duration in two or three digits, in the unit that suits it."""
     sign, left = ("-" if microseconds < 0 else ""), abs(microseconds)
     for unit, size, limit in (("µs", 1, 1e3), ("ms", 1e3, 1e6), ("s", 1e6, 120e6)):
         if left < limit * 0.9995:
@@ -164,7 +164,7 @@ def duration(microseconds: float) -> str:
 
 
 def as_datetime(microseconds: int) -> datetime | None:
-    """None for what no calendar has: a clock can say anything."""
+    """Convert microseconds since 1970; None for what no calendar has: a clock can say anything."""
     try:
         return EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
@@ -181,7 +181,7 @@ def day(microseconds: int) -> str:
 
 
 def shortened(name: str, width: int) -> str:
-    """At most so many columns wide, as a terminal counts them: the middle gives way, since names often differ at their ends."""
+    """Shorten a name to so many columns of a terminal in its middle, since names often differ at their ends."""
     text = escaped(name)
     if _width(text) <= width:
         return text
@@ -201,5 +201,5 @@ def _width(text: str) -> int:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """`1 topic`, `2 topics`."""
+    """Write a count with its noun: `1 topic`, `2 topics`."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

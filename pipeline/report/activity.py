@@ -47,7 +47,7 @@ _LAST = Column("last", "Last", Kind.TIME)
 
 
 def outcomes(changes: SparkColumn) -> list[SparkColumn]:
-    """The columns above, of rows that stand for so many changes each."""
+    """Return the columns above as aggregates of rows, each of which stands for so many changes."""
     counted = [
         f.sum(f.when(f.col("outcome").isin(*meant), changes).otherwise(0)).alias(name)
         for name, meant in _MEANINGS.items()
@@ -56,14 +56,14 @@ def outcomes(changes: SparkColumn) -> list[SparkColumn]:
 
 
 class Activity:
-    """What was counted in one pass."""
+    """The changes that were counted in one pass over the events."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
 
     @cached_property
     def counted(self) -> DataFrame:
-        """Changes by everything that there are few of."""
+        """The changes, counted by all that has few values."""
         return (
             self._selection.decisions.groupBy(
                 *("cluster_id", "step", "principal", "api", "operation", "software"),
@@ -202,7 +202,7 @@ class Activity:
         )
 
     def by_topic(self) -> Question:
-        """A pass of its own."""
+        """Count the changes by topic, in a pass of its own."""
         decisions = self._selection.decisions.where((f.col("resource") == "topic") & (f.col("name") != ""))
         sheet = top(
             "activity_by_topic",
@@ -235,7 +235,7 @@ def _first(row: tuple[Value, ...]) -> str:
 
 
 def _most(sheet: Sheet, did: str, of: str, *, name: int = 0, several: bool = False) -> str:
-    """Whose name stands where in a row; of several clusters, theirs stands first."""
+    """Say who did most; of several clusters, the cluster's name stands first."""
     if not sheet.rows:
         return NOTHING_ASKED
     first, all_asked = sheet.rows[0], sheet.totals["asked"]
@@ -276,5 +276,5 @@ def _node(row: tuple[Value, ...], *, several: bool) -> str:
 
 
 def _of_cluster(row: tuple[Value, ...], *, several: bool) -> str:
-    """Where there is one, it goes without saying."""
+    """Name the row's cluster, which goes without saying unless there are several."""
     return f" of {named(row[0])}" if several else ""

@@ -61,7 +61,7 @@ def controllers(selection: Selection) -> Question:
 
 
 def _reigns(selection: Selection) -> list[Reign]:
-    """That overlap the stretch of time, in the order of clusters and epochs."""
+    """Return the controller epochs that overlap the period, in the order of clusters and epochs."""
     rows = selection.table(Table.CONTROLLER_EPOCHS).select(
         *(
             "cluster_id",
@@ -100,7 +100,7 @@ def _near(selection: Selection, reigns: list[Reign]) -> tuple[Near, First]:
 
 
 def _with_distance(selection: Selection, changes: list[Reign]) -> DataFrame:
-    """What was carried out near a change, with the seconds from it."""
+    """Return what was carried out near a change of controllers, with the seconds from it."""
     began = {(reign.cluster_id, reign.epoch): reign.began for reign in changes}
     following = {(reign.cluster_id, reign.before.epoch): reign.began for reign in changes if reign.before}
     places = selection.spark.createDataFrame(

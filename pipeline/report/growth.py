@@ -46,7 +46,7 @@ class Course:
     snapshots: set[int] = field(default_factory=set)
 
     def sizes(self, steps: int) -> Iterator[Size]:
-        """Before the axis, and at the end of each step."""
+        """Yield the sizes before the axis and at the end of each step."""
         now = missing = (0, 0)
         for step in range(BEFORE, steps):
             now = _plus(now, self.changes.get(step, (0, 0)))
@@ -93,7 +93,7 @@ def growth(selection: Selection) -> Question:
 
 
 def _states(selection: Selection) -> DataFrame:
-    """Each state of a topic, with the steps in which it began and ended."""
+    """Return each state of a topic, with the steps in which it began and ended."""
     history = selection.table(Table.TOPIC_HISTORY).where(~f.col("marked_for_deletion"))
     place = f.struct("from_epoch", "from_sequence")
     first_change = (
@@ -114,7 +114,7 @@ def _states(selection: Selection) -> DataFrame:
 
 
 def _courses(selection: Selection, states: DataFrame) -> dict[str, Course]:
-    """By cluster."""
+    """Return the courses by cluster."""
     courses = defaultdict[str, Course](Course)
     edges = states.select("cluster_id", "partitions", f.inline(f.array(_edge("begin", 1), _edge("end", -1))))
     sizes = (f.sum("sign"), f.sum(f.col("sign") * f.col("partitions")))
@@ -133,7 +133,7 @@ def _courses(selection: Selection, states: DataFrame) -> dict[str, Course]:
 
 
 def _edge(which: str, sign: int) -> SparkColumn:
-    """Where a state began, with 1, or ended, with -1."""
+    """Make a row of where a state began, with 1, or ended, with -1."""
     begins = f.lit(which == "begin")
     return f.struct(
         f.col(which).alias("step"),

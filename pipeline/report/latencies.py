@@ -15,7 +15,7 @@ _BITS = 7
 
 
 def bucket(microseconds: str) -> Column:
-    """Where the bucket of a column's value begins."""
+    """Return a column with the beginning of the bucket of each value."""
     value = f"greatest({microseconds}, 0L)"
     shift = f"greatest(int(floor(log2(greatest({microseconds}, 1L)))) - {_BITS - 1}, 0)"
     return f.expr(f"shiftleft(shiftright({value}, {shift}), {shift})")
@@ -23,7 +23,7 @@ def bucket(microseconds: str) -> Column:
 
 @dataclass
 class Latencies:
-    """So many values in each bucket."""
+    """The number of values in each bucket."""
 
     counts: Counter[int] = field(default_factory=Counter)
     slowest: int = 0
@@ -40,7 +40,7 @@ class Latencies:
         return self.counts.total()
 
     def percentile(self, percent: int) -> int | None:
-        """The least that so many percent do not exceed, in microseconds; None of nothing."""
+        """Return the least value, in microseconds, that so many percent do not exceed; None without values."""
         wanted = -(-self.count * percent // 100)
         for start in sorted(self.counts):
             wanted -= self.counts[start]
@@ -51,6 +51,6 @@ class Latencies:
 
     @property
     def figures(self) -> tuple[int | None, ...]:
-        """How many; p50, p90, p99; and the slowest."""
+        """The number of values; p50, p90, p99; and the slowest."""
         slowest = self.slowest if self.counts else None
         return self.count, self.percentile(50), self.percentile(90), self.percentile(99), slowest

@@ -33,7 +33,7 @@ class Report:
 
     @property
     def sheets(self) -> list[Sheet]:
-        """All, in the order in which they are told."""
+        """All sheets, in the order in which they are told."""
         return [self.clusters, *(sheet for each in self.questions for sheet in (*each.sheets, *each.more))]
 
     def sheet(self, name: str) -> Sheet:
@@ -41,7 +41,7 @@ class Report:
 
 
 def make(selection: Selection, progress: Stages) -> Report:
-    """Ask everything."""
+    """Ask all questions and return the report."""
     with progress.stage("what there is"):
         clusters = _clusters(selection)
     activity = Activity(selection)
@@ -89,13 +89,13 @@ def _clusters(selection: Selection) -> Sheet:
 
 
 def save_figures(report: Report, files: Files) -> None:
-    """JSON and CSV."""
+    """Write the figures as JSON and CSV."""
     files.save(files.json, as_json(document(report)))
     files.save_sheets(report.sheets)
 
 
 def document(report: Report) -> dict[str, Any]:
-    """docs/pipeline.md tells what is in it."""
+    """Return the report for JSON; docs/pipeline.md describes its fields."""
     selection = report.selection
     limits = {"since": selection.since, "until": selection.until}
     return {
@@ -121,7 +121,7 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def save_page(report: Report, files: Files) -> None:
-    """All plots are drawn here."""
+    """Draw all plots and write the page."""
     parts = [(question, question.draw()) for question in report.questions]
     page = render(
         "report/report.html",
@@ -137,13 +137,13 @@ def save_page(report: Report, files: Files) -> None:
 
 
 def _on_page(sheet: Sheet, report: Report) -> Sheet:
-    """The first rows, and the columns that tell something."""
+    """Return the sheet for the page: its first rows, and the columns that tell something."""
     short = sheet.cut(ROWS_ON_THE_PAGE).telling()
     return short if report.clusters.all_rows > 1 else short.without("cluster_id")
 
 
 def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
-    """What stands on top: what, how much, and whether it is bad."""
+    """Yield the figures at the top of the page: what, how much, and whether it is bad."""
     totals = {sheet.name: sheet.totals for sheet in report.sheets}
     changes, refused = totals["clusters"]["changes"], totals["refusals_by_rule"]["refused"]
     yield "Changes asked for", count(changes), ""
@@ -156,7 +156,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _period(report: Report) -> str:
-    """Of what there is, or was asked for."""
+    """Return the period of the events, or the one that was asked for."""
     rows = report.clusters.rows
     if rows:
         first, last = (min(report.clusters.values("first")), max(report.clusters.values("last")))

@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...policies.audit_event import NOT_AUTHENTICATED
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Sheet, Value, count, plural, shortened
 
 BARS = 10
 """Names in a plot."""
-NOBODY = "(not authenticated)"
 """In the place of a principal that is null."""
 NOTHING_ASKED = "Nothing was asked for."
 _NAME_LETTERS = 60
@@ -38,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A column of a sheet as a part of a bar."""
+    """A column of a sheet, as a part of a bar."""
 
     column: str
     label: str
@@ -46,7 +46,7 @@ class Part:
 
 
 def ranking(name: str, sheet: Sheet, label: Callable[[tuple[Value, ...]], str], parts: Sequence[Part]) -> Plot | None:
-    """A bar for each of the first rows; the others are counted."""
+    """Plot a bar for each of the first rows of a sheet; the others are counted."""
     if not sheet.rows:
         return None
     first = sheet.cut(BARS)
@@ -58,16 +58,16 @@ def ranking(name: str, sheet: Sheet, label: Callable[[tuple[Value, ...]], str], 
 
 
 def rest_of(sheet: Sheet, others: int) -> str:
-    """What is said of the rows without a bar."""
+    """Describe the rows of a sheet without a bar."""
     return f"and {plural(sheet.others, 'other')}: {count(others)}" if sheet.others else ""
 
 
 def label_of(name: Value) -> str:
-    return NOBODY if name is None else str(name)
+    return NOT_AUTHENTICATED if name is None else str(name)
 
 
 def named(name: Value) -> str:
-    """A name within a sentence: not longer than is read, and without a say in the direction of the words around it."""
+    """Write a foreign name within a sentence: shortened, and without influence on the direction of the text around it."""
     text = shortened(label_of(name), _NAME_LETTERS) or "(empty)"
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return text.join(_ISOLATED)
@@ -75,10 +75,10 @@ def named(name: Value) -> str:
 
 
 def times(number: int) -> str:
-    """How often."""
+    """Write a number of times: `once`, `3 times`."""
     return {1: "once", 2: "twice"}.get(number, f"{count(number)} times")
 
 
 def listed(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join parts of a sentence: `a`, `a and b`, `a, b and c`."""
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -41,7 +41,7 @@ def refusals(selection: Selection) -> Question:
 
 
 def _counted(selection: Selection) -> DataFrame:
-    """By principal, rule and name; all that is asked about refusals adds up from there."""
+    """Count refusals by principal, rule and name, of which all other counts are sums."""
     refused = selection.decisions.where(f.col("outcome").isin("refused", "broken"))
     return refused.groupBy("principal", f.col("blamed").alias("rule"), "name").agg(
         f.count("*").alias("changes"),
@@ -87,7 +87,7 @@ def _by_principal_and_rule(refused: DataFrame) -> Sheet:
 
 
 def _sums() -> list[SparkColumn]:
-    """Of groups of those."""
+    """Return the aggregates that add groups of refusals up."""
     return [f.sum("changes").alias("refused"), *last_of_all()]
 
 
@@ -203,7 +203,7 @@ def warnings(selection: Selection) -> Question:
 
 
 def _with_rest(sheet: Sheet) -> Sheet:
-    """And how many were not carried out."""
+    """Add to the sheet how many changes were not carried out."""
     findings, applied = sheet.values("findings"), sheet.values("applied")
     rest = [found - done for found, done in zip(findings, applied, strict=True)]
     return Sheet(

@@ -25,7 +25,7 @@ _DAY = 86_400_000_000
 
 @dataclass(frozen=True)
 class Reign:
-    """Of one controller; times in microseconds since 1970."""
+    """The time of one controller, in microseconds since 1970."""
 
     cluster_id: str
     epoch: int
@@ -39,12 +39,12 @@ class Reign:
 
     @property
     def silence(self) -> int | None:
-        """Microseconds from the last event of the one before."""
+        """Microseconds from the last event of the controller before to the first of this one."""
         return self.began - self.before.ended if self.before else None
 
 
 def drawn(reigns: Sequence[Reign], around: Sheet, starts: Sequence[int], step: int) -> Plot | None:
-    """Nothing if no controller changed."""
+    """Plot the controllers of a cluster; nothing if none changed."""
     changes = [reign for reign in reigns if reign.before]
     if not changes:
         return None

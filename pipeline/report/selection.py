@@ -17,12 +17,12 @@ from ..tables import Table, Tables
 
 
 class NothingSelectedError(Exception):
-    """There is nothing to report on: why, in a sentence."""
+    """There is nothing to report on; the message is a sentence that says why."""
 
 
 @dataclass(frozen=True)
 class ClusterSpread:
-    """What the events of one cluster cover."""
+    """Which times the events of one cluster cover."""
 
     cluster_id: str
     events: int
@@ -32,7 +32,7 @@ class ClusterSpread:
 
 
 class Selection:
-    """Times are in microseconds since 1970; `since` is within, `until` is not. No clusters means all."""
+    """The events that a report is about. Times are microseconds since 1970: `since` is within, `until` is not. No clusters means all."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Selection:
         self._tables = tables
 
     def table(self, table: Table) -> DataFrame:
-        """Of the clusters; rows that belong to none stay."""
+        """Return the rows of a table that belong to the clusters, or to none."""
         rows = self._tables.read(self.spark, table)
         if self.clusters and "cluster_id" in rows.columns:
             rows = rows.where(f.col("cluster_id").isNull() | f.col("cluster_id").isin(*self.clusters))
@@ -58,7 +58,7 @@ class Selection:
 
     @cached_property
     def events(self) -> DataFrame:
-        """In the stretch of time; `day` spares the reading of all other folders."""
+        """The events of the period; a filter by `day` spares the reading of all other folders."""
         rows = self.table(Table.EVENTS)
         if self.since is not None:
             rows = rows.where((f.col("time") >= _time(self.since)) & (f.col("day") >= _day(self.since)))
@@ -68,7 +68,9 @@ class Selection:
 
     @cached_property
     def decisions(self) -> DataFrame:
-        """With `outcome`, `way` (`local`, `forwarded`, `unknown`), `step` on the axis, and `blamed`: the rule, or else the policy."""
+        """The decisions, with `outcome`, `way` (`local`, `forwarded`, `unknown`), `step` on the axis, and `blamed`: the rule, or else the
+        policy.
+        """
         way = f.when(f.col("received_node") == -1, "unknown")
         return self.events.where(f.col("kind") == "decision").withColumns(
             {
@@ -83,7 +85,7 @@ class Selection:
 
     @cached_property
     def _days(self) -> list[tuple[str, Spread, int]]:
-        """By cluster and day: what there is, and how many of it are decisions."""
+        """Count events and decisions by cluster and day."""
         micros = f.unix_micros("time")
         rows = (
             self.events.groupBy("cluster_id", f.unix_date("day"))
@@ -94,7 +96,7 @@ class Selection:
 
     @cached_property
     def spreads(self) -> list[ClusterSpread]:
-        """By cluster, in the order of their names."""
+        """The spread of each cluster, in the order of their names."""
         found = []
         for cluster in sorted({name for name, _, _ in self._days}):
             days = [spread for name, spread, _ in self._days if name == cluster]
@@ -110,7 +112,7 @@ class Selection:
 
     @cached_property
     def axis(self) -> Axis:
-        """Of the time of nearly all events; a few whose clock was wrong may be beside it."""
+        """The axis of the time of nearly all events; a few whose clock was wrong may be beside it."""
         if not self._days:
             return axis(self.since or 0, self.since or 0)
         return axis(*worth_showing(spread for _, spread, _ in self._days))
@@ -122,7 +124,7 @@ class Selection:
         return sum(spread.count for _, spread, _ in self._days if spread.last < first or spread.first >= last)
 
     def check(self) -> None:
-        """Raises NothingSelectedError for a cluster that is not there, or an end before the beginning."""
+        """Raise NothingSelectedError for a cluster that is not there, or an end before the beginning."""
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise NothingSelectedError("--until has to be later than --since.")
         if self.clusters:

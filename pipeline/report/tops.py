@@ -18,7 +18,7 @@ _ROWS = "(rows)"
 
 
 def top(name: str, title: str, columns: tuple[Column, ...], rows: DataFrame, order: Sequence[SparkColumn]) -> Sheet:
-    """`rows` have the sheet's columns, by name, and others to sort by. All are counted on their way to the first ones."""
+    """Make a sheet of the first of `rows`, which have its columns and others to sort by, while all are counted."""
     summed = [column.name for column in columns if column.sums]
     totals = Observation()
     counted = rows.observe(totals, f.count("*").alias(_ROWS), *(f.sum(column).alias(column) for column in summed))
@@ -30,26 +30,26 @@ def top(name: str, title: str, columns: tuple[Column, ...], rows: DataFrame, ord
 
 
 def last_event(text: str) -> SparkColumn:
-    """The place of a group's last event, with what a column says there."""
+    """Aggregate a group to the place of its last event, with a column's value there."""
     return f.max(f.struct("time", "cluster_id", "epoch", "sequence", f.col(text).alias("text"))).alias("event")
 
 
 def last_of_all() -> list[SparkColumn]:
-    """Of groups of those: `last`, in microseconds since 1970, and `message`."""
+    """Aggregate the last events of groups to `last`, in microseconds since 1970, and `message`."""
     newest = f.max("event")
     return [f.unix_micros(newest["time"]).alias("last"), newest["text"].alias("message")]
 
 
 def different(column: str) -> SparkColumn:
-    """How many values there are, null among them."""
+    """Count the different values of a column, null among them."""
     return f.count_distinct(f.struct(column))
 
 
 def descending(*names: str) -> list[SparkColumn]:
-    """The largest first."""
+    """Sort by number, the largest first."""
     return [f.col(name).desc_nulls_last() for name in names]
 
 
 def ascending(*names: str) -> list[SparkColumn]:
-    """By name, none first."""
+    """Sort by name, null first."""
     return [f.col(name).asc_nulls_first() for name in names]

@@ -32,23 +32,23 @@ REMEMBERED = 64
 
 
 def canonical(name: str, text: str) -> str:
-    """Of a key of a topic or of a broker."""
+    """Return the canonical form of a config's value, for a key of a topic or of a broker."""
     return _short(name, text) if len(text) <= REMEMBERED and len(name) <= REMEMBERED else _canonical(name, text)
 
 
 def canonical_configs(configs: Mapping[str, str]) -> Mapping[str, str]:
-    """The same object where nothing of it would be otherwise, which is nearly always."""
+    """Return configs with canonical values: the same object if all of them are, which is nearly always."""
     changed = {name: value for name, text in configs.items() if (value := canonical(name, text)) != text}
     return {**configs, **changed} if changed else configs
 
 
 def canonical_operands(operations: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Of what a request names; what is deleted has none."""
+    """Return the operands of a request in canonical form; what is deleted has none."""
     return {name: None if text is None else canonical(name, text) for name, text in operations.items()}
 
 
 def type_of(name: str) -> KeyType:
-    """Of a key of a listener what it is without its prefix."""
+    """Return the type of a key; one with a listener's prefix has that of the key without it."""
     kind = TYPES.get(name)
     if kind is None and name.startswith(LISTENER_PREFIX):
         kind = TYPES.get(name.removeprefix(LISTENER_PREFIX).partition(".")[2])

@@ -38,7 +38,7 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = MappingProxyType(
 
 
 class EffectiveConfigs(Mapping[str, str]):
-    """Free to make: nothing is copied."""
+    """A topic's configs with the defaults for what it does not say. Free to make: nothing is copied."""
 
     __slots__ = ("_defaults", "_own")
 
@@ -63,7 +63,7 @@ class EffectiveConfigs(Mapping[str, str]):
 
 
 def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """The defaults of topics where a broker, or all of them, have these configs upon what their file says."""
+    """Return the defaults of topics where a broker, or all brokers, have these configs beside those of their files."""
     changed = dict(defaults)
     for key, synonyms in SYNONYMS.items():
         first = next((each for each in synonyms if each.name in configs), None)
@@ -74,5 +74,5 @@ def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Ma
 
 
 def otherwise_than_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Of a cluster's defaults."""
+    """Return those of a cluster's defaults that are not Kafka's."""
     return MappingProxyType({name: text for name, text in defaults.items() if KAFKA_DEFAULTS.get(name) != text})

@@ -9,7 +9,7 @@ MAX_LONG = 2**63 - 1
 
 
 def read_table(table: str) -> Iterator[list[str]]:
-    """The columns of each line that is neither empty nor a heading."""
+    """Yield the columns of each line that is neither empty nor a heading."""
     for line in table.splitlines():
         if line and not line.startswith("#"):
             columns = line.split(" | ")

@@ -13,7 +13,7 @@ Value = bool | int | float | str | tuple[str, ...] | None
 
 
 class KeyType(IntEnum):
-    """Numbers are those of DescribeConfigs v3."""
+    """The types of config keys, with their numbers in DescribeConfigs v3."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -44,7 +44,7 @@ _INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf
 
 
 def parse_value(name: str, kind: KeyType, text: str) -> Value:
-    """Raises InvalidValueError; the text of a password is never in it."""
+    """Read the value of a key. Raises InvalidValueError; the text of a password is never in it."""
     trimmed = text.strip(_JAVA_SPACE)
     match kind:
         case KeyType.BOOLEAN:
@@ -68,7 +68,7 @@ def parse_value(name: str, kind: KeyType, text: str) -> Value:
 
 
 def render_value(value: Value) -> str | None:
-    """As Kafka writes it in DescribeConfigs."""
+    """Write a value as Kafka does in DescribeConfigs."""
     match value:
         case None:
             return None
@@ -83,12 +83,12 @@ def render_value(value: Value) -> str | None:
 
 
 def show_value(value: Value) -> str:
-    """As Kafka writes it in an error: a list in brackets."""
+    """Write a value as Kafka does in an error: a list in brackets."""
     return f"[{', '.join(value)}]" if isinstance(value, tuple) else render_value(value) or ""
 
 
 def java_double(value: float) -> str:
-    """Double.toString: 0.25, 1.0E-5, 1.7976931348623157E308."""
+    """Write a number as Java's Double.toString: 0.25, 1.0E-5, 1.7976931348623157E308."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -101,7 +101,7 @@ def java_double(value: float) -> str:
 
 
 def _scientific(value: float) -> str:
-    """The shortest digits that give `value` back, with an exponent."""
+    """Write a number by the shortest digits that give it back, with an exponent."""
     return next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
 
 
@@ -110,12 +110,12 @@ MAX_INT = 2**31 - 1
 
 
 def is_number(text: str, most: int) -> bool:
-    """Of digits alone, and no greater: whatever it is, `int` reads it then."""
+    """Whether a text is digits alone and no number above `most`, so that `int` reads it at once."""
     return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= most
 
 
 def java_int(text: str) -> int | None:
-    """Integer.parseInt: a sign and digits of any script, nothing around them; None where Java throws."""
+    """Read a number as Java's Integer.parseInt: a sign, and digits of any script, with nothing around them; None where Java throws."""
     return _integer(text, 32)
 
 

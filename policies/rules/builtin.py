@@ -22,7 +22,7 @@ CREATE_OR_ALTER = ("create", "alter")
 
 
 def read_name_pattern(table: Table, name: str) -> Rule:
-    """Names of new topics."""
+    """Read a rule about the names of new topics."""
     scope = read_scope(table, name, ("create",))
     pattern = table.text("pattern")
     speaks_of_user = pattern is not None and USER in pattern
@@ -50,12 +50,12 @@ def read_name_pattern(table: Table, name: str) -> Rule:
 
 
 def read_partitions(table: Table, name: str) -> Rule:
-    """How many partitions a topic may have."""
+    """Read a rule about how many partitions a topic may have."""
     return _limits(table, name, "partitions", lambda before, after: _bounded(before, after, "num_partitions"))
 
 
 def read_replication(table: Table, name: str) -> Rule:
-    """How many replicas each partition may have."""
+    """Read a rule about how many replicas each partition may have."""
     return _limits(table, name, "replicas", _replica_counts)
 
 
@@ -65,7 +65,7 @@ def _bounded(before: TopicState | None, after: TopicState, field: str) -> Iterat
 
 
 def _replica_counts(before: TopicState | None, after: TopicState) -> Iterator[int]:
-    """Of the partitions that are new or moved."""
+    """Yield the different numbers of replicas that new and moved partitions have."""
     known: Mapping[int, Sequence[int]] = {} if before is None else before.replica_assignments
     counts = {len(row) for index, row in after.replica_assignments.items() if tuple(known.get(index, ())) != tuple(row)}
     yield from sorted(counts)
@@ -99,7 +99,7 @@ def _limits(
 
 
 def read_protected_topics(table: Table, name: str) -> Rule:
-    """Topics that only some may change; `principals` here are those who may."""
+    """Read a rule about topics that only its `principals` may change."""
     scope = read_scope(table, name)
     if not table.has("topics"):
         table.note("topics is missing: the topics that are protected")
@@ -117,8 +117,8 @@ def _verb(facts: Facts) -> str:
 
 
 def read_quota(table: Table, name: str) -> Rule:
-    """How many topics and partitions a principal may have. What it has are the topics whose names match `owned`: nobody
-    records who created a topic, and a name outlives its creator.
+    """Read a rule about how many topics and partitions a principal may own. They are those whose names match `owned`: nobody records who
+    created a topic, and a name outlives its creator.
     """
     scope = read_scope(table, name, CREATE_OR_ALTER)
     owned, most_topics, most_partitions = table.text("owned"), table.count("max_topics"), table.count("max_partitions")
@@ -162,7 +162,9 @@ def _over_quota(
 
 
 def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> Held:
-    """What is owned but for the topic of the request itself: counted where the cluster keeps counts, else by a look at all topics."""
+    """Count what a principal owns but for the topic of the request: by the cluster's counts if it keeps any, else by a look
+    at all topics.
+    """
     cluster, own = facts.cluster, facts.topic
     counts = counts_of(cluster)
     if counts is None:
@@ -176,7 +178,7 @@ def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> 
 
 
 def read_deletion_age(table: Table, name: str) -> Rule:
-    """How old a topic must be, or may be, to be deleted."""
+    """Read a rule about how old a topic must be, or may be, to be deleted."""
     scope = read_scope(table, name, ("delete",))
     least, most = table.duration_ms("min"), table.duration_ms("max")
     if not (table.has("min") or table.has("max")):

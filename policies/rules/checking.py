@@ -54,7 +54,7 @@ SUMS: Mapping[tuple[str, str, str], Type] = {
 
 
 class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with an expression
-    """What is wrong, in the order in which it was found."""
+    """The mistakes in an expression, in the order in which they were found."""
 
     def __init__(self, faults: Sequence[SyntaxFault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -62,7 +62,7 @@ class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with a
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What is known of an expression without evaluating it."""
+    """What is known of an expression before it is evaluated."""
 
     text: str
     """For the engine: as written, but for fields, each of which is a variable of its own there, and `matches`, which is ours."""
@@ -74,7 +74,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def check(text: str, wanted: Type) -> Checked:
-    """Raises ExpressionFaults with every mistake; of those in grammar, which hide the rest, with the first."""
+    """Check an expression. Raises ExpressionFaults with every mistake, or with the first one in grammar, which hides the rest."""
     checker = _Checker(text)
     try:
         tree = parse(text)
@@ -105,14 +105,16 @@ class _Checker:
         self._bound: list[tuple[str, Type]] = []
 
     def rewritten(self) -> str:
-        """For the engine: to hand it a map costs it a look at each key, and it compiles a regular expression each time it meets one."""
+        """Return the expression for the engine: without maps, of which it would look at each key, and without regular expressions, which it
+        would compile each time.
+        """
         text = self._text
         for start, end, words in sorted(self._edits, reverse=True):
             text = f"{text[:start]}{words}{text[end:]}"
         return text
 
     def type_of(self, node: Node) -> Type:
-        """Of what is wrong nothing more is known, so that it is told once."""
+        """Return the type of a node. Of a faulty one nothing more is known, so that it is told once."""
         try:
             return self._type_of(node)
         except SyntaxFault as fault:
@@ -169,7 +171,7 @@ class _Checker:
         raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
 
     def _is_variable(self, node: Node) -> bool:
-        """And not the name that a comprehension gives to what it goes over."""
+        """Whether a node is a variable of the request, and not the name that a comprehension gives to an element."""
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: Node) -> bool:
@@ -202,7 +204,9 @@ class _Checker:
     # ------------------------------------------------------------------ entries of maps
 
     def _is_entry(self, of: Node, key: Node) -> bool:
-        """Whether a map of configs is looked into for a key that is written out: then no other key is handed over."""
+        """Whether an expression looks into a map of configs for a key that is written out, so that only that key need be given to the
+        engine.
+        """
         return (
             of.kind == "select"
             and self._is_variable(of.parts[0])
@@ -219,11 +223,11 @@ class _Checker:
         return VARIABLES[variable][of.text].item or ANY
 
     def _between(self, left: Node, right: Node) -> str:
-        """What is written there; something else than an operator where there are parentheses or comments."""
+        """Return the text between two nodes, which is more than an operator where there are parentheses or comments."""
         return self._text[left.at + len(left.text) : right.at].strip()
 
     def _after(self, node: Node, closing: str) -> int:
-        """The place after what closes behind the node; 0 if something else follows it."""
+        """Return the place after what closes behind the node; 0 if something else follows it."""
         rest = self._text[node.at + len(node.text) :]
         return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0
 
@@ -288,7 +292,7 @@ class _Checker:
         return BOOL
 
     def _null_test(self, left: Node, right: Node) -> bool:
-        """`before == null` is the one thing to do with a variable as a whole."""
+        """Whether two nodes are compared as in `before == null`, the one thing to do with a variable as a whole."""
         for of, null in ((left, right), (right, left)):
             if null.kind == "null" and of.kind == "name" and of.text in {"before", "after"}:
                 self.compared_with_null.add(of.text)

@@ -37,7 +37,7 @@ Bound = tuple[str, Fault, bool]
 
 
 class UnreadableConfigError(Exception):
-    """A config that must be a number is none."""
+    """The value of a config that must be a number is none."""
 
 
 def read_config_bounds(table: Table, name: str) -> Rule:
@@ -78,8 +78,8 @@ def read_config_bounds(table: Table, name: str) -> Rule:
 def _found_in_defaults(
     request: AlterBrokerConfigsRequest, facts: Facts, scope: Scope, bounds: Sequence[Bound]
 ) -> str | None:
-    """What a change makes of the defaults: as it is written, which may hold at other nodes, and as it would hold here. By the default of all
-    brokers topics to come will be judged; what a broker says for itself is looked at here alone.
+    """Find what a change makes of the defaults of topics, as it is written, which may hold at other nodes, and as it would hold here.
+    Topics to come are judged by the default of all brokers; what a broker says for itself is judged here alone.
     """
     before = EffectiveConfigs(NO_CONFIGS, request.default_configs_before)
     for key, fault, is_of_topics_alone in bounds:
@@ -97,7 +97,7 @@ def _found_in_defaults(
 
 
 def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
-    """Of one key of topics, with what wrote it; nothing where it is what comes of all."""
+    """Yield the new defaults of a topic's key, each with what sets it, if that is named."""
     for each in SYNONYMS[key]:
         if request.after.get(each.name) not in {None, request.before.get(each.name)}:
             yield _converted(request.after[each.name], each.factor), f" (by {each.name})"
@@ -106,7 +106,7 @@ def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str],
 
 
 def _meaning(key: str, effective: Mapping[str, str]) -> str | None:
-    """What holds, where it may mean another key's value."""
+    """Return the value that holds for a key, where it may refer to another key's value."""
     value = effective.get(key)
     return effective[MEANT[key]] if value == AS_RETENTION and key in MEANT else value
 
@@ -116,8 +116,8 @@ def _converted(text: str, factor: int) -> str:
 
 
 def _concerns(facts: Facts, scope: Scope, key: str, source: str, effective: Mapping[str, str]) -> bool:
-    """Whether the rule is about some topic whose `key` takes its value from the default of `source`. Where it is about all topics there may be
-    one tomorrow.
+    """Whether the rule is about some topic whose `key` takes its default from `source`. A rule about all topics is about
+    those of tomorrow.
     """
     if scope.topics is None and (source == key or effective[key] == AS_RETENTION):
         return True
@@ -187,5 +187,5 @@ def _is_unlimited(key: str, number: float) -> bool:
 
 
 def _may_be_unlimited(key: str, number: float) -> bool:
-    """Of a key that nobody knows a negative value may mean whatever it likes."""
+    """Whether a number may mean no limit: a negative value of a key that nobody knows may mean anything."""
     return number < 0 and (key in UNLIMITED_BELOW_ZERO or key not in TYPES)

@@ -25,11 +25,11 @@ class NotBooleanError(Exception):
 
 
 class AbsentFieldError(Exception):
-    """An expression read what this request does not have."""
+    """An expression read a field that this request does not have."""
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """One that is sound, and ready to be evaluated."""
+    """A sound expression, ready to be evaluated."""
 
     key: str
     checked: Checked
@@ -97,7 +97,7 @@ def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Exp
 
 
 def _check_presence(table: Table, scope: Scope, expressions: Sequence[Expression]) -> None:
-    """An expression that reads what an operation does not have would refuse each of those."""
+    """Refuse an expression that reads what an operation of the rule does not have: it would refuse every such request."""
     compared = {variable for expression in expressions for variable in expression.checked.compared_with_null}
     for variable, absent in ABSENT.items():
         reader = next(
@@ -126,7 +126,7 @@ def _judge(scope: Scope, applies: Sequence[Expression], condition: Expression | 
 
 
 def _told(told: Expression, facts: Facts) -> str | None:
-    """Its request is refused already: a message that fails leaves the plain one."""
+    """Return the message of a refused request; a message that fails leaves the plain one."""
     try:
         message = told.value(facts)
     except Exception:  # noqa: BLE001 - whatever is wrong with it, something is to be said

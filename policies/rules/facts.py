@@ -47,7 +47,7 @@ class NoTimeError(Exception):
 
 
 class Configs(msgspec.Struct, frozen=True):
-    """What is no topic, as it is or as it will be."""
+    """The configs of something that is no topic, before or after a request."""
 
     configs: Mapping[str, str]
     raw_configs: Mapping[str, str]
@@ -56,7 +56,7 @@ class Configs(msgspec.Struct, frozen=True):
 
 
 class Facts:
-    """Of one request."""
+    """What rules can read of one request."""
 
     def __init__(self, request: Judged, cluster: ClusterState) -> None:
         self.request = request
@@ -71,11 +71,11 @@ class Facts:
 
     @property
     def before(self) -> TopicState | None:
-        """The cluster keeps what it made."""
+        """The topic before the request. It is not kept here, since the cluster keeps what it made."""
         return None if self.operation == "create" or not self.topic else self.cluster.topic_state(self.topic)
 
     def of(self, variable: str) -> Any:
-        """What it stands for. What is no topic has configs, too."""
+        """Return the value of a variable. What is no topic has configs, too."""
         if variable in ABSENT and isinstance(self.request, EntityRequest):
             effective = getattr(self.request, "effective_configs", NO_CONFIGS)
             return Configs(
@@ -84,7 +84,7 @@ class Facts:
         return getattr(self, variable)
 
     def user(self) -> str | None:
-        """The name of whoever asks, without its type; None for who is not authenticated, or has no name."""
+        """The name of the caller without its type; None for one who is not authenticated, or has no name."""
         return (self.request.principal or "").partition(":")[2] or None
 
     @property
@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def is_kafkas_own(self) -> bool:
-        """The cluster creates one of Kafka's own topics for itself."""
+        """Whether the cluster creates one of Kafka's own topics for itself."""
         return self.is_automatic and self.after is not None and self.after.internal
 
     @property
@@ -108,7 +108,7 @@ class Facts:
         return EPOCH + timedelta(milliseconds=self.request.time_ms)
 
     def given(self, reads: "Collection[Read]") -> cel.Context:
-        """For the engine: with what is read, and what was read before."""
+        """Return the engine's context with the values of these reads and of earlier ones."""
         context = self._context
         if context is None:
             context = self._context = cel.Context({}, {"_matches": _matches})
@@ -125,14 +125,14 @@ class Missing:
 
 
 class Read(msgspec.Struct, frozen=True):
-    """A value for the engine: what it is called there, and what it is."""
+    """A value that an expression reads: its name in the engine, and how it is found."""
 
     name: str
     value: Callable[[Facts], Any]
 
 
 def reading(variable: str, field: str) -> Read:
-    """Of a (variable, field) of `Checked.fields`; the field is empty for a variable as a whole."""
+    """Return how a (variable, field) of `Checked.fields` is read; the field is empty for a variable as a whole."""
     if not field:
         return Read(variable, _principal if variable == "principal" else _is_there(variable))
     name = f"{variable}{FLAT}{field}"
@@ -151,7 +151,7 @@ def _principal(facts: Facts) -> str | None:
 
 
 def _is_there(variable: str) -> Callable[[Facts], bool | None]:
-    """All that is asked of a variable as a whole is whether it is null."""
+    """Make a function of a variable as a whole, which is only ever compared with null: True if it is there, else None."""
     return lambda facts: None if facts.of(variable) is None else True
 
 
@@ -169,7 +169,7 @@ def _field(variable: str, field: str) -> Callable[[Facts], Any]:
 
 
 def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callable[[Facts], Any]:
-    """Of a map, or whether it is there. Where there is no map, nobody can tell either."""
+    """Make a function of a map's entry, or of whether it is there. Where there is no map, nobody can tell either."""
 
     def value(facts: Facts) -> Any:
         entries = getattr(facts.of(variable), field, None)

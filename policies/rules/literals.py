@@ -12,7 +12,7 @@ LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUB
 
 
 def literal_value(node: Node) -> str:
-    """The text of a string literal, as the engine reads it."""
+    """Return the text of a string literal, as the engine reads it."""
     try:
         value = cel.compile(node.text).execute()
     except (ValueError, RuntimeError):

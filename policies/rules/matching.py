@@ -27,7 +27,7 @@ MatchOfUser = Callable[[str, Callable[[], str | None]], bool]
 
 
 class PatternFault(Exception):  # noqa: N818 - it is what is wrong with a pattern
-    """In a sentence without its subject."""
+    """A pattern cannot be used; the message is a sentence without its subject."""
 
 
 def _options() -> Any:
@@ -38,7 +38,7 @@ def _options() -> Any:
 
 @lru_cache(maxsize=MAX_KEPT)
 def compiled_regex(pattern: str) -> Any:
-    """For text as UTF-8, which it would be made into anyway, and back for places that nobody wants. Raises re2.error."""
+    """Compile a regular expression for text in UTF-8: RE2 would convert str, and places of matches back. Raises re2.error."""
     if len(pattern) > MAX_PATTERN:
         raise re2.error(f"longer than {MAX_PATTERN} characters")
     try:
@@ -49,7 +49,7 @@ def compiled_regex(pattern: str) -> Any:
 
 @lru_cache(maxsize=MAX_KEPT)
 def full_match(pattern: str, user: str | None = None) -> Match:
-    """Whether all of a text matches the regular expression. Raises PatternFault."""
+    """Return a test whether all of a text matches the regular expression. Raises PatternFault."""
     if user is not None:
         pattern = pattern.replace(USER, _escaped(user))
     try:
@@ -65,7 +65,7 @@ def full_match(pattern: str, user: str | None = None) -> Match:
 
 @lru_cache(maxsize=MAX_KEPT)
 def pattern_match(pattern: str, user: str | None = None) -> Match:
-    """Of an exact name, a glob or a /regular expression/. Raises PatternFault."""
+    """Return a test of an exact name, a glob or a /regular expression/. Raises PatternFault."""
     if not pattern:
         raise PatternFault("is empty and matches nothing")
     if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
@@ -81,7 +81,7 @@ def pattern_match(pattern: str, user: str | None = None) -> Match:
 
 @lru_cache(maxsize=MAX_KEPT)
 def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
-    """What every text that `pattern_match` takes begins with, and whether every text that begins so is taken."""
+    """Return the text with which every match of a pattern begins, and whether every text that begins so matches."""
     if pattern.startswith("/"):
         return "", False
     prefix, rest = _beginning(pattern, user)
@@ -93,7 +93,7 @@ Part = tuple[str, bool]
 
 
 def _beginning(pattern: str, user: str | None) -> tuple[str, list[Part]]:
-    """Of a glob: the text with which it begins, and what follows. The name of a user is text, also where it has the signs of a glob."""
+    """Return the text with which a glob begins, and what follows. A user's name is text, also where it has the signs of a glob."""
     parts = [
         (user, False) if text == USER and user is not None else (text, text in GLOBS)
         for text in PARTS_OF_A_GLOB.split(pattern)
@@ -108,14 +108,14 @@ def _takes_all(rest: Sequence[Part]) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """For a regular expression: each character stands for itself."""
+    """Escape a text for a regular expression: each character stands for itself."""
     return "".join(
         character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in text
     )
 
 
 def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
-    """The same, some of which may speak of `{user}`. Raises PatternFault."""
+    """Return a test whether one of the patterns, which may speak of `{user}`, matches. Raises PatternFault."""
     plain = [pattern for pattern in patterns if USER not in pattern]
     own = [pattern for pattern in patterns if USER in pattern]
     match: Match = any_match(plain) if plain else lambda _text: False
@@ -134,7 +134,7 @@ def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
 
 
 def any_match(patterns: Sequence[str]) -> Match:
-    """Whether one of them matches. Raises PatternFault."""
+    """Return a test whether one of the patterns matches. Raises PatternFault."""
     exact = frozenset(pattern for pattern in patterns if not SPECIAL.search(pattern) and not pattern.startswith("/"))
     others = [pattern_match(pattern) for pattern in patterns if pattern not in exact or not pattern]
     if not others:

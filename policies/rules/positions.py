@@ -17,7 +17,7 @@ LINE_CONTINUED = re.compile(r"\\[ \t]*+\r?\n[ \t\r\n]*+")
 
 
 class Positions:
-    """Of the keys and values of one file."""
+    """The places of the keys and values of one file."""
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n")
@@ -29,7 +29,7 @@ class Positions:
         self._scan()
 
     def line_column(self, path: Path, *, character: int | None = None) -> tuple[int, int]:
-        """Of a key, counted from 1; of the `character`-th character of the string that is its value, if that is given."""
+        """Return line and column of a key, from 1, or of the `character`-th character of the string that is its value."""
         if character is not None and path in self._values:
             return self._place(self._character(self._values[path], character))
         while path and path not in self._keys and path not in self._values:
@@ -151,7 +151,7 @@ class Positions:
         return self._at < len(self._text)
 
     def _quoted(self) -> str:
-        """The text between the quotes; escapes in keys are left as they are written."""
+        """Read the text between quotes; escapes in keys are left as they are written."""
         quote = self._text[self._at]
         triple = self._text.startswith(quote * 3, self._at)
         fence = quote * 3 if triple else quote

@@ -10,12 +10,12 @@ from .ruleset import MAX_BYTES, Mistake, RuleFileError, RuleSet, Source, load
 
 
 def read(paths: Sequence[Path]) -> RuleSet:
-    """The rules of the files as they are now. Raises RuleFileError."""
+    """Read the rules of files as they are now. Raises RuleFileError."""
     return rules_of((path, _content(path)) for path in paths)
 
 
 def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
-    """The rules of files that were read: what each holds, or why it cannot be told. Raises RuleFileError."""
+    """Make rules of what files hold, or of why they cannot be read. Raises RuleFileError."""
     sources, mistakes = [], []
     for path, held in contents:
         if isinstance(held, bytes):

@@ -50,7 +50,7 @@ class Rule(msgspec.Struct, frozen=True):
     """From whom this rule keeps new names."""
 
     def finding(self, facts: Facts) -> Finding | None:
-        """What this rule has against the request."""
+        """Return what this rule has against the request."""
         if self.spares_kafkas_own and facts.is_kafkas_own:
             return None
         try:
@@ -61,7 +61,7 @@ class Rule(msgspec.Struct, frozen=True):
         return None if message is None else Finding(self.name, self.action, message)
 
     def _is_about(self, facts: Facts) -> bool:
-        """Who asks comes first: whom a rule leaves alone, of him it need not know a name."""
+        """Whether the rule is about the request. The caller comes first: one whom the rule leaves alone needs no name known."""
         topic, principal = facts.topic, facts.principal
         if (self.principals is not None and not self.principals(principal)) or (
             self.except_principals is not None and self.except_principals(principal)
@@ -88,7 +88,7 @@ class Scope(msgspec.Struct, frozen=True):
     message: str | None
 
     def has_topic(self, name: str, facts: Facts) -> bool:
-        """Whether a rule of this scope is about the topic, whatever the request is about."""
+        """Whether the topic is in this scope, whatever the request is about."""
         return (self.topics is None or self.topics(name, facts.user)) and not (
             self.except_topics is not None and self.except_topics(name, facts.user)
         )
@@ -106,7 +106,7 @@ def read_scope(
     operations: Sequence[str] = OPERATIONS,
     meant: Sequence[str] = TOPIC_OPERATIONS,
 ) -> Scope:
-    """`operations` are those that the kind of rule can judge, and it judges those of them that are `meant` unless it says which."""
+    """Read the scope of a rule whose kind can judge `operations`, and judges those that are `meant` unless it says which."""
     name = table.text("name") or default_name
     if name is None and not table.has("name"):
         table.note("the rule has no name")

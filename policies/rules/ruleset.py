@@ -34,14 +34,14 @@ EMPTY_HASH = ""
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A rule file as it was read."""
+    """The content of a rule file, as it was read."""
 
     name: str
     data: bytes
 
 
 class Mistake(msgspec.Struct, frozen=True):
-    """One thing to mend, and where: counted from 1."""
+    """One thing to mend in a rule file, and where, counted from 1."""
 
     file: str
     line: int
@@ -53,7 +53,7 @@ class Mistake(msgspec.Struct, frozen=True):
 
 
 class RuleFileError(Exception):
-    """The files cannot be used."""
+    """The rule files cannot be used."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__("\n".join(map(str, mistakes)))
@@ -61,7 +61,7 @@ class RuleFileError(Exception):
 
 
 class RuleSet:
-    """See the module."""
+    """All rules of all rule files, in their order."""
 
     def __init__(self, rules: Sequence[Rule] = (), hash_: str = EMPTY_HASH, files: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
@@ -86,7 +86,7 @@ class RuleSet:
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
     def judge(self, request: Judged, cluster: ClusterState) -> tuple[Finding, ...]:
-        """What the rules have against the request, in their order. Does not wait, and does not change anything."""
+        """Return what the rules have against the request, in their order. Does not wait, and does not change anything."""
         operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster)
         findings: list[Finding] = []
@@ -97,7 +97,7 @@ class RuleSet:
 
 
 def load(sources: Sequence[Source]) -> RuleSet:
-    """All rules of all files. Raises RuleFileError with every mistake."""
+    """Make rules of all files. Raises RuleFileError with every mistake."""
     mistakes: list[Mistake] = []
     rules: list[Rule] = []
     documents: list[Mapping[str, Any]] = []

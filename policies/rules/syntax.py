@@ -59,7 +59,7 @@ LEVELS: tuple[frozenset[str], ...] = (
 
 
 class SyntaxFault(Exception):  # noqa: N818 - it is what is wrong with an expression
-    """What is wrong, and at which character."""
+    """A mistake in an expression's grammar, and at which character."""
 
     def __init__(self, at: int, text: str) -> None:
         super().__init__(text)
@@ -67,7 +67,7 @@ class SyntaxFault(Exception):  # noqa: N818 - it is what is wrong with an expres
 
 
 class Node(msgspec.Struct, frozen=True):
-    """`kind` is name, select, index, call, list, map, choice, a literal's type, or an operator."""
+    """A node of an expression's tree. `kind` is name, select, index, call, list, map, choice, a literal's type, or an operator."""
 
     kind: str
     at: int
@@ -86,7 +86,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression. Raises SyntaxFault."""
+    """Return the tree of an expression. Raises SyntaxFault."""
     if len(text) > MAX_CHARACTERS:
         raise SyntaxFault(0, f"is longer than {MAX_CHARACTERS} characters")
     parser = _Parser(_tokens(text))

@@ -28,7 +28,7 @@ KINDS: Mapping[type, str] = {
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """A mistake, by the path of what it is in."""
+    """A mistake in a table of TOML, by the path of what it is in."""
 
     path: Path
     text: str
@@ -37,7 +37,7 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class Table:
-    """What is read of it by name is known; `finish` notes the rest."""
+    """A table of TOML: what is read of it by name is known, and `finish` notes the rest as mistakes."""
 
     def __init__(self, values: Mapping[str, Any], path: Path, mistakes: list[Noted]) -> None:
         self._values = values
@@ -93,7 +93,7 @@ class Table:
         return bool(self._get(key, bool, default=False))
 
     def texts(self, key: str) -> Sequence[str] | None:
-        """A list of strings, or one."""
+        """Read a list of strings, or one string."""
         self._known.add(key)
         value = self._values.get(key)
         if value is None or isinstance(value, str):
@@ -109,7 +109,7 @@ class Table:
         return tuple(item for item in value if isinstance(item, str)) or None
 
     def at(self, key: str, index: int) -> tuple[str | int, ...]:
-        """Where the `index`-th of `texts(key)` stands."""
+        """Return the path of the `index`-th of `texts(key)`."""
         return (key, index) if isinstance(self._values[key], list) else (key,)
 
     def choices(self, key: str, known: Collection[str]) -> Sequence[str] | None:
@@ -122,19 +122,19 @@ class Table:
         return chosen
 
     def choice(self, key: str, known: Collection[str]) -> str | None:
-        """One of them."""
+        """Read one of the known values."""
         chosen = self.text(key)
         if chosen is not None and chosen not in known:
             self.note(f"{key} is {chosen!r}, but must be {' or '.join(known)}", key)
         return chosen
 
     def patterns(self, key: str, possible: Callable[[str], str | None]) -> Match | None:
-        """`possible` says why nothing can ever match a pattern."""
+        """Read a list of patterns; `possible` says why nothing can ever match one."""
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match(patterns)
 
     def patterns_of_user(self, key: str, possible: Callable[[str], str | None]) -> MatchOfUser | None:
-        """The same, where patterns may speak of `{user}`."""
+        """Read a list of patterns that may speak of `{user}`; `possible` says why nothing can ever match one."""
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match_of_user(patterns)
 
@@ -164,7 +164,7 @@ class Table:
         return None if values is None else Table(values, (*self.path, key), self._mistakes)
 
     def tables(self, key: str) -> "Sequence[Table]":
-        """Of `[[key]]`, or of a single `[key]`."""
+        """Read the tables `[[key]]`, or a single `[key]`."""
         self._known.add(key)
         value = self._values.get(key, [])
         if isinstance(value, dict):

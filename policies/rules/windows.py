@@ -21,7 +21,7 @@ Window = tuple[int, int]
 
 
 def read_change_window(table: Table, name: str) -> Rule:
-    """A window that passes midnight belongs to the day on which it opens."""
+    """Read a rule about the times at which topics may change. A window that passes midnight belongs to the day on which it opens."""
     scope = read_scope(table, name)
     days = _days(table)
     windows = [_window(table, text, index) for index, text in enumerate(table.texts("hours") or ("00:00-24:00",))]

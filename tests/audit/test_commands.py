@@ -59,6 +59,13 @@ def test_filters(log: Path, options: list[str], sequences: list[int]) -> None:
     assert [json.loads(line)["sequence"] for line in lines] == sequences
 
 
+def test_whoever_is_not_authenticated(tmp_path: Path) -> None:
+    """He is shown by one name, and found by it."""
+    write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a"), a_creation(4, "b", principal=None)])
+    [line] = call("tail", tmp_path, "--principal", "(not authenticated)").stdout.splitlines()
+    assert "(not authenticated) create_topic b ok" in line
+
+
 def test_show(log: Path) -> None:
     """All that is recorded of an event."""
     shown = call("show", log, "--topic", "good").stdout

@@ -51,12 +51,12 @@ def test_check_warns_of_what_does_not_hold(tmp_path: Path) -> None:
 
 
 def test_check_tries_requests(tmp_path: Path) -> None:
-    """Sample requests are judged, each with what the caller would read."""
+    """Sample requests are judged, each with what the caller would read; code 3 tells that one would be refused."""
     (tmp_path / "good.toml").write_text(GOOD)
     for name, replicas in (("two", 2), ("three", 3)):
         (tmp_path / f"{name}.toml").write_text(f'[request]\ntopic = "orders"\nafter = {{ replication = {replicas} }}\n')
     outcome = call("policy", "check", "good.toml", "--request", "two.toml", "--request", "three.toml", folder=tmp_path)
-    assert (outcome.code, outcome.stderr) == (0, "")
+    assert (outcome.code, outcome.stderr) == (3, "")
     first, *rest = outcome.stdout.splitlines()
     assert first.startswith("1 rule, no mistake; ")
     assert rest == [
@@ -65,6 +65,7 @@ def test_check_tries_requests(tmp_path: Path) -> None:
         "  The caller gets POLICY_VIOLATION (44).",
         "three.toml: allow",
     ]
+    assert call("policy", "check", "good.toml", "--request", "three.toml", folder=tmp_path).code == 0
 
 
 def test_check_tells_what_is_wrong_with_a_request(tmp_path: Path) -> None:

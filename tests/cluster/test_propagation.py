@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from minicontroller.controller.cluster.channel import Unreachable
-from minicontroller.controller.cluster.control_requests import ControlRequest
+from minicontroller.controller.cluster.control_requests import HEARD_TAG, ControlRequest
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.propagation import Propagation
 from minicontroller.protocol import registry
@@ -109,6 +109,7 @@ class World:
         self.propagation = Propagation(
             is_here=lambda broker: broker.broker_id == 1,
             inter_broker_listener="NODES",
+            controller_epoch=7,
             image=lambda: self.image,
             link=lambda broker: self.brokers[broker.broker_id],
             on_replicas_lost=lambda _broker, _lost: None,
@@ -182,6 +183,28 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
     world.change(msgspec.structs.replace(world.image.topics["t"], partitions=(elected,)))
     await world.quiet()
     assert world.brokers[2].take() == ["LISR [('t', 0, False)]", "UMR ['t']"]
+
+
+async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
+    """K4-6: what is expected at a broker it hears of, also if the topic came and went meanwhile, so that there is nothing to be told of it."""
+    await world.register(1, 2)
+    assert world.propagation.expect_at(3) == -1
+    world.change(topic("t", 2))
+    first = world.propagation.expect_at(2)
+    world.mark("t")
+    second = world.propagation.expect_at(2)
+    await world.quiet()
+    assert first < second == heard(world.brokers[2])
+    world.brokers[2].take()
+    assert world.propagation.expect_at(2) == second
+    await world.quiet()
+    assert world.brokers[2].take() == []
+
+
+def heard(broker: FarBroker) -> int:
+    """The number in the newest UpdateMetadata."""
+    newest = [request for request in broker.requests if isinstance(request, UpdateMetadataRequest)][-1]
+    return int.from_bytes((newest.unknown_tags or {})[HEARD_TAG], signed=True)
 
 
 async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: object) -> None:

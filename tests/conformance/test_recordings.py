@@ -47,9 +47,9 @@ def test_answers_of_kafka_are_read_and_written_alike(scenario: str) -> None:
     for case, recorded in recorded_answers(scenario):
         assert recorded.response is not None
         header, _, _ = registry.decode_request(recorded.request[4:])
-        correlation_id, message = registry.decode_response(header.api_key, case.version, recorded.response)
-        assert correlation_id == header.correlation_id
-        again = registry.encode_response(header.api_key, case.version, correlation_id, message)
+        answered, message = registry.decode_response(header.api_key, case.version, recorded.response)
+        assert answered.correlation_id == header.correlation_id
+        again = registry.encode_response(header.api_key, case.version, header.correlation_id, message)
         assert again[4:] == recorded.response, case.key
 
 

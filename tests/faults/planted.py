@@ -12,7 +12,15 @@ from typing import Any
 import msgspec
 import trio
 
-from minicontroller.controller.cluster import active_controller, channel, jobs, loading, propagation, writer
+from minicontroller.controller.cluster import (
+    active_controller,
+    channel,
+    jobs,
+    loading,
+    metadata_cache,
+    propagation,
+    writer,
+)
 from minicontroller.controller.connection import Connection
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, changes, config_changes, create_partitions, create_topics
@@ -254,6 +262,12 @@ def nobody_is_waited_for() -> None:
         return True
 
     put_in(propagation.Propagation, "wait_acknowledged", at_once)
+
+
+@planted(troubles=("false_marks",))
+def answered_ahead_of_the_node() -> None:
+    """A node answers questions by what it knows, also where its own clients know more by an answer of the controller."""
+    put_in(metadata_cache.MetadataCache, "expect", lambda *_arguments: None)
 
 
 @planted(troubles=("false_marks",))

@@ -127,6 +127,22 @@ def test_nodes_may_be_behind_unless_they_must_not() -> None:
     assert not is_possible(THREE, change, op(CONFIGS, 2, 3, configs={"a": "7"}))
 
 
+def test_a_node_shows_what_it_has_answered() -> None:
+    """Of what was acknowledged elsewhere it may be ignorant, also where that was meanwhile."""
+
+    def shown(began: float, node: int, **configs: str) -> Operation:
+        return op(CONFIGS, began, began + 1, node=node, configs=configs, is_fresh_of_node=True)
+
+    first, second = setting(0, 5, "1", node=1), setting(2, 3, "2", node=2)
+    for read in (shown(6, 1, a="1", k="1"), shown(6, 1, a="1", k="2"), shown(6, 3, a="1"), shown(4, 1, a="1")):
+        assert is_possible(THREE, first, second, read), read
+    assert not is_possible(THREE, first, second, shown(6, 1, a="1"))
+    assert not is_possible(THREE, first, second, shown(6, 2, a="1"))
+    later = setting(6, 7, "3", node=2)
+    assert is_possible(THREE, first, second, later, shown(8, 1, a="1", k="1"))
+    assert not is_possible(THREE, first, second, later, shown(8, 2, a="1", k="1"))
+
+
 def test_many_doubts_are_followed() -> None:
     """Thirty operations of which nobody knows the outcome are no reason to give up."""
     doubts = [setting(at, None, str(at), UNKNOWN) for at in range(30)]

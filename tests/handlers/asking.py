@@ -135,6 +135,8 @@ class Client:
         self._caller = Caller(Listener(name=listener), line, "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
+        self.told = -1
+        """By the header of the last answer."""
 
     async def ask(self, request: Any, version: int, **tags: Any) -> Any:
         """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are those of a forwarded one."""
@@ -158,8 +160,9 @@ class Client:
         return registry.encode_request(header, request)[4:]
 
     def read(self, answer: bytes, request: Any, version: int) -> Any:
-        correlation_id, response = registry.decode_response(_key(request), version, answer[4:])
-        assert correlation_id == 7
+        header, response = registry.decode_response(_key(request), version, answer[4:])
+        assert header.correlation_id == 7
+        self.told = header.told
         return response
 
 

@@ -76,7 +76,7 @@ async def test_every_advertised_version_is_understood() -> None:
                 answer = served.line.answer(caller, registry.encode_request(header, api.request())[4:])
                 frame = answer if isinstance(answer, bytes) else await answer
                 # A software name is demanded: the empty one is answered with an error, in the same version.
-                assert registry.decode_response(key, version, frame[4:])[0] == 9
+                assert registry.decode_response(key, version, frame[4:])[0].correlation_id == 9
 
 
 @pytest.mark.parametrize("text", ["", "-x", "x-", "a b", "a/b", "ä", "x" * 100 + "!", "a\n"])

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import trio
 
+from minicontroller.controller.cluster.metadata_cache import EXPECTED_SECONDS
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.store import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import NO_ID, Ruling, codes, creating, is_blank, ruling, wanted
 
@@ -311,24 +314,52 @@ async def test_local_completion_waits_for_nobody_else(cluster: Ruling) -> None:
     assert codes(await cluster.ask(creating(wanted("new", 3, 3)), LAST)) == [0]
 
 
-async def test_the_node_that_was_asked_knows_what_it_answers(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=local a forwarded creation is known where the client is connected, and may ask next; others need not."""
+ALICE = {"principal_name": "User:alice", "client_host": "10.0.0.9", "client_api_version": LAST}
+
+
+async def create_by_way_of(cluster: Ruling, broker_id: int, name: str) -> int:
+    """The code; where it is 0 the node that forwarded expects to hear of the topic."""
+    client = cluster.client(peer=True)
+    request = creating(wanted(name, 1, 1), timeout_ms=1000)
+    (code,) = codes(await client.ask(request, LAST, **ALICE, received_node=broker_id))
+    if broker_id in cluster.nodes and code == 0:
+        cluster.nodes[broker_id].cache.expect(client.told)
+    return code
+
+
+async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
+    """What a client of this node is told of a topic, by its code."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    answer = await Client(cluster.nodes[broker_id], handlers=HANDLERS).ask(request, 12)
+    code: int = answer.topics[0].error_code
+    return code
+
+
+async def test_the_node_that_was_asked_shows_what_it_answered(autojump_clock: object) -> None:
+    """K4-6: with metadata.completion=local whoever creates a topic by way of a node finds it there, time and again."""
     async with ruling() as cluster:
         await cluster.make(wanted("before", 1, 1))
-        asking = {"principal_name": "User:alice", "client_host": "10.0.0.9", "client_api_version": LAST}
-
-        async def by_way_of(broker_id: int, name: str) -> list[int]:
-            client = cluster.client(peer=True)
-            request = creating(wanted(name, 1, 1), timeout_ms=1000)
-            return codes(await client.ask(request, LAST, **asking, received_node=broker_id))
-
-        cluster.deaf.add(3)
         for number in range(20):
-            assert await by_way_of(2, f"t-{number}") == [0]
-            assert cluster.nodes[2].cache.image.topics[f"t-{number}"].is_complete
-        assert await by_way_of(3, "unheard") == [ErrorCode.REQUEST_TIMED_OUT]
-        assert await by_way_of(99, "of a node that is gone") == [ErrorCode.INVALID_TOPIC_EXCEPTION]
-        assert await by_way_of(99, "gone") == [0]
+            assert await create_by_way_of(cluster, 2, f"t-{number}") == 0
+            assert await seen_at(cluster, 2, f"t-{number}") == 0
+        assert not cluster.nodes[3].cache.is_behind
+        assert await create_by_way_of(cluster, 99, "of a node that is gone") == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert await create_by_way_of(cluster, 99, "gone") == 0
+
+
+async def test_a_node_that_is_told_nothing_answers_in_the_end(autojump_clock: object) -> None:
+    """With metadata.completion=local a creation does not wait for the node that was asked; its readers do, and not for ever."""
+    async with ruling() as cluster:
+        await cluster.make(wanted("before", 1, 1))
+        cluster.deaf.add(3)
+        began = trio.current_time()
+        assert await create_by_way_of(cluster, 3, "unheard") == 0
+        assert trio.current_time() - began < 1
+        assert await seen_at(cluster, 3, "unheard") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert trio.current_time() - began >= EXPECTED_SECONDS
+        began = trio.current_time()
+        assert await seen_at(cluster, 3, "unheard") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert trio.current_time() == began
 
 
 async def test_cluster_completion_waits_for_every_node(autojump_clock: object) -> None:

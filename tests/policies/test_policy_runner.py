@@ -222,5 +222,5 @@ async def test_configs_of_brokers_are_judged_by_older_policies(caplog: pytest.Lo
     with caplog.at_level(logging.INFO, "minicontroller.policy"):
         assert (await refusal(runner, BROKER)).message == "BROKER 1"
     assert "The policy OlderPolicy refused" in caplog.text
-    assert "of broker 1 by an unauthenticated caller" in caplog.text
+    assert "of broker 1 by (not authenticated)" in caplog.text
     await runner.close()

@@ -145,7 +145,7 @@ def test_trailing_bytes_are_counted() -> None:
 def test_trailing_bytes_of_a_response_are_an_error() -> None:
     """Between nodes nothing may be left over."""
     frame = struct.pack(">ihii", 7, 0, 0, 0)
-    assert decode_response(18, 1, frame)[0] == 7
+    assert decode_response(18, 1, frame)[0].correlation_id == 7
     with pytest.raises(MalformedMessage, match="1 bytes are left over"):
         decode_response(18, 1, frame + b"\x00")
 

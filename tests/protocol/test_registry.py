@@ -76,7 +76,7 @@ def test_a_response_goes_and_comes(row: registry.Api, version: int) -> None:
     for message in samples(row.response, version):
         frame = encode_response(row.key, version, -5, message)
         assert struct.unpack_from(">i", frame) == (len(frame) - 4,)
-        assert decode_response(row.key, version, frame[4:]) == (-5, message)
+        assert decode_response(row.key, version, frame[4:]) == (ResponseHeader(-5), message)
 
 
 def test_header_versions() -> None:

@@ -115,9 +115,9 @@ class Client:
     async def answer(self, response: type[R], version: int) -> tuple[int, R]:
         """Correlation id and message of the next frame."""
         key = next(api.key for api in registry.APIS.values() if api.response is response)
-        correlation_id, message = registry.decode_response(key, version, await self.frame())
+        header, message = registry.decode_response(key, version, await self.frame())
         assert isinstance(message, response)
-        return correlation_id, message
+        return header.correlation_id, message
 
     async def ask(self, version: int, message: WireStruct, response: type[R], **header: Any) -> R:
         await self.send(self.encode(version, message, **header))

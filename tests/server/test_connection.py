@@ -184,5 +184,5 @@ async def test_an_accident_costs_one_answer(caplog: pytest.LogCaptureFixture) ->
         _, metadata = await client.answer(MetadataResponse, 1)
         assert metadata.topics[0].name == "after"
         assert served.line.counters.accidents == 1
-    assert "DescribeClusterRequest v0 of an unauthenticated caller (client 'test' at 127.0.0.1)" in caplog.text
+    assert "DescribeClusterRequest v0 of (not authenticated) (client 'test' at 127.0.0.1)" in caplog.text
     assert "Exploding" in caplog.text

@@ -70,8 +70,8 @@ async def peer(
 def unwrapped(answer: EnvelopeResponse, version: int) -> CreateTopicsResponse:
     assert answer.error_code == ErrorCode.NONE
     assert answer.response_data is not None
-    correlation_id, response = registry.decode_response(ApiKey.CREATE_TOPICS, version, answer.response_data)
-    assert correlation_id == 4711
+    header, response = registry.decode_response(ApiKey.CREATE_TOPICS, version, answer.response_data)
+    assert header.correlation_id == 4711
     assert isinstance(response, CreateTopicsResponse)
     return response
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import trio
 
+from minicontroller.controller.cluster.metadata_cache import first_number
 from minicontroller.controller.connection_quotas import ConnectionLimits
+from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
 from minicontroller.protocol.error_codes import ErrorCode
@@ -64,6 +66,22 @@ async def test_what_a_newer_node_tells_besides() -> None:
         assert codes(await node.ask(7, CREATE, CreateTopicsResponse, **header)) == [0, 0]
         ((ctx, _),) = nodes.recorder.calls
         assert (ctx.principal, ctx.software) == ("User:al", "x" * MAX_SOFTWARE_CHARACTERS)
+
+
+async def test_what_the_controller_had_told_travels_back() -> None:
+    """K4-6: the answer's header says it; the node that forwarded answers no question before it has heard as much."""
+    number = first_number(7) + 3
+
+    async def told(_node: object, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        await trio.lowlevel.checkpoint()
+        ctx.told = number
+        return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
+
+    async with pair(far_handler=told) as nodes, await nodes.near.connect() as client:
+        assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [0, 0]
+        assert nodes.cache.is_behind
+        nodes.cache.heard(number)
+        assert not nodes.cache.is_behind
 
 
 async def test_an_anonymous_caller_stays_anonymous() -> None:

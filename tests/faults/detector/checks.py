@@ -144,9 +144,9 @@ def _sentence(name: str, culprit: Operation, cause: Operation | None) -> str:
 def _was_so(window: Window, operations: Sequence[Operation], found: Contradiction) -> bool:
     """Whether a node that may be behind the others could have said so."""
     read = found.operation
-    if not (found.is_read and read.is_fresh):
+    if not (found.is_read and (read.is_fresh or read.is_fresh_of_node)):
         return False
-    late = msgspec.structs.replace(read, is_fresh=False)
+    late = msgspec.structs.replace(read, is_fresh=False, is_fresh_of_node=False)
     others = [each for each in operations if each.began <= (read.ended or read.began) and not is_read(each)]
     try:
         return check(initial(window.before.get(read.entity)), [*others, late]) is None

@@ -173,3 +173,4 @@ class Experiment:
         for each in window.operations:
             if each.kind in (DESCRIBE, CONFIGS):
                 each.is_fresh = everywhere or (each.entity.startswith("topics/") and each.node == ruled[0])
+                each.is_fresh_of_node = True

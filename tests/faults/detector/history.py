@@ -67,6 +67,8 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The operation before it on the same connection."""
     is_fresh: bool = False
     """Of a read: what was acknowledged before it must be in it."""
+    is_fresh_of_node: bool = False
+    """Of a read: what was acknowledged by way of its node before it must be in it."""
 
 
 class Window(msgspec.Struct, kw_only=True):

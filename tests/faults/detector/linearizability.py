@@ -7,7 +7,8 @@ differ in those alone, the one that has used fewer of them can do whatever the o
 frontier about as large as the number of states, where a plain search doubles with each unknown.
 
 Reads of nodes are no part of the order: a node may be behind the others by design. A read must find a state that the entity may have
-had since the read began (if what was acknowledged must be in it), or since the window began.
+had since the read began (if what was acknowledged must be in it), or since the window began. If only what was acknowledged by way of its node
+must be in it, a state since then will do; where that is not enough, the read has to have a place in the order behind it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,6 +55,10 @@ class Search:
         """When, counted in events, each state was possible last."""
         self._clock = 0
         self._reads: dict[int, int] = {}
+        self._answered: dict[int, tuple[int, Operation]] = {}
+        """When each node last answered a change with success, and which."""
+        self.knew: dict[int, Operation] = {}
+        """For each read the change that its node had answered last."""
         self._late: set[State] = set()
         """States that only a look has shown to be over (a refusal, a dry run): what it saw was not acknowledged, so nodes may be behind."""
         self._now: set[State] | None = None
@@ -63,7 +68,7 @@ class Search:
         self._clock += 1
         if is_read(operation):
             self._note_states(self._late.union(self.possible))
-            self._reads[operation.number] = self._clock if operation.is_fresh else 0
+            self._reads[operation.number] = self._clock if operation.is_fresh else self._since_answered(operation)
             return
         self._pending[operation.number] = operation
         self._now = None
@@ -77,6 +82,8 @@ class Search:
             return self._contradiction(operation)
         del self._pending[operation.number]
         self._late = self._late.union(self.possible) if changes_nothing(operation) else set()
+        if operation.outcome == OK and not changes_nothing(operation):
+            self._answered[operation.node] = self._clock, operation
         self._frontier = {}
         for (state, done), unknown in found.items():
             self._frontier.setdefault((state, done - {operation.number}), set()).update(unknown)
@@ -85,6 +92,13 @@ class Search:
         self._note_states(state for state, _ in self._frontier)
         self._now = None
         return None
+
+    def _since_answered(self, read: Operation) -> int:
+        answered = self._answered.get(read.node)
+        if answered is None or not read.is_fresh_of_node:
+            return 0
+        since, self.knew[read.number] = answered
+        return since
 
     @property
     def possible(self) -> tuple[State, ...]:
@@ -198,5 +212,14 @@ def check(before: State, operations: Sequence[Operation]) -> Contradiction | Non
         if what == 1:
             search.began(operation)
         elif (contradiction := search.ended(operation)) is not None:
-            return contradiction
+            known = search.knew.get(number)
+            if known is None or not _has_a_place(before, told, operation, known):
+                return contradiction
     return None
+
+
+def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
+    """Whether there is an order in which the read is behind what its node knew, and perhaps ahead of what others had been answered."""
+    placed = msgspec.structs.replace(read, node=0, began=known.began, after=known.number)
+    until = read.ended or read.began
+    return check(before, [*(each for each in operations if each.began <= until and not is_read(each)), placed]) is None

@@ -1,0 +1,71 @@
+"""What a node's clients were told, and what its image holds: readers wait for the difference."""
+
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from minicontroller.controller.cluster.metadata_cache import EXPECTED_SECONDS, MetadataCache, first_number
+
+
+@pytest.fixture(name="cache")
+def cache_fixture() -> MetadataCache:
+    cache = MetadataCache()
+    told(cache, 7)
+    return cache
+
+
+def told(cache: MetadataCache, epoch: int) -> None:
+    cache.apply(controller_id=1, controller_epoch=epoch, brokers=None)
+
+
+async def seconds_behind(
+    cache: MetadataCache, nursery: trio.Nursery, happens: Callable[[], None] = lambda: None
+) -> float:
+    """How long a reader waits, where this happens one second after they came."""
+    began = trio.current_time()
+
+    async def happen() -> None:
+        await trio.sleep(1)
+        happens()
+
+    nursery.start_soon(happen)
+    await cache.wait_heard()
+    return trio.current_time() - began
+
+
+async def test_nobody_waits_for_what_is_known(cache: MetadataCache) -> None:
+    """What a controller told before, or another one before it, holds up no reader; nor does an answer that says nothing of it."""
+    cache.heard(first_number(7) + 5)
+    for number in (-1, first_number(7) + 5, first_number(6) + 1000):
+        cache.expect(number)
+        assert not cache.is_behind
+
+
+async def test_readers_wait_for_what_was_answered(
+    cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K4-6: until the image holds it, and not only a part of it."""
+    cache.expect(first_number(7) + 2)
+    assert await seconds_behind(cache, nursery, lambda: cache.heard(first_number(7) + 2)) == 1
+    cache.expect(first_number(7) + 4)
+    cache.heard(first_number(7) + 3)
+    assert cache.is_behind
+
+
+async def test_a_successor_knows_it_too(cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object) -> None:
+    """Who follows has read what its predecessor has acknowledged: what it tells holds that, however often the predecessor had counted."""
+    cache.expect(first_number(7) + 1_000_000)
+    assert await seconds_behind(cache, nursery, lambda: told(cache, 8)) == 1
+    assert not cache.is_behind
+
+
+async def test_readers_do_not_wait_for_ever(
+    cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A node that nobody tells anything answers what it knows in the end, and the next reader at once."""
+    cache.expect(first_number(7) + 2)
+    assert await seconds_behind(cache, nursery) == EXPECTED_SECONDS
+    assert await seconds_behind(cache, nursery) == 0
+    cache.expect(first_number(7) + 3)
+    assert cache.is_behind
