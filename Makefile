@@ -3,10 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up test lint unit faults bench bench-pipeline clean
+.PHONY: up zookeeper test lint unit faults bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
+
+# That of the tests, which comes with pyspark.
+ZOOKEEPER := ./build/zookeeper
+zookeeper: $(VENV)/.dev java
+	@mkdir -p $(ZOOKEEPER)
+	@printf '%s\n' dataDir=$(ZOOKEEPER) clientPort=2181 clientPortAddress=127.0.0.1 admin.enableServer=false > $(ZOOKEEPER)/zoo.cfg
+	@echo "ZooKeeper at 127.0.0.1:2181 keeps its data in $(ZOOKEEPER); Ctrl-C ends it"
+	@exec java -Dorg.apache.logging.log4j.level=ERROR -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
+	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
 test: $(VENV)/.dev java chromium lint unit
 

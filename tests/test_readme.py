@@ -3,6 +3,7 @@
 import re
 import shlex
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from tests.support.zookeeper import ZooKeeperServer
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-LINES_OF_A_SCREEN = 80
+LINES_OF_A_SCREEN = 84
+SHOWN = "127.0.0.1:9092"
+ANYWHERE = ("--port", "0")
 
 
 def examples(language: str) -> list[str]:
@@ -38,9 +41,9 @@ def test_it_fits_a_screen_and_begins_with_the_two_commands() -> None:
 
 
 def test_the_targets_of_make_are_there() -> None:
-    """The Makefile has both commands."""
+    """The Makefile has all that are named."""
     makefile = (ROOT / "Makefile").read_text()
-    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in ("up", "test"))
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in ("up", "zookeeper", "test"))
 
 
 @pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
@@ -54,17 +57,17 @@ def test_links_lead_somewhere(document: Path) -> None:
 def test_a_cluster_for_tests(tmp_path: Path) -> None:
     """The first example: a ready line of the shape shown, and a client that finds what it made."""
     shown = examples("console")[0].splitlines()[1]
-    with running(*arguments(0), folder=tmp_path) as process:
+    with running(*arguments(0), *ANYWHERE, folder=tmp_path) as process:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
         assert re.sub(r"\d+", "0", line) == re.sub(r"\d+", "0", shown)
-        exec(examples("python")[0], {"bootstrap_servers": line.removeprefix(READY).split()[0]})
+        exec(examples("python")[0].replace(SHOWN, line.removeprefix(READY).split()[0]), {})
 
 
 def test_a_rule_for_topics(tmp_path: Path) -> None:
     """The second example: the client reads the message that is shown, and what keeps the rule is made."""
     (tmp_path / "rules.py").write_text(examples("python")[1])
-    with running(*arguments(1), folder=tmp_path) as process:
+    with running(*arguments(1), *ANYWHERE, folder=tmp_path) as process:
         assert process.stdout is not None
         admin = AdminClient({"bootstrap.servers": process.stdout.readline().removeprefix(READY).split()[0]})
         with pytest.raises(KafkaException) as refused:
@@ -76,11 +79,9 @@ def test_a_rule_for_topics(tmp_path: Path) -> None:
 
 def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
     """The third example, with this machine's ZooKeeper and ports in place of the usual ones."""
-    (tmp_path / "config").symlink_to(ROOT / "config")
     here = [each.replace("127.0.0.1:2181", zookeeper.connect) for each in arguments(2)]
     assert here != arguments(2)
-    for key in ("listeners", "advertised.listeners"):
-        here += ["--set", f"{key}=PLAINTEXT://127.0.0.1:0"]
+    here = [each.replace(SHOWN, "127.0.0.1:0") for each in here]
     with running(*here, folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(READY)
@@ -124,6 +125,13 @@ def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServe
             user = {"sasl.username": "alice", "sasl.password": "alice-secret"}
             admin = AdminClient({"bootstrap.servers": servers, **login, **user})
             create(admin, f"by-{process.pid}", replicas=1)
+
+
+def test_the_stricter_policy_is_one(tmp_path: Path) -> None:
+    """The rule file that the back-test is shown with has no mistake."""
+    [line] = [each for each in examples("console")[3].splitlines() if "printf" in each]
+    subprocess.run(["sh", "-c", line.removeprefix("$ ")], cwd=tmp_path, check=True)
+    assert call("policy", "check", "stricter.toml", folder=tmp_path).code == 0
 
 
 def create(admin: AdminClient, name: str, replicas: int = 3) -> Any:

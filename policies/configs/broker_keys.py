@@ -9,9 +9,9 @@ Names, types, defaults and limits are Kafka's; the sentences are ours.
 
 TABLE = """
 # The node and its place in the cluster
-broker.id | int | -1 | - | - | The number by which the cluster knows this node; -1 lets one be generated.
+broker.id | int | -1 | - | - | The number by which the cluster knows this node; it has to be given.
 node.id | int | -1 | - | - | The same as broker.id, under the name that newer files use.
-broker.id.generation.enable | boolean | true | - | - | Whether a node without a number may be given one.
+broker.id.generation.enable | boolean | true | - | - | Whether a node without a number may be given one; here it never is.
 reserved.broker.max.id | int | 1000 | >=0 | - | The largest number that people may assign; generated ones lie above it.
 broker.rack | string | - | - | - | The rack or zone of this node; new replicas are spread over the racks.
 broker.heartbeat.interval.ms | int | 2000 | - | - | How often a node that follows a KRaft controller reports to it.
