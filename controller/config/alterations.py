@@ -25,7 +25,7 @@ Configs = Mapping[str, str]
 
 
 class AlterOperation(IntEnum):
-    """Numbers are those of IncrementalAlterConfigs."""
+    """The operations of IncrementalAlterConfigs, with their numbers."""
 
     SET = 0
     DELETE = 1
@@ -43,7 +43,7 @@ class ConfigChange(msgspec.Struct, frozen=True):
 
 
 def check_incremental(changes: Sequence[ConfigChange]) -> None:
-    """Raises Refusal(INVALID_REQUEST) for a key named twice or a value that is missing."""
+    """Raise Refusal(INVALID_REQUEST) for a key of IncrementalAlterConfigs that is named twice, or whose value is missing."""
     _check_request(
         [change.name for change in changes],
         [change.name for change in changes if change.value is None and change.operation != AlterOperation.DELETE],
@@ -51,7 +51,7 @@ def check_incremental(changes: Sequence[ConfigChange]) -> None:
 
 
 def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
-    """The same for AlterConfigs."""
+    """Raise Refusal(INVALID_REQUEST) for a key of AlterConfigs that is named twice or has no value."""
     _check_request([name for name, _ in entries], [name for name, value in entries if value is None])
 
 
@@ -67,14 +67,14 @@ def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
 
 
 def alter_topic(topic: str, overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig") -> dict[str, str]:
-    """The overrides of a topic after IncrementalAlterConfigs. Raises Refusal."""
+    """Return the overrides of a topic after IncrementalAlterConfigs. Raises Refusal."""
     altered = apply_incremental(overrides, changes, _topic_key)
     validate_topic_configs(altered, node, altered_topic=topic)
     return altered
 
 
 def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "NodeConfig") -> dict[str, str]:
-    """The overrides of a topic after AlterConfigs: what is not named is gone. Raises Refusal."""
+    """Return the overrides of a topic after AlterConfigs: what is not named is gone. Raises Refusal."""
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
     validate_topic_configs(replaced, node, altered_topic=topic)
@@ -84,7 +84,7 @@ def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "
 def alter_broker(
     overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig", *, per_broker: bool
 ) -> dict[str, str]:
-    """What `/config/brokers/<id>`, or `<default>` where not `per_broker`, says afterwards. Raises Refusal."""
+    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after IncrementalAlterConfigs. Raises Refusal."""
     altered = apply_incremental(overrides, changes, _broker_key)
     validate_broker_configs(altered, node, per_broker=per_broker)
     return altered
@@ -93,7 +93,7 @@ def alter_broker(
 def replace_broker(
     entries: Sequence[tuple[str, str | None]], node: "NodeConfig", *, per_broker: bool
 ) -> dict[str, str]:
-    """The same after AlterConfigs. Raises Refusal."""
+    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after AlterConfigs. Raises Refusal."""
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
     validate_broker_configs(replaced, node, per_broker=per_broker)
@@ -103,7 +103,7 @@ def replace_broker(
 def apply_incremental(
     overrides: Configs, changes: Sequence[ConfigChange], key_of: Callable[[str], Key | None]
 ) -> dict[str, str]:
-    """The overrides after the changes, not yet judged. Raises Refusal."""
+    """Return the overrides after the changes, not yet judged. Raises Refusal."""
     check_incremental(changes)
     altered = dict(overrides)
     for change in changes:
@@ -121,7 +121,7 @@ def apply_incremental(
 
 
 def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> str:
-    """Upon the override, else upon Kafka's own default: what a file says of the node does not count here."""
+    """Add to a list, or take from it: the override, or else Kafka's own default. What a file says of the node does not count here."""
     verb = AlterOperation(change.operation).name.lower()
     if key is None:
         # Kafka fails with -1; an unknown key is refused as SET refuses it.

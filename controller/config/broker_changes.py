@@ -44,7 +44,7 @@ THREAD_COUNTS = (
 
 
 def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
-    """`configs` is the whole set as it will be, for `node` or (not `per_broker`) for all. Raises Refusal.
+    """Check the whole set of a broker's configs as it will be, for `node` or, if not `per_broker`, for all. Raises Refusal.
 
     `node` has what is in force now, so that it can be told what would be.
     """
@@ -78,7 +78,7 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
 
 
 def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-    """Those of what is in ZooKeeper that hold: each key by itself, the others are ignored."""
+    """Return those configs in ZooKeeper that are valid, each key by itself; the others are ignored."""
     return {name: text for name, text in configs.items() if _is_acceptable(name, text, per_broker)}
 
 
@@ -96,7 +96,7 @@ def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
 
 
 def _is_read_only(name: str) -> bool:
-    """Keys without a declaration, and those of one listener, are never read-only."""
+    """Whether a key cannot change while a node runs. Keys without a declaration, and those of one listener, can."""
     return name in KEYS and KEYS[name].update_mode is UpdateMode.READ_ONLY
 
 

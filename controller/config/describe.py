@@ -40,7 +40,7 @@ class ConfigEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[ConfigEntry, ...]:
-    """Every config of a topic, by name. Costs next to nothing for a topic without overrides."""
+    """Return every config of a topic, by name. Costs next to nothing for a topic without overrides."""
     default = _default_topic_entries(node)
     if not overrides:
         return default
@@ -58,14 +58,14 @@ effective_topic_entries = topic_entries
 
 @lru_cache(maxsize=16)
 def broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
-    """Every config of a node, by name."""
+    """Return every config of a node, by name."""
     written = {name for _, level in node.levels() for name in level}
     names = sorted(written | {name for name, key in KEYS.items() if key.listed})
     return tuple(_broker_entry(name, node, _broker_synonyms(name, node)) for name in names)
 
 
 def default_broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
-    """What was set for all nodes, by name."""
+    """Return what was set for all nodes, by name."""
     level = NodeConfig({}, dynamic_default=node.dynamic_default)
     return tuple(_written_entry(name, level) for name in sorted(node.dynamic_default))
 
@@ -121,7 +121,7 @@ def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ..
 
 
 def _written_entry(name: str, node: NodeConfig) -> ConfigEntry:
-    """As it was written: Kafka does not parse what it shows of the cluster's defaults."""
+    """Return a config as it was written: Kafka does not parse what it shows of the cluster's defaults."""
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
     return msgspec.structs.replace(_broker_entry(name, node, synonyms), value=synonyms[0].value)
 

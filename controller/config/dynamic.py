@@ -22,7 +22,7 @@ CATCH_UP_SECONDS = 1.0
 
 
 class DynamicConfigs:
-    """What the store says of one node, and of all of them, kept up to date by `run`."""
+    """What the store says of one node's configs, and of those of all nodes, kept up to date by `run`."""
 
     def __init__(self, config: NodeConfig, broker_id: int, clock_ms: Callable[[], int] = now_ms) -> None:
         self.current = config
@@ -41,15 +41,15 @@ class DynamicConfigs:
         """How often a controller of this process said what holds: what was read of the store before that is no news."""
 
     def on_change(self, listener: EntityChanged) -> None:
-        """Call `listener(entity_type, entity_name)` for each change that is notified, topics included; for one of this node's
-        own configs once it is in force. In the event loop's thread.
+        """Call `listener(entity_type, entity_name)` in the event loop's thread for each change that is notified, topics included; for one
+        of this node's own configs once it is in force.
         """
         self._listeners.append(listener)
 
     async def load(self, store: Store) -> None:
-        """Read all of it, nothing older than what was acknowledged to anybody before. Raises StoreUnavailable or SessionExpired.
+        """Read all configs, nothing older than what was acknowledged to anybody before. Raises StoreUnavailable or SessionExpired.
 
-        Who comes while it is read shares the next reading with all who come then.
+        Whoever comes while they are read shares the next reading with all who come then.
         """
         next_one = self._begun + 1
         async with self._reading:
@@ -60,8 +60,8 @@ class DynamicConfigs:
                 self._loaded = number
 
     def told(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
-        """A controller of this process has written these, and says so before its client hears of it. None: what stands there nobody can
-        read, and what it said before stays in force.
+        """Take over configs that a controller of this process has written, before its client hears of it. None is unreadable: what was in
+        force before stays.
         """
         self._told += 1
         of_node = self.of_node if of_node is None else of_node
@@ -71,7 +71,7 @@ class DynamicConfigs:
             self.current = self.current.with_dynamic(of_node, of_cluster)
 
     async def catch_up(self, store: Store) -> bool:
-        """The same for whoever is waited for. False if the store does not answer in time. What this node reads of the store
+        """Read all configs for somebody who is waited for; False if the store does not answer in time. What this node reads of the store
         afterwards, such as the configs of topics, is no older either.
         """
         with trio.move_on_after(CATCH_UP_SECONDS):

@@ -17,13 +17,13 @@ _MEANING = {"___": "-", "__": "_", "_": "."}
 
 
 def key_of_variable(variable: str) -> str:
-    """`KAFKA_LOG_RETENTION_MS` -> `log.retention.ms`."""
+    """Return the key that a variable means: `KAFKA_LOG_RETENTION_MS` is `log.retention.ms`."""
     name = _RUN.sub(lambda run: _MEANING[run[0]], variable.removeprefix(PREFIX).lower())
     return in_declared_case(name)
 
 
 def settings_of(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """(variable, key, value) of each variable that means a key."""
+    """Yield (variable, key, value) of each variable that means a key."""
     for variable in sorted(environ):
         if variable.startswith(PREFIX):
             key = key_of_variable(variable)
@@ -32,7 +32,7 @@ def settings_of(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def doubts_about(environ: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each variable that misses a key by a letter or two."""
+    """Yield a sentence for each variable that misses a key by a letter or two."""
     for variable in sorted(environ):
         if variable.startswith(PREFIX):
             key = key_of_variable(variable)

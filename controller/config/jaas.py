@@ -27,7 +27,7 @@ _USER = "user_"
 
 
 class JaasError(ValueError):
-    """One sentence without a value."""
+    """A JAAS configuration cannot be read; the message is a sentence without a value."""
 
 
 class JaasConfig(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class JaasConfig(msgspec.Struct, frozen=True):
 
     @property
     def username(self) -> str | None:
-        """Who this node is when it calls its peers."""
+        """The name by which this node authenticates at its peers."""
         return self.options.get("username")
 
     @property
@@ -47,7 +47,7 @@ class JaasConfig(msgspec.Struct, frozen=True):
 
     @property
     def users(self) -> dict[str, str]:
-        """Passwords by name: who may come in (PlainLoginModule's `user_<name>`)."""
+        """The passwords of those who may connect, by name (PlainLoginModule's `user_<name>`)."""
         return {name.removeprefix(_USER): value for name, value in self.options.items() if name.startswith(_USER)}
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def parse_jaas(text: str) -> JaasConfig:
-    """Raises JaasError."""
+    """Read a JAAS configuration. Raises JaasError."""
     tokens = list(_tokens(text))
     ends = [index for index, token in enumerate(tokens) if token.is_a(";")]
     if not ends or ends[-1] != len(tokens) - 1:

@@ -125,7 +125,7 @@ class Key(msgspec.Struct, frozen=True):
         return self.type in {KeyType.PASSWORD, KeyType.UNKNOWN}
 
     def parse(self, text: str) -> Value:
-        """Raises InvalidValueError, which shows the text unless it is a secret."""
+        """Read a value of this key. Raises InvalidValueError, which shows the text unless it is a secret."""
         value = parse_value(self.name, self.type, text)
         if self.validator is not None:
             self.validator(self.name, value)
@@ -162,7 +162,7 @@ _BY_LOWER_CASE = {name.lower(): name for name in KEYS}
 
 
 def key_named(name: str) -> Key | None:
-    """The key that `name` means, a listener's or a mechanism's among them; None if it means nothing."""
+    """Return the key that `name` means, a listener's or a mechanism's among them; None if it means nothing."""
     return _key_named(name) if len(name) <= MAX_NAME else None
 
 
@@ -183,7 +183,7 @@ def _key_named(name: str) -> Key | None:
 
 
 def base_name(name: str) -> str:
-    """`name` without a listener's prefix, and without the mechanism of those keys that have one."""
+    """Return `name` without a listener's prefix, and without the mechanism of those keys that have one."""
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     if prefixed is None:
         return name
@@ -196,7 +196,7 @@ def has_listener_prefix(name: str) -> bool:
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:
-    """The names under which the value of `name` may stand, `name` among them."""
+    """Return the names under which the value of `name` may be set, `name` among them."""
     if name in SYNONYMS:
         return SYNONYMS[name]
     base = base_name(name)
@@ -204,7 +204,7 @@ def synonyms_of(name: str) -> tuple[str, ...]:
 
 
 def nearest_key(name: str) -> str | None:
-    """The valid key that `name` may have been meant to be."""
+    """Return the valid key that `name` may have been meant to be."""
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     if prefixed is not None:
         near = difflib.get_close_matches(prefixed["base"], KEYS, 1, 0.6)
@@ -214,7 +214,7 @@ def nearest_key(name: str) -> str | None:
 
 
 def in_declared_case(name: str) -> str:
-    """`name` as it is declared: environment variables have lost the difference (zookeeper.clientCnxnSocket)."""
+    """Return `name` as it is declared: environment variables have lost the difference (zookeeper.clientCnxnSocket)."""
     return _BY_LOWER_CASE.get(name, name)
 
 

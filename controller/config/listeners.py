@@ -44,7 +44,7 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 class ListenerFault(ValueError):  # noqa: N818 - one of several that make a ConfigurationError
-    """A sentence, and the key that has to be mended."""
+    """Listeners are configured wrongly: a sentence, and the key that has to be mended."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -58,12 +58,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 def parse_endpoints(key: str, text: str) -> tuple[Endpoint, ...]:
-    """Of `NAME://host:port,...`. Raises ListenerFault."""
+    """Read the endpoints `NAME://host:port,...` of a key. Raises ListenerFault."""
     return tuple(_endpoint(key, part) for part in _parts(text))
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Security protocol by listener name, both in upper case. Raises ListenerFault."""
+    """Read the security protocol of each listener name, both in upper case. Raises ListenerFault."""
     key, protocols = "listener.security.protocol.map", {}
     for part in _parts(text):
         name, colon, protocol = part.rpartition(":")
@@ -76,7 +76,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_counts(key: str, text: str) -> dict[str, int]:
-    """Of `address:count,...`, where an address may hold colons. Raises ListenerFault."""
+    """Read the counts `address:count,...` of a key, where an address may hold colons. Raises ListenerFault."""
     counts = {}
     for part in _parts(text):
         address, colon, count = part.rpartition(":")
@@ -87,7 +87,7 @@ def parse_counts(key: str, text: str) -> dict[str, int]:
 
 
 def make_listeners(listeners: str, advertised: str | None, protocols: Mapping[str, str]) -> tuple[Listener, ...]:
-    """The listeners in the order of `listeners`. Raises ListenerFault."""
+    """Return the listeners in the order of `listeners`. Raises ListenerFault."""
     bound = parse_endpoints("listeners", listeners)
     if not bound:
         raise ListenerFault("listeners", "there must be at least one listener")

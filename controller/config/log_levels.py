@@ -14,7 +14,7 @@ NAMES = ((logging.CRITICAL, "FATAL"), (logging.ERROR, "ERROR"), (logging.WARNING
 
 
 def levels() -> dict[str, str]:
-    """Of every logger that exists, by name; the root first."""
+    """Return the level of every logger that exists, by name, the root first."""
     known = logging.root.manager.loggerDict
     loggers = {name: logger for name, logger in sorted(known.items()) if isinstance(logger, logging.Logger)}
     return {ROOT: level_name(logging.root.level)} | {
@@ -23,7 +23,7 @@ def levels() -> dict[str, str]:
 
 
 def levels_after(changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Of these loggers, what will hold of each when all have their new levels, or None: what they inherit."""
+    """Return the level that each of these loggers will have; one that is changed to None inherits its level."""
     known = logging.root.manager.loggerDict
     own = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
     own[ROOT] = logging.root.level

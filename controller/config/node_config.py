@@ -23,7 +23,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ConfigSource(IntEnum):
-    """Numbers are those of DescribeConfigs v1."""
+    """Where a config's value comes from, with the numbers of DescribeConfigs v1."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -34,7 +34,9 @@ class ConfigSource(IntEnum):
 
 
 class NodeConfig:
-    """See the module. Compared by identity, so that what is computed from one can be kept beside it."""
+    """The values of a node's configuration, with their sources. Compared by identity, so that what is computed from one can be kept beside
+    it.
+    """
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class NodeConfig:
         dynamic_default: Mapping[str, str] = NOTHING,
         warnings: Sequence[str] = (),
     ) -> None:
-        """For this package; others use `load` and `from_mapping`, which check what they are given."""
+        """Make a configuration within this package; others use `load` and `from_mapping`, which check what they are given."""
         self.static = MappingProxyType({**_node_id(static), **static})
         """What the file, the environment and the overrides say, as text."""
         self.dynamic_broker = dynamic_broker
@@ -63,7 +65,7 @@ class NodeConfig:
         overrides: Sequence[str] | Mapping[str, str] = (),
         environ: Mapping[str, str] = NOTHING,
     ) -> "NodeConfig":
-        """Of a properties file, environment variables that go before it, and overrides (`key=value`) that go before both."""
+        """Read a properties file, environment variables that go before it, and overrides (`key=value`) that go before both."""
         collected = collect_settings(file_text, file_name, overrides, environ)
         return _checked(collected.settings, collected.faults, collected.warnings)
 
@@ -73,10 +75,10 @@ class NodeConfig:
         return _checked(collected.settings, collected.faults, collected.warnings)
 
     def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":
-        """The same with what `/config/brokers` says of this node and of all nodes.
+        """Return this configuration with what `/config/brokers` says of this node and of all nodes.
 
-        What is there and could not have been put there through a node is left out, as Kafka does: a bad value in ZooKeeper must
-        not stop a running node.
+        What is there and could not have been put there through a node is left out, as Kafka does: a bad value in ZooKeeper must not stop a
+        running node.
         """
         return NodeConfig(
             self.static,
@@ -104,7 +106,7 @@ class NodeConfig:
         return value
 
     def string(self, key: str) -> str:
-        """Empty for no value."""
+        """Return the value of a key as a text, empty for no value."""
         value = self.value(key)
         assert value is None or isinstance(value, str), key
         return value or ""
@@ -118,7 +120,7 @@ class NodeConfig:
         return value
 
     def value(self, key: str) -> Value:
-        """The value that holds: this node's, else all nodes', else the file's, else the default. Raises KeyError."""
+        """Return the value in force: this node's, else all nodes', else the file's, else the default. Raises KeyError."""
         if key not in self._values:
             declared = self.key(key)
             text = next((level[key] for _, level in self.levels() if key in level), None)
@@ -126,7 +128,7 @@ class NodeConfig:
         return self._values[key]
 
     def text(self, key: str) -> str | None:
-        """What was written, or the default's text; None for no value."""
+        """Return a value as it was written, or the default's text; None for no value."""
         written = next((level[key] for _, level in self.levels() if key in level), None)
         return self.key(key).default if written is None else written
 
@@ -134,7 +136,7 @@ class NodeConfig:
         return next((source for source, level in self.levels() if key in level), ConfigSource.DEFAULT_CONFIG)
 
     def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
-        """What was written where, the one that holds first."""
+        """The texts that were written, by source, the one that holds first."""
         return (
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
@@ -142,7 +144,7 @@ class NodeConfig:
         )
 
     def first_integer(self, key: str) -> int | None:
-        """The value of the first of a key's synonyms that has one (log.retention.ms, .minutes, .hours), in its own unit."""
+        """Return the value of the first of a key's synonyms that has one (log.retention.ms, .minutes, .hours), in its own unit."""
         values = (self.optional_integer(name) for name in synonyms_of(key))
         return next((value for value in values if value is not None), None)
 
@@ -154,24 +156,24 @@ class NodeConfig:
         return key
 
     def of_listener(self, listener: str, key: str, mechanism: str = "") -> str:
-        """The name under which `key` holds for a listener: with its prefix if that was set, else without."""
+        """Return the name under which `key` is set for a listener: with its prefix if that was set, else without."""
         prefix = f"listener.name.{listener.lower()}."
         candidates = (f"{prefix}{mechanism.lower()}.{key}" if mechanism else f"{prefix}{key}", f"{prefix}{key}")
         return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT_CONFIG), key)
 
     def jaas(self, listener: str, mechanism: str) -> JaasConfig | None:
-        """The login module of a listener's mechanism; None where there is none."""
+        """Return the login module of a listener's mechanism; None if there is none."""
         text = self.optional_string(self.of_listener(listener, "sasl.jaas.config", mechanism))
         return None if text is None else parse_jaas(text)
 
     def dialect(self, listener: str) -> str:
-        """`kafka` or `kip`."""
+        """Return the dialect of a listener, `kafka` or `kip`."""
         name = f"listener.dialect.{listener}"
         return self.string(name if name in self.static else name.lower())
 
     @cached_property
     def listeners(self) -> tuple[Listener, ...]:
-        """As they were when the node started: nothing changes them while it runs."""
+        """The listeners, which do not change while the node runs."""
         listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
         return make_listeners(
             listeners or "", self._at_start("advertised.listeners"), parse_protocol_map(protocols or "")
@@ -182,13 +184,13 @@ class NodeConfig:
 
     @cached_property
     def inter_broker_listener(self) -> Listener:
-        """The one on which the nodes talk to each other."""
+        """The listener on which the nodes talk to each other."""
         named = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
         return self._listener(named)
 
     @cached_property
     def control_plane_listener(self) -> Listener:
-        """Where the controller talks to this node: the inter-broker listener, unless another one is named."""
+        """The listener on which the controller talks to this node: the inter-broker listener, unless another one is named."""
         named = self.optional_string("control.plane.listener.name")
         return self.inter_broker_listener if named is None else self._listener(named)
 
@@ -209,7 +211,7 @@ class NodeConfig:
 
 
 def _node_id(static: Mapping[str, str]) -> dict[str, str]:
-    """broker.id and node.id are one thing: whichever is set sets the other."""
+    """Give broker.id and node.id, which are one thing, the value of whichever is set."""
     number = static.get("broker.id", static.get("node.id"))
     return {} if number is None else {"broker.id": number, "node.id": number}
 
@@ -223,6 +225,6 @@ def _checked(settings: Mapping[str, Setting], faults: Sequence[str], warnings: S
 
 
 def _blamed(settings: Mapping[str, Setting], key: str) -> str:
-    """Where to mend it: at the key, unless an override of what it has to fit came between."""
+    """Name where to mend a fault: at the key, unless an override of what it has to fit came between."""
     together = [settings[each] for each in (key, *HAS_TO_FIT.get(key, ())) if each in settings]
     return f"{max(together, key=lambda setting: setting.rank).place}: " if together else ""

@@ -67,7 +67,7 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
 
 
 def faults_of_keys(configs: Mapping[str, str]) -> Iterator[Fault]:
-    """Key and sentence for each that asks for what is not done. Values are valid for their types."""
+    """Yield key and sentence for each key that asks for what is not done. Values are valid for their types."""
     for name, text in configs.items():
         if name.startswith(DIALECT_PREFIX):
             if text != "kafka":

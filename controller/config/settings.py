@@ -31,7 +31,7 @@ class Collected(msgspec.Struct):
 def collect_settings(
     file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
 ) -> Collected:
-    """Later places go before earlier ones; each key's text is checked by itself. Raises ConfigurationError."""
+    """Collect the settings; later places go before earlier ones, and each key's text is checked by itself. Raises ConfigurationError."""
     try:
         properties = parse_properties(file_text, file_name)
     except PropertiesError as error:

@@ -36,7 +36,7 @@ class TopicKey(msgspec.Struct, frozen=True):
     synonyms: tuple[Synonym, ...]
 
     def default_of(self, node: "NodeConfig") -> Value:
-        """What holds for topics that say nothing: the first synonym that has a value, else Kafka's default."""
+        """Return what holds for topics that do not set this key: the first synonym that has a value, else Kafka's default."""
         if self.key.name == FORMAT_VERSION:
             return self.key.default_value
         for synonym in self.synonyms:
@@ -73,7 +73,7 @@ TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
 
 @lru_cache(maxsize=64)
 def topic_defaults(node: "NodeConfig") -> Mapping[str, Value]:
-    """What holds for topics that say nothing."""
+    """Return what holds for topics that set nothing."""
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
@@ -86,8 +86,8 @@ def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
 def differing_defaults(
     node: "NodeConfig", of_broker: Mapping[str, str], of_all: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """What holds for topics that say nothing, where that is otherwise than Kafka's own default: by what the file of the node says, and upon it
-    these configs of all brokers and of a broker, which must be hashable.
+    """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these configs of all brokers and of a broker,
+    which must be hashable.
     """
     return otherwise_than_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
@@ -95,7 +95,9 @@ def differing_defaults(
 def validate_topic_configs(
     configs: Mapping[str, str | None], node: "NodeConfig", *, altered_topic: str | None = None
 ) -> None:
-    """Raises Refusal(INVALID_CONFIG). `altered_topic` names a topic that exists: Kafka words its refusals then otherwise."""
+    """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names a topic that exists: Kafka words its
+    refusals then otherwise.
+    """
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
         raise _refused(f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -151,7 +153,7 @@ def _number(values: Mapping[str, Value], name: str) -> int:
 
 
 class _PlainFaultError(InvalidValueError):
-    """A fault of several values together: no single one is shown."""
+    """Several values do not fit together: no single one is shown."""
 
     def __init__(self, reason: str) -> None:
         ValueError.__init__(self, reason)

@@ -30,7 +30,9 @@ _UNRELEASED = "4.0"
 
 
 def validator_of(notation: str) -> Validator | None:
-    """None for an empty notation. Raises ValueError for one that cannot be read: a fault of our tables."""
+    """Make the validator that a notation describes; None if it is empty. Raises ValueError for one that cannot be read: a fault of our
+    tables.
+    """
     if not notation:
         return None
     if notation in _NAMED:
@@ -99,7 +101,7 @@ def _version(name: str, value: Value) -> None:
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
-    """The release that a version names, as numbers; None if it is none that Kafka 3.9 knows."""
+    """Return the release that a version names, as numbers; None if Kafka 3.9 knows none."""
     if text in _VERSIONS:
         return tuple(map(int, text.partition("-")[0].split(".")))
     parts, counted = text.rstrip(".").split("."), 3 if text.startswith("0.") else 2

@@ -21,7 +21,7 @@ WITH_CREDENTIALS = ("/config/users", "/config/brokers", "/delegation_token/token
 
 
 def access_list(*, set_acl: bool) -> Callable[[str], bytes]:
-    """Tells the encoded access list of a new znode by its path within the chroot."""
+    """Make a function that returns the encoded access list of a new znode by its path within the chroot."""
     return protected if set_acl else unprotected
 
 

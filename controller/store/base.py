@@ -19,7 +19,7 @@ ANY_VERSION = -1
 
 
 class StoreError(Exception):
-    """What the world did to us; `path` names the znode where one is to blame."""
+    """Something went wrong in the store; `path` names the znode if one is to blame."""
 
     def __init__(self, text: str = "", *, path: str | None = None, index: int | None = None) -> None:
         super().__init__(text or type(self).__name__)
@@ -99,7 +99,7 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
-    """Fails the commit unless the znode has this version."""
+    """An operation that fails the commit unless the znode has this version."""
 
     path: str
     version: int
@@ -151,22 +151,22 @@ class Store(Protocol):
 
     @property
     def session_id(self) -> int:
-        """Of the current session; compares with `Stat.ephemeral_owner`."""
+        """The id of the current session, as in `Stat.ephemeral_owner`."""
 
     def on_session(self, listener: Callable[[Session], None]) -> Callable[[], None]:
         """Call `listener` in the event loop's thread at each change of the session's state; returns the unsubscription."""
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
-        """The znode, or None if it is missing; a watch fires on creation, change of data, and deletion."""
+        """Return the znode, or None if it is missing; a watch fires on creation, change of data, and deletion."""
 
     async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
-        """Many znodes, pipelined: in the order of `paths`, None where one is missing."""
+        """Return many znodes, pipelined: in the order of `paths`, None where one is missing."""
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """The names of the children, sorted. A watch fires when the list changes. Raises NodeMissing (no watch is set)."""
+        """Return the names of the children, sorted. A watch fires when the list changes. Raises NodeMissing (no watch is set)."""
 
     async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """The children of many znodes, pipelined; None where one is missing."""
+        """Return the children of many znodes, pipelined; None where one is missing."""
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
         """All of the operations take effect, in order, or none.
@@ -182,7 +182,7 @@ class Store(Protocol):
         """
 
     async def sync(self) -> None:
-        """Whatever was acknowledged to anyone before this call is seen by the reads of this session after it."""
+        """Wait until the reads of this session will see whatever was acknowledged to anyone before this call."""
 
     async def ensure(self, path: str) -> None:
         """Create a persistent znode with null data, and its parents, where missing."""
@@ -199,6 +199,6 @@ class Store(Protocol):
 
 
 def weight(operation: Operation) -> int:
-    """Bytes of an operation in a commit, on the safe side (ZooKeeper: path, data, access list and 40 bytes around them)."""
+    """Return the bytes of an operation in a commit, on the safe side (ZooKeeper: path, data, access list and 40 bytes around them)."""
     data = getattr(operation, "data", None)
     return len(operation.path) + (len(data) if data else 0) + 100

@@ -30,7 +30,7 @@ LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
-    """Written by brokers before Kafka 2.7 that have changed an ISR by themselves."""
+    """Encode the notice of a broker before Kafka 2.7 that has changed an ISR by itself."""
     return write(IsrChange(1, list(partitions)))
 
 
@@ -43,5 +43,5 @@ def encode_log_dir_event(broker_id: int) -> bytes:
 
 
 def decode_log_dir_event(data: bytes | None) -> int:
-    """The broker that has lost a log directory."""
+    """Return the broker that has lost a log directory."""
     return read("the notification", data, LOG_DIR_EVENT_READER).broker

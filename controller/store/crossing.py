@@ -11,7 +11,7 @@ import trio
 
 
 class Crossing:
-    """A queue of calls into one event loop: the one that `enter_loop` was called in."""
+    """A queue of calls from other threads into the event loop that `enter_loop` was called in."""
 
     def __init__(self) -> None:
         self._token: trio.lowlevel.TrioToken | None = None
@@ -19,7 +19,7 @@ class Crossing:
         self._woken = False
 
     def enter_loop(self) -> None:
-        """From now on this is the loop of whoever calls; nothing can be posted before."""
+        """Post calls to the caller's event loop from now on; nothing can be posted before."""
         if self._token is None:
             self._token = trio.lowlevel.current_trio_token()
 

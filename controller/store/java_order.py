@@ -14,7 +14,7 @@ LARGEST_KEPT = 1_000
 
 @lru_cache(maxsize=4096)
 def spread_hash(text: str) -> int:
-    """Java's hash of a string, its upper half mixed into the lower: unsigned."""
+    """Return Java's hash of a string, its upper half mixed into the lower, unsigned."""
     value = 0
     units = text.encode("utf-16-be")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -23,14 +23,14 @@ def spread_hash(text: str) -> int:
 
 
 def hash_table_order(keys: Iterable[str]) -> list[str]:
-    """As java.util.Properties lists its keys: by place in the table, then as they were put in."""
+    """Order keys as java.util.Properties lists them: by place in the table, then as they were put in."""
     names = list(keys)
     mask = table_size(len(names)) - 1
     return sorted(names, key=lambda name: spread_hash(name) & mask)
 
 
 def partition_order(count: int) -> Sequence[int]:
-    """As Scala's mutable map lists the partitions 0 to count - 1, by their numbers as text."""
+    """Order partitions 0 to count - 1 as Scala's mutable map lists them, by their numbers as text."""
     return _kept_order(count) if count <= LARGEST_KEPT else _order_of_numbers(count)
 
 

@@ -79,7 +79,7 @@ FLAGS = tuple(INT.pack(flags) for flags in range(4))
 
 
 def error_of(code: int, path: str, index: int | None = None) -> StoreError:
-    """A server's error number as ours."""
+    """Return a server's error number as an error of ours."""
     kind = ERRORS.get(code)
     if kind is Unimplemented:
         return Unimplemented("This ZooKeeper is too old: 3.6 or newer is needed", path=path, index=index)
@@ -89,7 +89,7 @@ def error_of(code: int, path: str, index: int | None = None) -> StoreError:
 
 
 def encode_access(entries: Sequence[tuple[int, str, str]]) -> bytes:
-    """An access list of (permissions, scheme, id)."""
+    """Encode an access list of (permissions, scheme, id)."""
     parts = [INT.pack(len(entries))]
     for permissions, scheme, identity in entries:
         parts += INT.pack(permissions), encode_string(scheme), encode_string(identity)
@@ -102,7 +102,7 @@ def encode_string(text: str) -> bytes:
 
 
 def encode_multi(operations: Sequence[Operation], full: Callable[[str], str], access: Callable[[str], bytes]) -> bytes:
-    """The body of a multi; `full` adds the chroot to a path, `access` has the encoded access list of a new znode."""
+    """Encode the body of a multi; `full` adds the chroot to a path, `access` returns the encoded access list of a new znode."""
     parts: list[bytes] = []
     for operation in operations:
         path = full(operation.path).encode()
@@ -129,7 +129,7 @@ def encode_multi(operations: Sequence[Operation], full: Callable[[str], str], ac
 
 
 def decode_multi(buffer: bytes, offset: int, operations: Sequence[Operation], chroot: str) -> list[Result]:
-    """The results, or raise what the first operation that failed calls for."""
+    """Decode the results of a multi, or raise the error of the first operation that failed."""
     results: list[Result] = []
     while True:
         code, done, _ = HEADER.unpack_from(buffer, offset)
@@ -166,7 +166,7 @@ def refusal_in_multi(buffer: bytes, offset: int, operations: Sequence[Operation]
 
 
 def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str]) -> bytes:
-    """The body of a multi-read of `GET_DATA` or `GET_CHILDREN`, without watches."""
+    """Encode the body of a multi-read of `GET_DATA` or `GET_CHILDREN`, without watches."""
     parts: list[bytes] = []
     for each in paths:
         path = full(each).encode()
@@ -176,7 +176,7 @@ def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str
 
 
 def decode_multi_read(buffer: bytes, offset: int, paths: Sequence[str]) -> list[Any]:
-    """An `Entry`, or a sorted list of names, a path; None for a znode that is missing."""
+    """Decode an `Entry`, or a sorted list of names, for each path; None for a znode that is missing."""
     results: list[Any] = []
     while True:
         code, done, _ = HEADER.unpack_from(buffer, offset)
@@ -223,6 +223,6 @@ def decode_stat(buffer: bytes, offset: int) -> Stat:
 
 
 def children_zxid(answer: bytes) -> int:
-    """The transaction that last changed the list of children: the last field of the stat, which ends the answer, however long the list is."""
+    """Return the transaction that last changed the list of children, from the stat at `offset`."""
     zxid: int = STAT.unpack_from(answer, len(answer) - STAT.size)[-1]
     return zxid

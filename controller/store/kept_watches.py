@@ -22,12 +22,12 @@ class KeptWatches(WatchTable):
             watch(WatchEvent(path, change))
 
     def data_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
-        """The answer to the read that sets this watch."""
+        """Take the answer to the read that sets this watch."""
         if not reading.abandoned and isinstance(answer, tuple):
             self.data.setdefault(path, {})[watch] = data_zxid(answer)
 
     def absence_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
-        """The answer to the question that followed that read: it counts if the read found nothing."""
+        """Take the answer to the question that followed that read: it counts if the read found nothing."""
         if reading.abandoned or not isinstance(reading.answer, NodeMissing) or isinstance(answer, StoreError):
             return
         if answer is None:
@@ -40,7 +40,7 @@ class KeptWatches(WatchTable):
             self.children.setdefault(path, {})[watch] = list_zxid(answer)
 
     def compare_data(self, path: str, answer: Body | StoreError) -> None:
-        """After a reconnection: the state of a znode now (the read has set ZooKeeper's watch again)."""
+        """Compare the state of a znode after a reconnection; this read has set ZooKeeper's watch again."""
         if isinstance(answer, StoreError):
             return
         now = MISSING if answer is None else decode_stat(*answer).mzxid

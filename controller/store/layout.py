@@ -110,12 +110,12 @@ def topic_config_path(topic: str) -> str:
 
 
 def broker_config_path(entity: str) -> str:
-    """`entity` is a broker's id, or DEFAULT_ENTITY for all of them."""
+    """Return the path of a broker's configs; `entity` is its id, or DEFAULT_ENTITY for all brokers."""
     return f"{BROKER_CONFIGS}/{entity}"
 
 
 def entity_path(kind: str, name: str) -> str:
-    """Of the configs of a broker, a topic or another entity, below `/config`."""
+    """Return the path below `/config` of the configs of a broker, a topic or another entity."""
     return f"{kind}/{name}"
 
 
@@ -123,12 +123,12 @@ DEFAULT_OF_BROKERS = entity_path(BROKERS_ENTITY, DEFAULT_ENTITY)
 
 
 def delete_topic_path(topic: str) -> str:
-    """The mark of a topic to be deleted, without data."""
+    """Return the path of the mark of a topic to be deleted, which has no data."""
     return f"{DELETE_TOPICS}/{topic}"
 
 
 def sanitized(name: str) -> str:
-    """The name of a user, client or address as part of a path (topics and brokers need none of this)."""
+    """Escape the name of a user, client or address for a path; topics and brokers need no escapes."""
     return quote(name, safe="").replace("~", "%7E")
 
 
@@ -137,7 +137,7 @@ URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 @lru_cache(maxsize=1024)
 def uuid_text(value: bytes) -> str:
-    """22 characters of url-safe base64, as Kafka prints its ids."""
+    """Return an id as Kafka prints it: 22 characters of url-safe base64."""
     return b2a_base64(value)[:22].translate(URL_SAFE).decode()
 
 
@@ -162,7 +162,7 @@ class ClusterId(Struct):
 class Controller(
     Struct, kw_only=True, rename={"broker_id": "brokerid", "kraft_controller_epoch": "kraftControllerEpoch"}
 ):
-    """Who holds `/controller`."""
+    """The content of `/controller`: who holds it."""
 
     version: Int = 1
     broker_id: Int
@@ -192,7 +192,7 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 
 def decode_controller_epoch(data: bytes | None) -> int:
-    """One after which there is another one."""
+    """Decode a controller epoch that has a successor."""
     digits = data or b""
     if not digits.isdigit() or len(digits) > len(str(MAX_INT)) or int(digits) >= MAX_INT:
         raise LayoutError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no epoch of a controller")
@@ -211,7 +211,7 @@ class Assignment(Struct, kw_only=True):
 
 
 def encode_topic(topic: Topic) -> bytes:
-    """Version 3. A topic without an id (from before Kafka 2.8) stays without."""
+    """Encode a topic in version 3. A topic without an id (from before Kafka 2.8) stays without."""
     partitions = topic.partitions
     return write(
         Assignment(
@@ -227,14 +227,14 @@ def encode_topic(topic: Topic) -> bytes:
 
 
 def least_topic_bytes(partitions: int, replication_factor: int) -> int:
-    """What `encode_topic` takes at least for so many partitions, told without making them."""
+    """Return the least that `encode_topic` takes for so many partitions, without making them."""
     row = len('"":[],') + 2 * max(1, replication_factor) - 1  # a digit of each broker, and the commas between
     digits = partitions + sum(max(0, partitions - more) for more in (10, 100, 1_000, 10_000, 100_000))
     return partitions * row + digits
 
 
 def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topic:
-    """Of versions 1 to 3, with the assignments only: the states and the configs lie elsewhere."""
+    """Decode a topic's znode of versions 1 to 3, its assignments only: the states and the configs lie elsewhere."""
     assignment = read("the assignment", data, ASSIGNMENT_READER)
     replicas, adding, removing = assignment.partitions, assignment.adding_replicas, assignment.removing_replicas
     count = len(replicas)
@@ -274,7 +274,7 @@ def encode_partition_state(partition: Partition) -> bytes:
 
 
 def decode_partition_state(partition: Partition, data: bytes | None, version: int) -> Partition:
-    """The partition with its state; `version` of the znode is the partition epoch."""
+    """Add its state to a partition; `version` of the znode is the partition epoch."""
     state = read("the state", data, STATE_READER)
     return Partition(
         partition.replicas,
@@ -303,31 +303,33 @@ class ConfigChange(Struct):
 
 
 class FirstConfigChange(ConfigChange):
-    """With what version 1 had instead of a path."""
+    """A notification of version 1, which has a kind and a name instead of a path."""
 
     entity_type: str = ""
     entity_name: str = ""
 
 
 def encode_config(configs: Mapping[str, str]) -> bytes:
-    """Of a topic, a broker or another entity. A topic without overrides has this znode too."""
+    """Encode the configs of a topic, a broker or another entity. A topic without overrides has this znode too."""
     return write(EntityConfig(1, {key: configs[key] for key in hash_table_order(configs)}))
 
 
 def decode_config(data: bytes | None) -> Mapping[str, str]:
-    """A znode without data stands between others (`/config/users/<user>` of a client's quota) and configures nothing."""
+    """Decode the configs of an entity. A znode without data stands between others (`/config/users/<user>` of a client's quota) and
+    configures nothing.
+    """
     if not data:
         return NO_CONFIGS
     return read("the config", data, CONFIG_READER).config or NO_CONFIGS
 
 
 def encode_config_change(entity_path: str) -> bytes:
-    """Tells the brokers to read `/config/<entity_path>` again; for a sequential znode below `CONFIG_CHANGES`."""
+    """Encode the notification that brokers are to read `/config/<entity_path>` again; for a sequential znode below `CONFIG_CHANGES`."""
     return write(ConfigChange(2, entity_path))
 
 
 def decode_config_change(data: bytes | None) -> tuple[str, str]:
-    """The entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users", "alice/clients/<default>")."""
+    """Decode the entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users", "alice/clients/<default>")."""
     change = read("the notification", data, CONFIG_CHANGE_READER)
     path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
     if not ENTITY_PATH.fullmatch(path):
@@ -344,7 +346,7 @@ class Features(Struct):
 
 
 def features_are_disabled(data: bytes | None) -> bool:
-    """`/feature` as a controller before Kafka 2.7 leaves it."""
+    """Whether `/feature` is as a controller before Kafka 2.7 leaves it."""
     return read(FEATURE, data, FEATURE_READER).status == 0
 
 

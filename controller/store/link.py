@@ -94,7 +94,7 @@ class Link:
         self._socket.setblocking(bool(flag))
 
     def pending(self) -> int:
-        """Bytes that can be read without waiting, at least (kazoo asks before it selects)."""
+        """Return how many bytes can be read without waiting, at least (kazoo asks before it selects)."""
         return len(self._received) - self._at or self._readable
 
     def recv(self, size: int) -> bytes:
@@ -110,7 +110,7 @@ class Link:
         return part
 
     def send(self, data: memoryview | bytes) -> int:
-        """Take all of it; while more requests wait at the door, hold it back."""
+        """Take all of the data; while more requests wait at the door, hold it back."""
         self._corked.append(bytes(data))
         self._corked_bytes += len(data)
         if self._doorbell.rings <= 1 or self._corked_bytes >= CORK_BYTES:
@@ -129,7 +129,7 @@ class Link:
                 self._wait_writable()
 
     def select(self, timeout: float | None, *, with_doorbell: bool) -> tuple[bool, bool]:
-        """Whether an answer can be read, and whether the doorbell has rung; waits for one of them."""
+        """Wait, at most until the timeout, and return whether an answer can be read and whether the doorbell has rung."""
         if with_doorbell and self._doorbell.rings:
             return bool(self.pending()), True
         if self.pending():
@@ -142,7 +142,7 @@ class Link:
         return self._readable, len(ready) > self._readable
 
     def cut(self) -> None:
-        """From another thread: make whoever waits here see the end of the connection."""
+        """Make whoever waits here see the end of the connection; called from another thread."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -157,7 +157,7 @@ class Link:
 
 
 class LinkHandler:
-    """kazoo's handler: one thread, and whatever it finds out is posted to the event loop."""
+    """kazoo's handler with one thread, which posts whatever it finds out to the event loop."""
 
     name = "minicontroller"
     timeout_exception = LinkTimeout
@@ -176,10 +176,10 @@ class LinkHandler:
         """Before the next thread begins its work."""
 
     def start(self) -> None:
-        """No workers: there is nothing to start."""
+        """Start nothing: there are no workers."""
 
     def stop(self) -> None:
-        """No workers: there is nothing to stop."""
+        """Stop nothing: there are no workers."""
 
     def create_socket_pair(self) -> tuple[Doorbell, Doorbell]:
         self._doorbell = Doorbell()
@@ -237,7 +237,7 @@ class LinkHandler:
         return threading.RLock()
 
     def dispatch_callback(self, callback: Any) -> None:
-        """A watch of kazoo's fires."""
+        """Run the callback of a watch of kazoo's in the event loop."""
         self._post(lambda: callback.func(*callback.args))
 
     def spawn(self, function: Callable[[], object]) -> threading.Thread:
@@ -251,7 +251,7 @@ class LinkHandler:
             self._link.cut()
 
     def _run(self, function: Callable[[], object]) -> None:
-        """The life of kazoo's thread; whatever ends it is told, never printed."""
+        """Run kazoo's thread; whatever ends it is told, never printed."""
         self.closing.wait(self.pause_seconds)
         failure: Exception | None = None
         try:
@@ -262,7 +262,7 @@ class LinkHandler:
 
 
 class Failures:
-    """kazoo's log: silent but for the reason why no server can be reached, told once in a sentence of ours."""
+    """A logger for kazoo, silent but for the reason why no server can be reached, told once in a sentence of ours."""
 
     def __init__(self, hosts: str) -> None:
         self._hosts = hosts
@@ -278,11 +278,11 @@ class Failures:
             log.warning("ZooKeeper at %s answers again", self._hosts)
 
     def lost(self) -> None:
-        """The connection broke: what fails from now on are attempts to make another."""
+        """Note that the connection broke: what fails from now on are attempts to make another."""
         self._connected = False
 
     def log(self, *_: object) -> None:
-        """Nothing: the levels below a warning."""
+        """Log nothing: these are the levels below a warning."""
 
     debug = info = log
 
@@ -298,4 +298,4 @@ class Failures:
     warn = warning
 
     def exception(self, text: str, *arguments: object) -> None:
-        """Nothing: the end of kazoo's thread tells it."""
+        """Log nothing: the end of kazoo's thread tells it."""

@@ -26,7 +26,7 @@ def encode_membership(secret: bytes) -> bytes:
 
 
 def decode_membership(data: bytes | None) -> bytes:
-    """Raises LayoutError."""
+    """Decode the secret that nodes know each other by. Raises LayoutError."""
     try:
         shared = READER.decode(data or b"")
         secret = a2b_base64(shared.secret.encode(), strict_mode=True) if shared.version == 1 else b""

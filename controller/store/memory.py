@@ -180,20 +180,20 @@ class MemoryTree:
         self._last_session_id = 0
 
     def suspend(self, store: "MemoryStore") -> None:
-        """The connection of this session breaks; the session lives on."""
+        """Break the connection of this session, which lives on."""
         store.enter(Session.SUSPENDED)
 
     def resume(self, store: "MemoryStore") -> None:
-        """The connection of a suspended session is back: it hears what it missed."""
+        """Bring the connection of a suspended session back: it hears what it missed."""
         store.enter(Session.CONNECTED)
 
     def expire(self, store: "MemoryStore") -> None:
-        """The session ends; the store opens a new one once its listeners have heard of it."""
+        """End the session; the store opens a new one once its listeners have heard of it."""
         self.end_session(store)
         store.enter(Session.EXPIRED)
 
     def lose_reply(self, store: "MemoryStore") -> None:
-        """The next commit of this session takes effect, but the connection breaks before its answer comes."""
+        """Let the next commit of this session take effect, and break the connection before its answer comes."""
         store.reply_is_lost = True
 
     def open_session(self, store: "MemoryStore") -> int:
@@ -202,7 +202,7 @@ class MemoryTree:
         return self._last_session_id
 
     def end_session(self, store: "MemoryStore") -> None:
-        """Out with its watches and its ephemerals."""
+        """Remove the session's watches and ephemerals."""
         if self.sessions.get(store.session_id) is not store:
             return
         store.watches.clear()
@@ -213,7 +213,7 @@ class MemoryTree:
         return self.sessions[node.stat.ephemeral_owner]
 
     def apply(self, store: "MemoryStore", operations: Sequence[Operation]) -> list[Result]:
-        """All of it or nothing; then the watches."""
+        """Carry out all of the operations or none, and then fire the watches."""
         transaction = Transaction(self, store)
         results: list[Result] = []
         try:
@@ -332,7 +332,7 @@ class MemoryStore:
             self._session = Session.EXPIRED
 
     def enter(self, state: Session) -> None:
-        """Another state of the session: it counts at once, the listeners hear of it soon."""
+        """Enter another state of the session: it counts at once, the listeners hear of it soon."""
         if self._closed:
             return
         if state is not Session.CONNECTED:
@@ -341,7 +341,7 @@ class MemoryStore:
         self._crossing.post(partial(self._announce, state))
 
     def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
-        """What a commit has changed, in its order."""
+        """Wake the watches on what a commit has changed, in its order."""
         watched = self.watches.data, self.watches.children
         for path, change, parent in changes:
             if path in watched[0] or path in watched[1]:

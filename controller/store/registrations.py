@@ -39,7 +39,7 @@ REGISTRATION_READER = msgspec.json.Decoder(Registration)
 
 
 def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
-    """Version 5. Host and port are those of the first listener in plain text, for clients of the oldest kind."""
+    """Encode a registration in version 5. Host and port are those of the first listener in plain text, for clients of the oldest kind."""
     plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
     return write(
         Registration(
@@ -61,14 +61,14 @@ def _endpoint_text(endpoint: Endpoint) -> str:
 
 
 def decode_broker_id(name: str) -> int:
-    """Of a child of `/brokers/ids`."""
+    """Read a broker's id of the name of a child of `/brokers/ids`."""
     if not BROKER_ID.fullmatch(name) or int(name) > MAX_INT:
         raise LayoutError(f"{name!r:.80} is no broker's id")
     return int(name)
 
 
 def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
-    """Of versions 1 to 5; `epoch` is the transaction that created the znode."""
+    """Decode a registration of versions 1 to 5; `epoch` is the transaction that created the znode."""
     registration = read("the registration", data, REGISTRATION_READER)
     if registration.version < 1:
         raise LayoutError(f"the registration has version {registration.version}, which is unknown")

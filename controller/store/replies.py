@@ -18,7 +18,7 @@ Body = tuple[bytes, int] | None
 
 
 class Reply:
-    """One answer. kazoo's thread calls `set` or `set_exception`; at most one task waits."""
+    """The answer to one request. kazoo's thread calls `set` or `set_exception`; at most one task waits."""
 
     __slots__ = ("_arrived", "_crossing", "_path", "_task", "abandoned", "answer", "on_arrival")
 
@@ -49,7 +49,7 @@ class Reply:
         return self.answer
 
     async def body(self) -> tuple[bytes, int]:
-        """The answer to a question that always has one."""
+        """Return the answer to a request that always has one."""
         answer = await self.wait()
         assert answer is not None
         return answer
@@ -72,7 +72,7 @@ class Reply:
 
 
 def translated(error: Exception, path: str) -> StoreError:
-    """An exception of kazoo's as ours: it carries the server's number."""
+    """Return an exception of kazoo's as one of ours: it carries the server's number."""
     code = getattr(error, "code", None)
     if isinstance(code, int):
         return error_of(code, path)

@@ -8,7 +8,7 @@ from .base import Session, Store
 
 
 class Absence:
-    """How long a store has been away."""
+    """Tells how long a store has been away."""
 
     def __init__(self, store: Store) -> None:
         self._since: float | None = None
@@ -22,22 +22,22 @@ class Absence:
 
     @property
     def seconds(self) -> float:
-        """0 while it is there."""
+        """For how many seconds the store has been away; 0 while it is there."""
         return 0.0 if self._since is None else trio.current_time() - self._since
 
 
 async def wait_connected(store: Store) -> None:
-    """Return once the session is connected."""
+    """Wait until the session is connected."""
     await _wait(store, lambda state: state is Session.CONNECTED)
 
 
 async def wait_expired(store: Store, session_id: int) -> None:
-    """Return once the session with this id is over."""
+    """Wait until the session with this id is over."""
     await _wait(store, lambda state: state is Session.EXPIRED or store.session_id != session_id)
 
 
 async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
-    """Until `wait` returns, or the session is over, and with it every watch that could have told of anything."""
+    """Wait until `wait` returns, or the session is over, and with it every watch that could have told of anything."""
     async with trio.open_nursery() as nursery:
 
         async def end_with_session() -> None:

@@ -18,7 +18,7 @@ BEATS_PER_TIMEOUT = 4
 
 
 async def run_watchdog(store: Store, timeout_ms: int) -> None:
-    """Until cancelled: abandon the store's session when this loop gives no sign of life for `timeout_ms`. 0 or less: never."""
+    """Abandon the store's session, until cancelled, when this loop gives no sign of life for `timeout_ms`; with 0 or less, never."""
     if timeout_ms <= 0:
         await trio.sleep_forever()
     watchdog = Watchdog(store, timeout_ms / 1000)

@@ -16,7 +16,7 @@ class WatchTable:
         """Woken by a change of the list, and by deletion."""
 
     def take(self, path: str, change: Change) -> list[Watch]:
-        """Out with the watches that this change wakes."""
+        """Remove and return the watches that this change wakes."""
         if change is Change.CHILDREN:
             woken = self.children.pop(path, None)
         elif change is Change.DELETED:

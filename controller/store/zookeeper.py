@@ -86,7 +86,7 @@ class Request:
 
 
 class ChildrenRequest(GetChildren2):  # type: ignore[misc]
-    """kazoo tells a watch on children by the class of the request."""
+    """A request for children: kazoo tells a watch on children by the class of the request."""
 
     @classmethod
     def deserialize(cls, buffer: bytes, offset: int) -> tuple[bytes, int]:
@@ -331,7 +331,7 @@ class ZooKeeperStore:
         return reply
 
     async def _many(self, kind: int, paths: Sequence[str]) -> list[Any]:
-        """Read in parts, several of them under way at a time."""
+        """Read many znodes in parts, several of them under way at a time."""
         parts = [paths[start : start + READS_IN_ONE] for start in range(0, len(paths), READS_IN_ONE)]
         under_way: deque[tuple[Reply, Sequence[str]]] = deque()
         results: list[Any] = []
@@ -345,12 +345,12 @@ class ZooKeeperStore:
         return results
 
     def _notify(self, event: Any) -> None:
-        """A watch of kazoo's; when a connection breaks it calls them all, which means nothing to us."""
+        """Fire watches for an event of kazoo's; when a connection breaks it calls them all, which means nothing to us."""
         if event.type in CHANGES:
             self._watches.fire(event.path[len(self._chroot) :] or "/", CHANGES[event.type])
 
     def _state_changed(self, state: str) -> None:
-        """In kazoo's thread."""
+        """Post a change of kazoo's state from its thread."""
         if state == KazooState.CONNECTED:
             self._failures.connected()
             self._client.generation += 1
@@ -397,11 +397,11 @@ class ZooKeeperStore:
             listener(state)
 
     def _thread_ended(self, failure: Exception | None) -> None:
-        """In kazoo's thread, as its last act."""
+        """Post, as the last act of kazoo's thread, why it ended."""
         self._crossing.post(partial(self._restart, failure))
 
     def _restart(self, failure: Exception | None) -> None:
-        """The session was given up, or kazoo did not know any further: start again."""
+        """Start again: the session was given up, or kazoo did not know any further."""
         if self._closed:
             return
         if failure is not None:
@@ -416,7 +416,7 @@ async def part_of(reply: Reply, paths: Sequence[str]) -> list[Any]:
 
 
 def _check_chroot(chroot: str) -> None:
-    """Raises ValueError of one that no server takes."""
+    """Raise ValueError for a chroot that no server takes."""
     for name in chroot.split("/")[1:]:
         if not name:
             raise ValueError("the chroot has an empty name in it")
