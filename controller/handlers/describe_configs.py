@@ -7,6 +7,7 @@ Rows stand in the order of the request, a resource that is named twice is answer
 import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from ...policies.configs.values import java_int
@@ -25,6 +26,7 @@ from ..cluster.image import Topic
 from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from ..config.node_config import NodeConfig
 from ..context import RequestContext
 from ..errors import Refusal
 from ..long_answers import AT_ONCE, note
@@ -122,7 +124,7 @@ def _rows(
         asked = (kind, name, frozenset(resource.configuration_keys or ()))
         row = made.get(asked)
         if row is None:
-            result = _result(node, request, resource, overrides)
+            result = _result(node, request, resource, overrides, context.api_version)
             note(result.error_code, context)
             row = made[asked] = result if result.error_code else encode(result)
         if isinstance(row, bytes):
@@ -143,7 +145,11 @@ def _too_often(kind: int, name: str) -> DescribeConfigsResult:
 
 
 def _result(
-    node: "Node", request: DescribeConfigsRequest, resource: DescribeConfigsResource, overrides: Overrides | None
+    node: "Node",
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
+    overrides: Overrides | None,
+    version: int,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message=SUCCESS_TEXT, resource_type=resource.resource_type, resource_name=resource.resource_name
@@ -151,15 +157,31 @@ def _result(
     keys = frozenset(resource.configuration_keys or ())
     try:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
-            rows = _logger_rows(node, resource.resource_name)
-        else:
-            entries = _entries(node, resource, overrides)
-            rows = [_row(entry, request) for entry in entries if not keys or entry.name in keys]
+            result.configs = [row for row in _logger_rows(node, resource.resource_name) if not keys or row.name in keys]
+            return result
+        entries = _entries(node, resource, overrides)
     except Refusal as refusal:
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
-    result.configs = [row for row in rows if not keys or row.name in keys]
+    synonyms, documentation = request.include_synonyms, request.include_documentation
+    shared = _shared_rows(resource.resource_type, node.dynamic_configs.current, version, synonyms, documentation)
+    result.configs = [
+        made[1] if (made := shared.get(entry.name)) and made[0] is entry else _row(entry, synonyms, documentation)
+        for entry in entries
+        if not keys or entry.name in keys
+    ]
     return result
+
+
+@lru_cache(maxsize=16)
+def _shared_rows(
+    kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
+) -> Mapping[str, tuple[ConfigEntry, DescribeConfigsResourceResult]]:
+    """What every topic without overrides, or this node, has: entries by name, with their rows encoded once."""
+    entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
+    encode = registry.encoder(DescribeConfigsResourceResult, version)
+    rows = [cast("DescribeConfigsResourceResult", encode(_row(entry, synonyms, documentation))) for entry in entries]
+    return {entry.name: (entry, row) for entry, row in zip(entries, rows, strict=True)}
 
 
 def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[ConfigEntry]:
@@ -200,9 +222,8 @@ def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]
     ]
 
 
-def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
     """`is_default` of v0 stays false, as in Kafka: its clients learn it nowhere."""
-    synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -211,8 +232,8 @@ def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigs
         is_sensitive=entry.is_sensitive,
         synonyms=[
             DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
-            for synonym in synonyms
+            for synonym in (entry.synonyms if synonyms else ())
         ],
         config_type=entry.type,
-        documentation=entry.documentation if request.include_documentation else None,
+        documentation=entry.documentation if documentation else None,
     )

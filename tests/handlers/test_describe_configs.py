@@ -98,6 +98,23 @@ async def test_synonyms(version: int) -> None:
     assert unasked.configs[0].synonyms == []
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_is_shared_is_never_old(version: int) -> None:
+    """Rows that topics have in common are those of the configuration that holds now, and of the question that is asked."""
+    node = await node_where({"topics/orders": {"flush.ms": "7"}})
+    client, request = Client(node), wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1"))
+    for size in ("4096", "8192"):
+        node.dynamic_configs.told({}, {"log.segment.bytes": size})
+        orders, payments, node_1 = (await client.ask(request, version)).results
+        assert [rows(orders)["flush.ms"][0], rows(payments)["flush.ms"][0]] == ["7", "9223372036854775807"]
+        values = [rows(orders)["segment.bytes"], rows(payments)["segment.bytes"], rows(node_1)["log.segment.bytes"]]
+        assert values == [(size, FROM_CLUSTER if version else -1)] * 3
+    if version:
+        request.include_synonyms = True
+        orders, payments, _ = (await client.ask(request, version)).results
+        assert all(each.synonyms for each in payments.configs if each.config_source != BY_DEFAULT)
+
+
 @pytest.mark.parametrize("version", [3, 4])
 async def test_documentation(version: int) -> None:
     """Asked for, every config explains itself."""
