@@ -46,7 +46,7 @@ class ActiveController:
     def __init__(
         self, node: "Node", epoch: int, fence: Check, link: LinkFactory, doubt: Callable[[], None] = lambda: None
     ) -> None:
-        """`doubt` is called when somebody says that another one rules: whether it is so the store tells, and nobody else."""
+        """Prepare a controller; `doubt` is called when somebody says that another one rules, which only the store can tell."""
         self.node = node
         self.epoch = epoch
         self.fence = fence
@@ -89,12 +89,12 @@ class ActiveController:
     async def write(
         self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
     ) -> T:
-        """See `Writer.write`. Raises ControllerMoved if another controller is elected before the change is safe."""
+        """Write as `Writer.write` does. Raises ControllerMoved if another controller is elected before the change is safe."""
         return await self.writer.write(plan, urgent=urgent, in_any_case=in_any_case)
 
     async def wait_told(self, broker_id: int | None, *, configs: bool) -> bool:
-        """K4-6: until this node, or every one (None), that is registered answers no more as if nothing had changed; this controller's own
-        node is one of them in any case. `configs`: they are among what changed. False if the reign ended before.
+        """Wait until this node, or every registered one (None), and this controller's own shows the changes so far (K4-6), among them
+        `configs`. False if the reign ended before.
         """
         return await self._propagation.wait_acknowledged(broker_id, configs=configs)
 
@@ -109,7 +109,7 @@ class ActiveController:
     # ------------------------------------------------------------------ its life
 
     async def run(self) -> None:
-        """Rule until the place is lost; returns then, with nothing of it running any more."""
+        """Rule until the place is lost; when this returns nothing of it runs any more."""
         reason, end = "of an accident", "it stepped down"
         try:
             async with trio.open_nursery() as nursery:
@@ -156,7 +156,7 @@ class ActiveController:
                 self.node.controller = None
 
     async def _serve(self) -> None:
-        """Until the writer ends. Raises what ended it."""
+        """Serve until the writer ends, and raise what ended it."""
         end: Exception | None = None
         async with trio.open_nursery() as reign:
             reign.start_soon(self._watches.run)
@@ -197,7 +197,7 @@ class ActiveController:
         )  # fmt: skip
 
     async def _settle_everything(self) -> None:
-        """What a predecessor, or a time without a controller, left undone."""
+        """Settle what a predecessor, or a time without a controller, left undone."""
         with contextlib.suppress(ControllerMoved):  # then it is the next one's to settle
             await self.write(self._identify_topics, urgent=True)
             await self._elect(
@@ -206,7 +206,7 @@ class ActiveController:
             self.deletions.resume(self.image)
 
     async def _identify_topics(self, draft: Draft) -> None:
-        """Topics from before Kafka 2.8 have no id."""
+        """Give ids to topics from before Kafka 2.8."""
         for topic in [each for each in draft.image.topics.values() if each.topic_id == NO_TOPIC_ID]:
             if not topic.marked_for_deletion:
                 identify(draft, topic)
@@ -214,7 +214,7 @@ class ActiveController:
     # ------------------------------------------------------------------ what happens to the cluster
 
     async def brokers_changed(self, brokers: Iterable[Broker]) -> None:
-        """The registrations are these now: tell everyone, and elect where it matters."""
+        """Take over the registrations: tell everyone, and elect where it matters."""
         image = self.image
         before = image.brokers
         self.writer.adopt(image.with_brokers(self._with_shutdowns(brokers)))
@@ -239,13 +239,13 @@ class ActiveController:
             self.deletions.resume(self.image)
 
     def neighbour_registered(self) -> None:
-        """A registration was that of a node of this process: it is told by call from now on."""
+        """Tell a registered node of this process by call from now on."""
         self.nearby.tell_brokers(self.image)
         self.nearby.tell_configs(self.image)
         self._propagation.brokers_changed(self.image)
 
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
-        """What was just read of the brokers, and that some of them are in controlled shutdown, which only we know."""
+        """Return brokers that were just read with their controlled shutdowns, which only this controller knows."""
         known = self.image.brokers
         return [
             msgspec.structs.replace(broker, shutting_down=True)
@@ -255,7 +255,7 @@ class ActiveController:
         ]
 
     async def _reread(self, image: Image, path: str) -> Sequence[Element]:
-        """What others wrote where a commit of ours met it; a partition that they added may want a leader."""
+        """Take over what others wrote where a commit of ours met it; a partition that they added may want a leader."""
         created = None if self.ledger is None else self.ledger.created
         news = list(await reread(self.node.store, image, path, created))
         if await ensure_paths(self.node.store):  # others have removed what everything lies below
@@ -264,21 +264,23 @@ class ActiveController:
         return news
 
     async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
-        """Carry elections out; where a state is not what it was taken for, judge what it is."""
+        """Carry elections out. Where a state is not what it was taken for, judge what it is."""
         elements = await self.write(plan, urgent=True)
         self.states_are_stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
 
     def states_are_stale(self, topics: Iterable[str]) -> None:
-        """Others than this controller have written states of these topics: they are read, told and judged anew."""
+        """Read, tell and judge anew topics whose states others than this controller have written."""
         self._watches.states_changed(topics)
 
     def ask_for_lost_replicas(self, broker_id: int) -> None:
-        """The broker has lost a directory: asked with LeaderAndIsr, it says which of its replicas are gone with it."""
+        """Ask a broker that has lost a directory, by LeaderAndIsr, which of its replicas are gone with it."""
         log.warning("broker %d has lost a log directory", broker_id)
         self._propagation.tell_replicas(broker_id, self.image)
 
     def _replicas_lost(self, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> None:
-        """It has said so: they are offline as if it were dead (Kafka: KafkaController.processLeaderAndIsrResponseReceived)."""
+        """Take replicas that a broker has lost for offline, as if it were dead (Kafka:
+        KafkaController.processLeaderAndIsrResponseReceived).
+        """
 
         async def plan(draft: Draft) -> list[Element]:
             topics = elections.lose(draft, broker, lost)
@@ -292,7 +294,7 @@ class ActiveController:
         self._nursery.start_soon(elect)
 
     def entity_changed(self, kind: str, name: str) -> None:
-        """Somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""
+        """Note that somebody, perhaps this controller, changed the configs of a topic, or what all topics inherit."""
         if kind in (layout.TOPICS_ENTITY, layout.BROKERS_ENTITY):
             self._watches.configs_changed([(kind, name)])
         if kind == layout.BROKERS_ENTITY:  # it may allow unclean elections
@@ -300,7 +302,7 @@ class ActiveController:
             self._watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
 
     def begin_shutdown(self, broker_id: int) -> None:
-        """The broker stays in the metadata, but is not electable any more (controlled shutdown)."""
+        """Begin a broker's controlled shutdown: it stays in the metadata, but cannot be elected any more."""
         broker = self.image.brokers[broker_id]
         brokers = {**self.image.brokers, broker_id: msgspec.structs.replace(broker, shutting_down=True)}
         self.writer.adopt(self.image.with_brokers(brokers.values()))
@@ -345,7 +347,7 @@ class ActiveController:
             self.deletions.start(topic)
 
     def _tell_liveness(self, before: Image, brokers: Collection[int]) -> None:
-        """Replicas are offline with their brokers, and online with them, also where that changed no state."""
+        """Tell that replicas are offline or online with their brokers, also where that changed no state."""
         told = []
         for name, topic in self.image.topics.items():
             old = before.topics.get(name)
@@ -362,7 +364,7 @@ class ActiveController:
         self.nearby.tell(self.image, told, ())
 
     def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
-        """The broker follows these no more (controlled shutdown)."""
+        """Stop a broker's followers of these partitions (controlled shutdown)."""
         for name, indexes in partitions.items():
             topic = self.image.topics.get(name)
             for index in indexes if topic is not None else ():

@@ -46,7 +46,7 @@ a name that nobody may create it (`__cluster_metadata`): clients of Metadata kno
 
 
 class Asker(NamedTuple):
-    """A caller, as policies and the audit log know him."""
+    """A caller, as policies and the audit log know them."""
 
     principal: str | None
     client_id: str | None
@@ -59,7 +59,7 @@ class Asker(NamedTuple):
 
 
 class Flight(msgspec.Struct):
-    """One creation that is under way."""
+    """One automatic creation that is under way."""
 
     landed: trio.Event
     code: ErrorCode | None = None
@@ -73,7 +73,7 @@ class AutoCreation:
         self._flights: dict[tuple[Asker, str], Flight] = {}
 
     async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
-        """Ask for topics with legal names; returns what Metadata says of each, LEADER_NOT_AVAILABLE where all is well.
+        """Ask for topics with legal names, and return what Metadata says of each, LEADER_NOT_AVAILABLE if all is well.
 
         Of more than one request may create none is: they are unknown, as where there is no automatic creation.
         """
@@ -121,7 +121,7 @@ def _asker(context: RequestContext) -> Asker:
 
 
 async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
-    """By the route that CreateTopics of this client would take."""
+    """Ask the controller by the route that CreateTopics of this client would take."""
     route = context.caller.routes.get(ApiKey.CREATE_TOPICS)
     if route is None:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -152,7 +152,7 @@ def as_seen_by_the_client(code: int) -> ErrorCode:
 
 
 def creatable_topic(config: NodeConfig, name: str) -> CreatableTopic:
-    """The topic with the node's defaults; Kafka's own topics with what their coordinators need."""
+    """Return the topic with the node's defaults; Kafka's own topics with what their coordinators need."""
     match name:
         case "__consumer_offsets":
             return CreatableTopic(

@@ -11,6 +11,6 @@ class Bell:
         self._event.set()
 
     async def wait(self) -> None:
-        """Until it is rung; it is silent afterwards."""
+        """Wait until the bell is rung; it is silent afterwards."""
         await self._event.wait()
         self._event = trio.Event()

@@ -60,7 +60,7 @@ class Candidacy:
         self._pause = PAUSE_SECONDS
 
     async def run(self) -> None:
-        """Until `withdraw`, or until cancelled."""
+        """Stand for election until `withdraw`, or until cancelled."""
         store = self._node.store
         while not self._withdrawn.is_set():
             await wait_connected(store)
@@ -74,7 +74,7 @@ class Candidacy:
                 await self._recover()
 
     async def _stand(self, session_id: int) -> None:
-        """One attempt; whoever cannot win waits for what could change that."""
+        """Stand once; whoever cannot win waits for what could change that."""
         store = self._node.store
         if not await self._is_registered(session_id):
             await while_it_lasts(store, session_id, self._moved.wait)
@@ -90,7 +90,7 @@ class Candidacy:
             await while_it_lasts(store, session_id, self._moved.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
-        """By the store's word, and with a watch: another process may have registered under the same id."""
+        """Whether the store shows this node registered, with a watch on that: another process may have registered under the same id."""
         entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._moved.ring)
         return entry is not None and entry.stat.ephemeral_owner == session_id
 
@@ -100,12 +100,12 @@ class Candidacy:
         self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS)
 
     async def _give_up_what_was_won_unheard(self, entry: Entry) -> None:
-        """Our own claim, of which we do not know how it came about, or which could not be taken back: stand anew, in a new epoch."""
+        """Give up a claim of ours that came about unheard, or could not be taken back, to stand anew in a new epoch."""
         with contextlib.suppress(NodeMissing, VersionConflict):
             await self._node.store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
 
     async def withdraw(self) -> None:
-        """Stand no more; a reign ends in good order. Returns when the place is another one's to take."""
+        """Stand no more, and end a reign in good order. When this returns the place is another one's to take."""
         self._withdrawn.set()
         self._moved.ring()
         if self._reigning is not None:
@@ -113,7 +113,7 @@ class Candidacy:
             await self._vacated.wait()
 
     async def _elect(self) -> tuple[Check, int] | None:
-        """Try once. The fence and the epoch, or None if another one won."""
+        """Try once to win the election, and return the fence and the epoch, or None if another one won."""
         store, broker_id = self._node.store, self._node.broker_id
         entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
@@ -146,7 +146,9 @@ class Candidacy:
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
 
     def _next_epoch(self, stored: int) -> int:
-        """After that of the store; and after the one that nodes follow, if somebody has set the store's back: they would believe no lower one."""
+        """Return an epoch after that of the store, and after the one that nodes follow, who would believe no lower one if somebody had set
+        the store's back.
+        """
         followed = self._node.cache.image.controller_epoch
         if stored < followed < MAX_EPOCH:
             log.warning("%s was set back to %d, and nodes follow epoch %d", layout.CONTROLLER_EPOCH, stored, followed)
@@ -202,7 +204,7 @@ class Candidacy:
                 await self._moved.wait()
 
     async def _vacate(self, fence: Check) -> None:
-        """Leave the place to another one at once, unless it is his already."""
+        """Leave the place to another node at once, unless one has it already."""
         try:
             await self._node.store.commit([fence, Delete(layout.CONTROLLER)])
         except (NodeMissing, VersionConflict):

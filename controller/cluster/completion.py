@@ -12,7 +12,7 @@ _CLUSTER = ""
 
 
 class Waiters:
-    """Parking lots by topic name; empty ones are not kept."""
+    """Tasks that wait for a topic, by its name; empty places are not kept."""
 
     def __init__(self) -> None:
         self._lots: dict[str, trio.lowlevel.ParkingLot] = {}
@@ -21,7 +21,7 @@ class Waiters:
         return sum(len(lot) for lot in self._lots.values())
 
     async def wait(self, name: str) -> None:
-        """Until the topic is named in `wake`. Cancellable."""
+        """Wait until the topic is named in `wake`. Cancellable."""
         lot = self._lots.get(name)
         if lot is None:
             lot = self._lots[name] = trio.lowlevel.ParkingLot()
@@ -32,7 +32,7 @@ class Waiters:
                 del self._lots[name]
 
     def wake(self, names: Iterable[str]) -> None:
-        """Everyone who waits for one of these topics looks again."""
+        """Let everyone who waits for one of these topics look again."""
         if not self._lots:
             return
         for name in names:
@@ -41,7 +41,7 @@ class Waiters:
                 lot.unpark_all()
 
     async def wait_cluster(self) -> None:
-        """Until `wake_cluster`. Cancellable."""
+        """Wait until `wake_cluster`. Cancellable."""
         await self.wait(_CLUSTER)
 
     def wake_cluster(self) -> None:

@@ -28,13 +28,13 @@ POWERS = [31**power & 0xFFFFFFFF for power in reversed(range(256))]
 
 
 def partition_for(key: str, num_partitions: int) -> int:
-    """Kafka's `abs(hash) % partitions`, where the absolute value of the smallest integer, which has none, is 0."""
+    """Return Kafka's `abs(hash) % partitions`, where the absolute value of the smallest integer, which has none, is 0."""
     value = java_hash(key)
     return 0 if value == -(2**31) else abs(value) % num_partitions
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode`: over UTF-16 units, wrapped to 32 bits with a sign."""
+    """Return Java's `String.hashCode`: over UTF-16 units, wrapped to 32 bits with a sign."""
     units = array("H", text.encode("utf-16", "surrogatepass"))[1:]  # without the mark of the machine's byte order
     value = 0
     for start in range(0, len(units), len(POWERS)):
@@ -44,7 +44,7 @@ def java_hash(text: str) -> int:
 
 
 def coordinator_of(key: str, topic: Topic | None) -> int:
-    """The broker id of the leader, or NO_LEADER."""
+    """Return the broker id of the leader of a key's partition, or NO_LEADER."""
     if topic is None or not topic.partitions:
         return NO_LEADER
     return topic.partitions[partition_for(key, len(topic.partitions))].leader

@@ -32,7 +32,7 @@ Key = tuple[str, bytes]
 
 
 class Deletions:
-    """Which replicas of which marked topics are still to be deleted."""
+    """The replicas of marked topics that are still to be deleted."""
 
     def __init__(self, controller: "ActiveController") -> None:
         self._controller = controller
@@ -41,7 +41,7 @@ class Deletions:
         self._wake = trio.Event()
 
     def start(self, topic: Topic) -> None:
-        """The topic has been marked: delete its replicas."""
+        """Delete the replicas of a topic that has been marked."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
         brokers.difference_update(self._controller.nearby.ids)  # they have no logs
         self._replicas_left[_key(topic)] = brokers
@@ -50,14 +50,14 @@ class Deletions:
         self._finish_if_empty(topic)
 
     def resume(self, image: Image) -> None:
-        """Begin, or go on with, every topic that is marked: a controller was elected, or a broker came back."""
+        """Begin, or go on with, every marked topic: a controller was elected, or a broker came back."""
         self._replicas_left = {key: left for key, left in self._replicas_left.items() if key[0] in image.topics}
         for topic in image.topics.values():
             if topic.marked_for_deletion:
                 self.start(topic)
 
     def replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
-        """The broker has deleted its replicas of these topics."""
+        """Note that the broker has deleted its replicas of these topics."""
         for topic in topics:
             left = self._replicas_left.get(_key(topic))
             if left is not None:
@@ -81,7 +81,7 @@ class Deletions:
                 left = await self._delete_znodes(topics)
 
     async def _delete_znodes(self, topics: list[Topic]) -> list[Topic]:
-        """Those that are still there: others keep writing below them."""
+        """Delete the znodes of these topics, and return the topics of which some are left: others keep writing below them."""
         left = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
         refused = left()
         if refused:
@@ -98,7 +98,7 @@ class Deletions:
     async def _plan(
         self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
     ) -> Callable[[], list[Topic]]:
-        """Stage the end of these topics; the result tells, after the commit, for which of them the store refused it."""
+        """Stage the end of these topics, and return a function that tells, after the commit, for which of them the store refused it."""
         staged: list[tuple[Topic, Element]] = []
         for topic in topics:
             await draft.turn.pause()
@@ -109,7 +109,7 @@ class Deletions:
         return lambda: [topic for topic, element in staged if element.refusal is not None]
 
     async def _existing_znodes(self, topic: Topic) -> list[Operation]:
-        """A topic that was never whole, whose deletion was begun by a predecessor, or below which others wrote: look what is there."""
+        """Return the deletions of a topic's znodes that exist: it was never whole, a predecessor began, or others wrote below it."""
         store, marker = self._controller.node.store, layout.delete_topic_path(topic.name)
         found: list[str] = []
         level = [layout.topic_path(topic.name), layout.topic_config_path(topic.name)]
@@ -124,7 +124,7 @@ class Deletions:
 
 
 async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
-    """In the order of deletion: children first, the marker last, so that a successor finds what is left."""
+    """Return the deletions of a topic's znodes: children first, the marker last, so that a successor finds what is left."""
     operations: list[Operation] = []
     for index in range(len(topic.partitions)):
         operations += [

@@ -48,7 +48,7 @@ async def settle(
 async def settle_topics(
     draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]
 ) -> list[Element]:
-    """The same for these topics."""
+    """Give every partition of these topics the leader and the ISR it should have."""
     for name in names:
         await draft.turn.pause()
         topic = draft.image.topics.get(name)
@@ -58,7 +58,7 @@ async def settle_topics(
 
 
 def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
-    """Mark the replicas of these partitions, by topic id, which a registration of a broker has lost. The topics that are to be settled."""
+    """Mark the replicas of these partitions, by topic id, as lost by a registration of a broker, and return the topics to be settled."""
     now = draft.image.brokers.get(broker.broker_id)
     if now is None or now.epoch != broker.epoch:
         return []
@@ -101,7 +101,7 @@ def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | No
 
 
 async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
-    """The states of these topics as others have written them. A topic of which something of ours is on its way is left alone."""
+    """Read the states of these topics as others have written them, but not of a topic of which something of ours is on its way."""
     quiet = [
         name
         for name in names
@@ -142,7 +142,7 @@ async def _settle_topic(
 
 
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
-    """The znodes above the states of these partitions that do not exist: others than us create topics without them."""
+    """Return what creates the missing znodes above the states of these partitions: others than us create topics without them."""
     (existing,) = await store.children_many([layout.partitions_path(topic.name)])
     creates: list[Operation] = [] if existing is not None else [Create(layout.partitions_path(topic.name))]
     known = set(existing or ())
@@ -200,7 +200,7 @@ async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, 
 
 
 def still_led(image: Image, broker_id: int) -> list[tuple[str, int]]:
-    """Partitions with other replicas that a broker in controlled shutdown could not hand over."""
+    """Return the partitions with other replicas that a broker in controlled shutdown could not hand over."""
     return [
         (name, index)
         for name, topic in image.topics.items()

@@ -54,7 +54,7 @@ class Followers:
             self._bell.ring()
 
     def _missing(self, image: Image, partition: Partition) -> list[int]:
-        """Replicas that could be in the ISR and are not."""
+        """Return the replicas that could be in the ISR and are not."""
         if partition.leader != self._node.broker_id or len(partition.isr) == len(partition.replicas):
             return []
         absent = {*partition.isr, *partition.offline_replicas}
@@ -87,7 +87,7 @@ class Followers:
         )
 
     async def _answer(self, request: AlterPartitionRequest) -> AlterPartitionResponse | None:
-        """None if nobody answers, or another one rules by now."""
+        """Ask the controller; None if nobody answers, or another one rules by now."""
         answer: AlterPartitionResponse | None = None
         epoch, cache = self._node.cache.image.controller_epoch, self._node.cache
         with trio.move_on_after(self._node.request_timeout_ms / 1000):

@@ -55,15 +55,15 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return self.partition_epoch >= 0
 
     def is_online(self, replica: int, live: Container[int]) -> bool:
-        """Its broker is among these, and has it."""
+        """Whether the replica's broker lives and has not lost it."""
         return replica in live and replica not in self.lost_replicas
 
     def is_whole(self, live: frozenset[int]) -> bool:
-        """Every replica is online."""
+        """Whether every replica is online."""
         return not self.lost_replicas and live.issuperset(self.replicas)
 
     def offline(self, live: frozenset[int]) -> tuple[int, ...]:
-        """The replicas that are not online where these brokers live."""
+        """Return the replicas that are not online when these brokers live."""
         return () if self.is_whole(live) else tuple(r for r in self.replicas if not self.is_online(r, live))
 
 
@@ -92,18 +92,18 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_seen_by_policies(self) -> bool:
-        """By those that do not ask for the others, too (KIP-201: ClusterState.topics)."""
+        """Whether policies see the topic that ask for no others (KIP-201: ClusterState.topics)."""
         return not (self.marked_for_deletion or self.is_internal)
 
     @property
     def replication_factor(self) -> int:
-        """Replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
+        """How many replicas partition 0 has, as everywhere in Kafka; 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     def with_partitions(self, changed: Mapping[int, Partition], *, version: int | None = None) -> "Topic":
-        """The topic with some partitions changed or added. Ids below a new one that are unknown are there without a state.
+        """Return the topic with some partitions changed or added. Unknown ids below a new one are there without a state.
 
-        `version`: of the topic znode, if it was written.
+        `version` is that of the topic znode, if it was written.
         """
         partitions = list(self.partitions)
         for index, partition in changed.items():
@@ -115,7 +115,7 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_configs(self, configs: Mapping[str, str], version: int) -> "Topic":
-        """The topic with these overrides, in this version of their znode."""
+        """Return the topic with these overrides, in this version of their znode."""
         return msgspec.structs.replace(self, configs=configs, config_version=version)
 
     def has_configs(self, configs: Mapping[str, str], version: int) -> bool:
@@ -124,11 +124,13 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def was_ever_led(self) -> bool:
-        """Some partition has a state: nodes are told of the topic."""
+        """Whether some partition has a state, so that nodes are told of the topic."""
         return any(partition.has_state for partition in self.partitions)
 
     def as_told(self, live: frozenset[int]) -> "Topic":
-        """As nodes know it: without the partitions that were never led, and with the replicas that are offline. Mostly itself."""
+        """Return the topic as nodes know it: without the partitions that were never led, and with the replicas that are offline. Mostly
+        itself.
+        """
         if all(each.has_state and each.is_whole(live) for each in self.partitions):
             return self
         last = max((index for index, each in enumerate(self.partitions) if each.has_state), default=-1)
@@ -142,7 +144,7 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_complete(self) -> bool:
-        """Every partition has a leader."""
+        """Whether every partition has a leader."""
         return bool(self.partitions) and all(partition.leader >= 0 for partition in self.partitions)
 
 
@@ -189,7 +191,7 @@ NO_ENTITY_CONFIGS = EntityConfigs()
 
 
 class Image(msgspec.Struct, frozen=True):
-    """The cluster at one moment."""
+    """The metadata of the cluster at one moment."""
 
     topics: Map[str, Topic] = Map()
     topic_names: Map[bytes, str] = Map()
@@ -214,11 +216,11 @@ class Image(msgspec.Struct, frozen=True):
         return None if name is None else self.topics.get(name)
 
     def live_brokers(self) -> Iterator[Broker]:
-        """Those that can be elected, in the order of their ids."""
+        """The brokers that can be elected, in the order of their ids."""
         return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
 
     def live_ids(self) -> frozenset[int]:
-        """Of the brokers that can be elected."""
+        """The ids of the brokers that can be elected."""
         return frozenset(broker_id for broker_id, broker in self.brokers.items() if not broker.shutting_down)
 
     def is_live(self, broker_id: int) -> bool:
@@ -226,7 +228,7 @@ class Image(msgspec.Struct, frozen=True):
         return broker is not None and not broker.shutting_down
 
     def with_topic(self, topic: Topic) -> "Image":
-        """The same for one topic, which is how most changes come."""
+        """Return the image with one topic changed, which is how most changes come."""
         before = self.topics.get(topic.name)
         if before is not None and before.topic_id != topic.topic_id:
             return self.with_topics((topic,))
@@ -245,7 +247,7 @@ class Image(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
     def with_topics(self, changed: Iterable[Topic] = (), removed: Iterable[str] = ()) -> "Image":
-        """The image with some topics put in the place of what was there and others left out."""
+        """Return the image with some topics added or replaced, and others left out."""
         topics, names, leftovers = self.topics.mutate(), self.topic_names.mutate(), self.leftover_configs
         born, gone_names = [], []
         counts = self.counts
@@ -275,27 +277,27 @@ class Image(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
     def with_configs(self, entity: str, configs: EntityConfigs) -> "Image":
-        """The image with these configs of one entity."""
+        """Return the image with these configs of one entity."""
         return msgspec.structs.replace(self, configs=self.configs.set(entity, configs))
 
     def with_leftover_configs(self, topic: str, version: int) -> "Image":
-        """The image in which the configs of a topic that is not there have this version, -1 for none."""
+        """Return the image in which the configs of a topic that does not exist have this version, -1 for none."""
         known = self.leftover_configs
         left = known.set(topic, version) if version >= 0 else (known.delete(topic) if topic in known else known)
         return msgspec.structs.replace(self, leftover_configs=left)
 
     def with_counts(self) -> "Image":
-        """The same, that keeps count of its topics from now on."""
+        """Return the image so that it keeps count of its topics from now on."""
         seen = ((name, len(topic.partitions)) for name, topic in self.topics.items() if topic.is_seen_by_policies)
         return msgspec.structs.replace(self, counts=TopicCounts.of(seen))
 
     def with_brokers(self, brokers: Iterable[Broker]) -> "Image":
-        """The image with exactly these brokers."""
+        """Return the image with exactly these brokers."""
         return msgspec.structs.replace(self, brokers=Map({broker.broker_id: broker for broker in brokers}))
 
 
 def _counting(counts: TopicCounts, before: Topic | None, now: Topic) -> TopicCounts:
-    """With the topic as it is now. Most changes are of leaders, and change no count."""
+    """Return the counts with the topic as it is now. Most changes are of leaders, and change no count."""
     if not now.is_seen_by_policies:
         return counts.without(now.name)
     if before is not None and before.is_seen_by_policies and len(before.partitions) == len(now.partitions):

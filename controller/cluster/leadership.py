@@ -42,7 +42,7 @@ def settle(partition: Partition, live: Container[int], *, unclean: bool = False)
 
 
 def release(partition: Partition, broker_id: int, electable: Container[int]) -> Partition | None:
-    """Take a broker that shuts down out of a partition with more than one replica, or None where it must stay.
+    """Take a broker that shuts down out of a partition with more than one replica, or return None where it must stay.
 
     It must stay as the leader while no other in-sync replica can lead (ControlledShutdownLeaderElection).
     """

@@ -17,7 +17,7 @@ PATHS = (*layout.PERSISTENT_PATHS, layout.COMMITS)
 
 
 async def ensure_paths(store: Store) -> bool:
-    """The znodes that every Kafka cluster has, and ours: made where they are missing. Whether one was."""
+    """Make the znodes that every Kafka cluster has, and ours, where they are missing. Return whether one was."""
     entries = await store.get_many(PATHS)
     missing = [path for path, entry in zip(PATHS, entries, strict=True) if entry is None]
     for path in missing:
@@ -28,7 +28,7 @@ async def ensure_paths(store: Store) -> bool:
 async def load(
     store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
 ) -> Image:
-    """The image of what the store holds, with watches on the lists it was read from; `created` as in `load_topics`."""
+    """Load the image of what the store holds, with watches on the lists it was read from; `created` as in `load_topics`."""
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
     names = await topic_names(store, on_topics)
@@ -39,7 +39,7 @@ async def load(
 
 
 async def load_broker_configs(store: Store, names: Sequence[str] | None = None) -> dict[str, EntityConfigs]:
-    """The configs of these brokers, or of all that have some, by their path below `/config`; the default of all is one of them."""
+    """Load the configs of these brokers, or of all that have some, the default of all among them, by their path below `/config`."""
     if names is None:
         names = await store.children(layout.BROKER_CONFIGS)
     entries = await store.get_many([layout.broker_config_path(name) for name in names])
@@ -50,7 +50,7 @@ async def load_broker_configs(store: Store, names: Sequence[str] | None = None) 
 
 
 async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
-    """The registered brokers. A registration that cannot be read is left out, and said to be."""
+    """Load the registered brokers. A registration that cannot be read is left out, and said to be."""
     ids = list(_broker_ids(await store.children(layout.BROKER_IDS, watch)))
     entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids])
     brokers = []
@@ -73,14 +73,14 @@ def _broker_ids(names: Iterable[str]) -> Iterator[int]:
 
 
 async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
-    """Of all topics. What no topic can be called is none, whoever put it there."""
+    """Return the names of all topics. What no topic can be called is none, whoever put it there."""
     return [name for name in await store.children(layout.TOPICS, watch) if is_valid_topic_name(name)]
 
 
 async def load_topics(
     store: Store, names: Sequence[str], marked: Collection[str], created: dict[str, int] | None = None
 ) -> list[Topic]:
-    """These topics with their partitions' states and configs. An unreadable one is left out, and said to be.
+    """Load these topics with their partitions' states and configs. An unreadable one is left out, and said to be.
 
     When they were created, which an image does not tell, is put into `created`, in milliseconds since 1970.
     """
@@ -114,7 +114,9 @@ async def load_topics(
 
 
 def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
-    """A state that is there and says nothing leaves open who has the data: nobody leads, until an unclean election is allowed."""
+    """Add its state to a partition. One that says nothing leaves open who has the data: nobody leads, until an unclean
+    election is allowed.
+    """
     if entry is None:
         return partition
     try:
@@ -125,7 +127,7 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
 
 
 def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
-    """What the znode of its configs says. One that cannot be read says nothing, is not written over, and the log tells so."""
+    """Read the configs of an entity of its znode. One that cannot be read says nothing, is not written over, and the log tells so."""
     if entry is None:
         return NO_ENTITY_CONFIGS
     try:

@@ -51,7 +51,7 @@ class Joined(list[bytes]):
 
 
 class DialectFragments:
-    """The fragments of one dialect, for the image that it followed last."""
+    """The encoded topics of one dialect, for the image that it followed last."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.brokers: list[bytes] = []
@@ -67,7 +67,7 @@ class DialectFragments:
 
     @property
     def size(self) -> int:
-        """How many topics' fragments are held."""
+        """How many topics are held encoded."""
         return len(self._topics)
 
     def follow(self, image: Image) -> None:
@@ -85,7 +85,7 @@ class DialectFragments:
             self._topics = {name: kept for name, kept in self._topics.items() if name in image.topics}
 
     def topic(self, topic: Topic) -> bytes:
-        """The element of a topic of the image."""
+        """Return the encoded element of a topic of the image."""
         kept = self._topics.get(topic.name)
         if kept is not None and kept[0] is topic:
             return kept[1]
@@ -94,7 +94,7 @@ class DialectFragments:
         return fragment
 
     def all_topics(self) -> Joined:
-        """The elements of all topics of the image, in the order of their names."""
+        """Return the encoded elements of all topics of the image, in the order of their names."""
         if self._all is None:
             topics = {} if self._image is None else self._image.topics
             kept = self._topics.get
@@ -135,7 +135,7 @@ class DialectFragments:
 
 
 class MetadataFragments:
-    """A node's fragments by dialect."""
+    """A node's encoded topics, by dialect."""
 
     def __init__(self) -> None:
         self._dialects: dict[Dialect, DialectFragments] = {}
@@ -144,7 +144,7 @@ class MetadataFragments:
         return len(self._dialects)
 
     def of(self, image: Image, dialect: Dialect) -> DialectFragments:
-        """The fragments for this image, valid until the next call."""
+        """Return the encoded topics for this image, valid until the next call."""
         fragments = self._dialects.get(dialect)
         if fragments is None:
             if len(self._dialects) >= MAX_DIALECTS:

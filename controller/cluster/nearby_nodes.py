@@ -36,7 +36,7 @@ class NearbyNodes:
         return neighbour is not None and neighbour.broker_epoch == broker.epoch
 
     def tell_everything(self, image: Image) -> None:
-        """All topics and brokers: the controller has read the state anew."""
+        """Tell all topics and brokers after the controller has read the state anew."""
         self._others.clear()
         if not _has_newer(self._own, image):
             topics = _visible(image, image.topics.values())
@@ -51,16 +51,16 @@ class NearbyNodes:
         self._welcome(image)
 
     def tell_brokers(self, image: Image) -> None:
-        """The brokers are others now. A neighbour among them that was not told so far is told everything."""
+        """Tell the brokers that live now. A neighbour among them that was not told so far is told everything."""
         self._tell(image, (), (), list(image.brokers.values()))
         self._welcome(image)
 
     def tell(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
-        """These topics changed, and those are gone or going."""
+        """Tell which topics changed, and which are gone or going."""
         self._tell(image, _visible(image, changed), removed, None)
 
     def tell_configs(self, image: Image) -> None:
-        """The configs of brokers are these now: what the others read of the store when they are told of it."""
+        """Tell the configs of brokers, which other nodes read in the store when they are told of a change."""
         of_cluster = _broker_configs(image, layout.DEFAULT_ENTITY)
         for broker_id in self.ids:
             node = self._node if broker_id == self._own_id else self._neighbours.get(broker_id)
@@ -101,7 +101,7 @@ class NearbyNodes:
 
 
 def _broker_configs(image: Image, name: str) -> dict[str, str] | None:
-    """None where they are unreadable."""
+    """Return the configs of a broker; None if they are unreadable."""
     found = image.configs.get(layout.entity_path(layout.BROKERS_ENTITY, name), NO_ENTITY_CONFIGS)
     return None if found.version == UNREADABLE else dict(found.configs)
 
@@ -111,6 +111,6 @@ def _has_newer(cache: MetadataCache, image: Image) -> bool:
 
 
 def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:
-    """Topics that were never led are not told of, nor those that are on their way out."""
+    """Return the topics that are told: those that were led, and are not on their way out."""
     live = image.live_ids()
     return [topic.as_told(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]

@@ -34,7 +34,7 @@ LISTS = (layout.ISR_CHANGE_NOTIFICATION, layout.LOG_DIR_EVENT_NOTIFICATION)
 
 
 class Found(msgspec.Struct):
-    """What has been told since the last look."""
+    """What brokers have told since the last look."""
 
     paths: list[str] = []
     changed_isrs: set[str] = set()
@@ -44,7 +44,7 @@ class Found(msgspec.Struct):
 
 
 async def begin(store: Store, fence: Check, watch: Watch) -> None:
-    """At an election. Raises ControllerMoved."""
+    """Remove old notices at an election, with watches for new ones, and see to `/feature`. Raises ControllerMoved."""
     await _ensure_feature(store, fence)
     paths = [f"{parent}/{name}" for parent in LISTS for name in await store.children(parent, watch)]
     for start in range(0, len(paths), DELETES_IN_ONE):
@@ -52,7 +52,7 @@ async def begin(store: Store, fence: Check, watch: Watch) -> None:
 
 
 async def _ensure_feature(store: Store, fence: Check) -> None:
-    """As a controller of Kafka 3.9: written where it is missing, enabled where an older one has disabled it, else left alone."""
+    """Write `/feature` as a controller of Kafka 3.9: where it is missing, or an older one has disabled it."""
     entry = await store.get(layout.FEATURE)
     if entry is None:
         await _commit(store, fence, [Create(layout.FEATURE, layout.NO_FEATURES)])
@@ -80,7 +80,7 @@ async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -
 
 
 async def read(store: Store, watch: Watch) -> Found:
-    """What lies there, with watches for what comes."""
+    """Read the notices, with watches for those to come."""
     found = Found()
     for parent in LISTS:
         paths = [f"{parent}/{name}" for name in await store.children(parent, watch)]
@@ -102,6 +102,6 @@ def _understand(found: Found, path: str, data: bytes | None) -> None:
 
 
 async def remove(draft: Draft, paths: Sequence[str]) -> None:
-    """They have been acted upon."""
+    """Remove notices that have been acted upon."""
     for path in paths:
         draft.stage(None, [Delete(path)])

@@ -22,13 +22,13 @@ class PartitionView(NamedTuple):
 
 
 def endpoints_at(brokers: Mapping[int, Broker], listener: str) -> dict[int, Endpoint]:
-    """The brokers that a client at this listener can reach, in the order of their ids."""
+    """Return the brokers that a client at this listener can reach, in the order of their ids."""
     reachable = ((broker_id, brokers[broker_id].endpoint(listener)) for broker_id in sorted(brokers))
     return {broker_id: endpoint for broker_id, endpoint in reachable if endpoint is not None}
 
 
 def known_partitions(topic: Topic, start: int = 0) -> Iterator[tuple[int, Partition]]:
-    """Those that the controller has told of, from `start` on; one that never had a leader is not among them."""
+    """Yield the partitions that the controller has told of, from `start` on; one that never had a leader is not among them."""
     for index in range(start, len(topic.partitions)):
         partition = topic.partitions[index]
         if partition.replicas:
@@ -36,7 +36,7 @@ def known_partitions(topic: Topic, start: int = 0) -> Iterator[tuple[int, Partit
 
 
 def view(partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]) -> PartitionView:
-    """As Metadata v6 and later, and DescribeTopicPartitions, show it."""
+    """Show a partition as Metadata v6 and later, and DescribeTopicPartitions, do."""
     if partition.leader in reachable:
         return PartitionView(0, partition.leader, list(partition.replicas), list(partition.isr))
     code = ErrorCode.LISTENER_NOT_FOUND if partition.leader in brokers else ErrorCode.LEADER_NOT_AVAILABLE
@@ -46,13 +46,13 @@ def view(partition: Partition, reachable: Mapping[int, object], brokers: Mapping
 def view_before_v6(
     partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]
 ) -> PartitionView:
-    """As Metadata v1 to v5 show it: there is no word yet for a leader at another listener."""
+    """Show a partition as Metadata v1 to v5 do: there is no word yet for a leader at another listener."""
     seen = view(partition, reachable, brokers)
     return seen._replace(error_code=ErrorCode.LEADER_NOT_AVAILABLE) if seen.error_code else seen
 
 
 def view_in_v0(partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]) -> PartitionView:
-    """As Metadata v0 shows it: who is dead is left out of the replicas, and REPLICA_NOT_AVAILABLE says so."""
+    """Show a partition as Metadata v0 does: who is dead is left out of the replicas, and REPLICA_NOT_AVAILABLE says so."""
     seen = view_before_v6(partition, reachable, brokers)
     replicas = [replica for replica in seen.replicas if replica in reachable]
     isr = [replica for replica in seen.isr if replica in reachable]

@@ -18,7 +18,7 @@ PlacedBroker = tuple[int, str | None]
 
 
 def placed_brokers(image: Image) -> list[PlacedBroker]:
-    """Those that replicas can be placed on: all that are registered, by id."""
+    """Return the brokers that replicas can be placed on: all that are registered, by id."""
     return [(broker_id, broker.rack) for broker_id, broker in sorted(image.brokers.items())]
 
 
@@ -47,7 +47,7 @@ def assign_replicas(
 
 
 def check_counts(brokers: Sequence[PlacedBroker], partitions: int, replication_factor: int) -> None:
-    """Whether so many replicas have a place: cheap, however many there are. Raises Refusal."""
+    """Raise Refusal if so many replicas have no place: cheap, however many there are."""
     if partitions <= 0:
         raise Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -64,12 +64,12 @@ def check_counts(brokers: Sequence[PlacedBroker], partitions: int, replication_f
 
 
 def start_for_new_partitions(brokers: Sequence[PlacedBroker], first_replica: int) -> int:
-    """CreatePartitions' `start`: the first of `brokers` (sorted by id) that is not before partition 0's preferred leader."""
+    """Return CreatePartitions' `start`: the first of `brokers` (sorted by id) that is not before partition 0's preferred leader."""
     return next((index for index, (broker, _) in enumerate(brokers) if broker >= first_replica), 0)
 
 
 def alternate_racks(brokers: Sequence[PlacedBroker]) -> list[PlacedBroker]:
-    """One broker of each rack in turn: racks by name, brokers by id, exhausted racks skipped."""
+    """Order brokers by one of each rack in turn: racks by name, brokers by id, exhausted racks skipped."""
     racks: dict[str, list[int]] = {}
     for broker, rack in sorted(brokers, key=lambda placed: placed[0]):
         racks.setdefault(rack or "", []).append(broker)
@@ -112,7 +112,7 @@ def _rack_aware(
 
 
 def _follower(leader: int, shift: int, turn: int, count: int) -> int:
-    """The index of a follower: never the leader's own."""
+    """Return the index of a follower: never the leader's own."""
     return (leader + 1 + (shift + turn) % (count - 1)) % count
 
 

@@ -16,7 +16,7 @@ from .image import Image, Topic
 
 
 class TopicStates(RememberedStates[Topic]):
-    """One for all views of a controller."""
+    """The states of topics as policies see them, for all views of a controller."""
 
     def __init__(self) -> None:
         super().__init__(_state)
@@ -32,7 +32,7 @@ def _state(topic: Topic) -> TopicState:
 
 
 class ImageView(msgspec.Struct, frozen=True):
-    """A `VersionedCluster`: an image never changes, and shares its topics with the one before."""
+    """A `VersionedCluster` of an image, which never changes and shares its topics with the one before."""
 
     image: Image
     states: TopicStates
@@ -55,7 +55,7 @@ class ImageView(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> TopicCounts | None:
-        """Of `topics()`; None where the image keeps none."""
+        """The counts of `topics()`; None if the image keeps none."""
         return self.image.counts
 
     @property
@@ -64,7 +64,7 @@ class ImageView(msgspec.Struct, frozen=True):
 
 
 def view(image: Image, states: TopicStates) -> VersionedCluster:
-    """The cluster of `image`, as it is before the request that is about to be judged."""
+    """Return the cluster of `image` as it is before the request that is about to be judged."""
     states.forget_beyond(len(image.topics))
     return ImageView(image, states)
 
@@ -72,8 +72,8 @@ def view(image: Image, states: TopicStates) -> VersionedCluster:
 def requested(
     topic: Topic, *, defaults: Mapping[str, str] = NO_CONFIGS, generated_replica_assignments: bool = False
 ) -> RequestedTopicState:
-    """The topic as it will be. `defaults`: what holds where it says nothing, as far as that is not Kafka's own default.
-    `generated_replica_assignments`: the controller chose (some of) the replicas, not the request.
+    """Return the topic as it will be. `defaults` are those that are not Kafka's own; `generated_replica_assignments` tells whether the
+    controller chose replicas.
     """
     return requested_state(
         [partition.replicas for partition in topic.partitions],

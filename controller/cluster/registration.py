@@ -43,7 +43,7 @@ class Registration:
         on_registered: Callable[[int], None],
         takeover_seconds: float = math.inf,
     ) -> None:
-        """`takeover_seconds`: whoever has this node's id or address for longer, when it starts, lives."""
+        """Prepare a registration; whoever has this node's id or address for `takeover_seconds` when it starts is taken to live."""
         self._store = store
         self._broker = broker
         self._clock_ms = clock_ms
@@ -58,7 +58,9 @@ class Registration:
         self._others_moved = Bell()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Started once the node is registered for the first time. Raises ConfigurationError if its id or address is another one's."""
+        """Keep the broker registered; started once it is for the first time. Raises ConfigurationError if its id or address is another
+        one's.
+        """
         self._be_patient()
         self._store.on_session(lambda _session: self._be_patient())
         while True:
@@ -79,7 +81,7 @@ class Registration:
             await while_it_lasts(self._store, session_id, self._moved.wait)
 
     async def _register(self, session_id: int) -> bool:
-        """False if the session ended before."""
+        """Register the broker; False if the session ended before."""
         path, data = (
             layout.broker_path(self._broker.broker_id),
             registrations.encode_broker(self._broker, self._clock_ms()),
@@ -116,11 +118,15 @@ class Registration:
         return False
 
     def _be_patient(self) -> None:
-        """From now on: a store whose servers elect a leader counts the time of every session anew, of those that have died as well."""
+        """Count the time for which a rival is waited for from now on: servers that elect a leader count the time of every session anew, of
+        the dead as well.
+        """
         self._patience = trio.current_time() + self._takeover_seconds
 
     async def _wait_for_another(self, moved: Bell, sentence: str) -> None:
-        """Whoever is in the way. Raises ConfigurationError if he is still there when a node that starts has waited long enough."""
+        """Wait for whoever is in the way. Raises ConfigurationError if they are still there when a node that starts has
+        waited long enough.
+        """
         while True:
             with trio.move_on_at(math.inf if self._started else self._patience) as scope:
                 await while_it_lasts(self._store, self._store.session_id, moved.wait)
@@ -130,7 +136,7 @@ class Registration:
                 raise ConfigurationError(sentence)
 
     async def _rival(self, before: float = math.inf) -> Broker | None:
-        """Another broker with an address of ours, who was registered earlier."""
+        """Return another broker with an address of ours that was registered earlier."""
         return next(
             (
                 each

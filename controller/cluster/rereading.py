@@ -15,7 +15,7 @@ from .loading import load_broker_configs, load_topics
 
 
 async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
-    """What the image has to learn of what this znode belongs to; `created` as in `load_topics`. Raises StoreError."""
+    """Return what the image has to learn of what this znode belongs to; `created` as in `load_topics`. Raises StoreError."""
     for parent in (layout.TOPICS, layout.TOPIC_CONFIGS, layout.DELETE_TOPICS):
         if path.startswith(f"{parent}/"):
             return await _topic(store, image, path.removeprefix(f"{parent}/").partition("/")[0], created)
@@ -40,7 +40,7 @@ async def _topic(store: Store, image: Image, name: str, created: dict[str, int] 
 
 
 def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
-    """Which replicas their brokers have lost only the controller's memory tells."""
+    """Add which replicas their brokers have lost, which only the controller's memory tells."""
     if known is None or known.topic_id != found.topic_id:
         return found
     lost = {

@@ -26,7 +26,7 @@ PAUSE_SECONDS = 1.0
 
 
 class RuleCheck:
-    """One of a node: `run` looks whenever the epoch changes, or a request came that is older than it."""
+    """Checks for a node who rules, whenever the epoch changes or a request came that is older than it."""
 
     def __init__(self, node: "Node") -> None:
         self._node = node
@@ -37,7 +37,7 @@ class RuleCheck:
             self._node.cache.doubts.ring()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Check until cancelled."""
         while True:
             await self._node.cache.doubts.wait()
             await wait_connected(self._node.store)

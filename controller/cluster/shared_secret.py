@@ -29,7 +29,7 @@ class SharedSecret:
     """Follows the secret; `current` is None while there is none that can be read."""
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """`on_change` is called when what was proved by the last one holds no longer."""
+        """Prepare to follow the secret; `on_change` is called when what was proved by the last one holds no longer."""
         self._current: bytes | None = None
         self._on_change = on_change
         self._moved = Bell()
@@ -38,7 +38,9 @@ class SharedSecret:
         return self._current
 
     async def run(self, store: Store, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Until cancelled; started once it is known. Raises ConfigurationError if the store does not let this node read it at its start."""
+        """Follow the secret until cancelled; started once it is known. Raises ConfigurationError if the store does not let this node read
+        it at its start.
+        """
         started = False
         while True:
             await wait_connected(store)

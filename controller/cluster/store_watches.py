@@ -49,19 +49,19 @@ class StoreWatches:
         """Entities whose configs could not be judged when they were read last."""
 
     def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
-        """Notifications in `/config/changes` name these entities, by kind and name; or what they inherit has changed."""
+        """Note that entities' configs, or what these inherit, were changed, by kind and name as in `/config/changes`."""
         self._changed_configs.update(entities)
         if self._changed_configs:
             self.configs.ring()
 
     def states_changed(self, topics: Iterable[str]) -> None:
-        """Somebody else wrote states of these topics."""
+        """Note that somebody else wrote states of these topics."""
         self._changed_states.update(topics)
         if self._changed_states:
             self.states.ring()
 
     def states_known(self) -> None:
-        """Everything has just been read."""
+        """Note that everything has just been read."""
         self._changed_states.clear()
 
     async def run(self) -> None:
@@ -106,10 +106,10 @@ class StoreWatches:
             await self._controller.write(lambda draft: self._adopt_topics(draft, names, missing))
 
     async def _adopt_topics(self, draft: Draft, names: list[str], missing: list[str]) -> None:
-        """A job, so that nothing of ours is half-way: what is unknown then, others have written, and what is missing they have removed.
-        They leave the states to us.
+        """Take over topics that others have written without states, and drop those that they have removed.
 
-        Unknown to the draft and to the image: a topic whose end is planned and not yet sent is still in the store.
+        This is a job, so that nothing of ours is half-way. Unknown are topics that neither the draft nor the image has: one whose end is
+        planned and not yet sent is still in the store.
         """
         known = self._controller.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
@@ -125,7 +125,7 @@ class StoreWatches:
         )
 
     async def _drop(self, draft: Draft, names: list[str]) -> None:
-        """Topics that others have removed without a mark: nobody is shown them any more (Kafka: processTopicChange)."""
+        """Drop topics that others have removed without a mark: nobody is shown them any more (Kafka: processTopicChange)."""
         entries = await self._store.get_many([layout.topic_path(name) for name in names])
         for name, entry in zip(names, entries, strict=True):
             if entry is None:
@@ -145,7 +145,7 @@ class StoreWatches:
             await self._controller.write(lambda draft: self._adopt_markers(draft, names))
 
     async def _adopt_markers(self, draft: Draft, names: list[str]) -> None:
-        """Markers that others have written: of topics that exist they count, the others are removed."""
+        """Take over deletion markers that others have written of topics that exist, and remove the others."""
         markers = await self._store.get_many([layout.delete_topic_path(name) for name in names])
         for name, marker in zip(names, markers, strict=True):
             topic = draft.image.topics.get(name)
@@ -187,7 +187,7 @@ class StoreWatches:
         )
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
-        """Nothing is planned for it that the store does not show yet."""
+        """Whether nothing is planned for a topic that the store does not show yet."""
         return draft.image.topics.get(name) is self._controller.image.topics.get(name)
 
     async def _read_configs(self) -> None:
@@ -205,10 +205,10 @@ class StoreWatches:
             self.configs_changed(self._again)
 
     async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
-        """What others wrote; and, whoever wrote it, an election where a change allows an unclean one.
+        """Take over configs that others wrote; and, whoever wrote it, elect where a change allows an unclean election.
 
-        Where something of ours is on its way it is looked at again, because that may be anything, a notification or not. The rest is as
-        it was read, whatever its version: a znode that was deleted and made again begins at version 0.
+        Where something of ours is on its way it is looked at again, because that may be anything, a notification or not. The rest is as it
+        was read, whatever its version: a znode that was deleted and made again begins at version 0.
         """
         committed = self._controller.image.configs
         for path, found in (await load_broker_configs(self._store, brokers)).items():

@@ -21,7 +21,7 @@ _NO_NAMES: tuple[str, ...] = ()
 
 
 def validate_topic_name(name: str) -> None:
-    """Raises Refusal(INVALID_TOPIC_EXCEPTION); the reasons are tried in Kafka's order."""
+    """Raise Refusal(INVALID_TOPIC_EXCEPTION) for a name that is not legal; the reasons are tried in Kafka's order."""
     reason = _fault(name)
     if reason is not None:
         raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
@@ -44,24 +44,24 @@ def _fault(name: str) -> str | None:
 
 
 def collides(one: str, other: str) -> bool:
-    """Whether both cannot exist together; a name is said to collide with itself, as in Kafka."""
+    """Whether two names cannot exist together; a name is said to collide with itself, as in Kafka."""
     return _folded(one) == _folded(other)
 
 
 class NameIndex(msgspec.Struct, frozen=True):
-    """Immutable: which of the known names collide with a new one, without a look at the others."""
+    """Tells which of the known names collide with a new one, without a look at the others. Immutable."""
 
     names: Map[str, tuple[str, ...]] = Map()
     """By folded name; only names that hold a `.` or a `_` can collide with another, so only those are kept."""
 
     def colliding(self, name: str) -> tuple[str, ...]:
-        """The known names that exclude `name`, in order. `name` itself, if known, is not among them."""
+        """Return the known names that exclude `name`, in order. `name` itself, if known, is not among them."""
         if not _can_collide(name):
             return _NO_NAMES
         return tuple(known for known in self.names.get(_folded(name), _NO_NAMES) if known != name)
 
     def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> "NameIndex":
-        """The index without some names and with others."""
+        """Return the index without some names and with others."""
         added, removed = list(filter(_can_collide, added)), list(filter(_can_collide, removed))
         if not added and not removed:
             return self
@@ -77,7 +77,7 @@ class NameIndex(msgspec.Struct, frozen=True):
         return NameIndex(names.finish())
 
     def refuse_collision(self, name: str) -> None:
-        """Raises Refusal(INVALID_TOPIC_EXCEPTION) that lists the names in the way."""
+        """Raise Refusal(INVALID_TOPIC_EXCEPTION) that lists the names in the way, if there are some."""
         colliding = self.colliding(name)
         if colliding:
             raise Refusal(

@@ -29,7 +29,7 @@ class Known(msgspec.Struct):
 
 
 class TopicOverrides:
-    """One for each node."""
+    """A node's memory of what topics override, as the store has it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class TopicOverrides:
         store.on_session(self._session_changed)
 
     def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
-        """By name; None if the store has to be asked."""
+        """Return the overrides by topic; None if the store has to be asked."""
         if self._store.session is not Session.CONNECTED or self._store.session_id != self._session_id:
             return None if topics else {}
         found = {}
@@ -51,7 +51,7 @@ class TopicOverrides:
         return found
 
     async def read(self, topics: Sequence[Topic]) -> dict[str, Configs]:
-        """By name. A single one is kept from then on; many are read in one round. Raises StoreError."""
+        """Read the overrides by topic. A single topic's are kept from then on; many are read in one round. Raises StoreError."""
         if len(topics) == 1:
             return {topics[0].name: await self._read_one(topics[0])}
         entries = await self._store.get_many([layout.topic_config_path(topic.name) for topic in topics])
@@ -61,13 +61,13 @@ class TopicOverrides:
         }
 
     def forget(self, name: str) -> None:
-        """Its configs were changed by way of this node."""
+        """Forget a topic whose configs were changed by way of this node."""
         kept = self._kept.pop(name, None)
         if kept is not None:
             kept.is_stale = True
 
     def entity_changed(self, kind: str, name: str) -> None:
-        """A notification in `/config/changes` names it."""
+        """Forget an entity that a notification in `/config/changes` names."""
         if kind == layout.TOPICS_ENTITY:
             self.forget(name)
 

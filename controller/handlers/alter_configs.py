@@ -30,7 +30,7 @@ async def handle(node: "Node", context: RequestContext, request: AlterConfigsReq
 
 
 async def decide(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """At the controller."""
+    """Decide a request at the controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await Planner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)

@@ -32,7 +32,7 @@ async def handle(node: "Node", context: RequestContext, request: AlterPartitionR
 
 
 async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
-    """The same for the controller's own node, which asks without the wire."""
+    """Answer a request of the controller's own node, which asks without the wire."""
     controller = node.controller
     if controller is None:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
@@ -57,7 +57,7 @@ async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> A
 
 
 def _take_back(result: TopicResult, element: Element) -> None:
-    """The store refused what was granted: somebody else wrote the state, or nobody knows whether it was written."""
+    """Take back what was granted and the store refused: somebody else wrote the state, or nobody knows whether it was written."""
     assert element.refusal is not None
     result.partitions = [
         PartitionResult(
@@ -99,7 +99,7 @@ def _alter_topic(
 
 
 def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool) -> Partition:
-    """The partition as it will be; the same object where nothing changes. Raises Refusal."""
+    """Return the partition as it will be, the same object if nothing changes. Raises Refusal."""
     if topic is None or (by_id and topic.topic_id == NO_TOPIC_ID):
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not 0 <= wanted.partition_index < len(topic.partitions) or topic.marked_for_deletion:

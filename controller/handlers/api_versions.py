@@ -34,7 +34,7 @@ def _is_software(text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def advertised(routes: Routes) -> ApiVersionsResponse:
-    """One response for all who ask the same node; nobody changes it."""
+    """Return the one response for all who ask the same node; nobody changes it."""
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=route.api.key, min_version=route.api.min_version, max_version=route.api.max_version)

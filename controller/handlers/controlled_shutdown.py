@@ -23,7 +23,7 @@ async def handle(
 
 
 async def shut_down(node: "Node", request: ControlledShutdownRequest) -> ControlledShutdownResponse:
-    """The same for the controller's own node, which asks without the wire."""
+    """Answer a request of the controller's own node, which asks without the wire."""
     controller = node.controller
     if controller is None:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)

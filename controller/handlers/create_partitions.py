@@ -80,7 +80,7 @@ class Planner:
         return len(self._once) + len(self._repeated)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
-        """Those that are carried out first, those that fail the first look after them, as Kafka orders the rows."""
+        """Plan the elements: those that are carried out first, then those that fail the first look, as Kafka orders the rows."""
         changes = await each(draft, self._once[first:], self._plan_topic)
         if first + len(changes) < len(self._once):
             return changes
@@ -124,7 +124,7 @@ class Planner:
         )
 
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
-        """None where it is only validated: those after it see it all the same."""
+        """Stage the growth of a topic; None if it is only validated, though elements after it see it all the same."""
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
             return None
@@ -188,7 +188,7 @@ class Planner:
 
 
 def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Assignment:
-    """The rows of the request, checked: row i is partition current + i."""
+    """Check and return the replicas that the request names: row i is partition current + i."""
     unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
     if unknown:
         raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")

@@ -97,7 +97,7 @@ class Planner:
         return [Change(topic=wanted.name or "", refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
-        """Raises Refusal of all of it."""
+        """Raise Refusal if the request as a whole cannot be carried out."""
         if not self._node.config.boolean("delete.topic.enable"):
             is_old = self._context.client_api_version < 3
             code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
@@ -133,7 +133,9 @@ class Planner:
         return Change(topic=topic.name, element=element, reached=reached)
 
     async def _created_ms(self, topic: Topic) -> int | None:
-        """By the clock of the store, which is asked only for a rule that wants to know; now, for a topic that is only on its way there."""
+        """Return when a topic was created, by the clock of the store, which is asked only for a rule that wants to know; now, for a topic
+        that is only on its way there.
+        """
         rules = None if self._node.policy is None else self._node.policy.rules
         if rules is None or not rules.reads_creation:
             return None
@@ -156,7 +158,7 @@ class Planner:
 
 
 def _with(draft: Draft, before: Change) -> Element | None:
-    """The place of a row whose topic an earlier part of its request has deleted."""
+    """Stage an empty element for a row whose topic an earlier part of its request has deleted."""
     return None if before.refusal is not None else draft.stage(None, ())
 
 

@@ -37,7 +37,7 @@ def handle(node: "Node", context: RequestContext, request: DescribeClusterReques
 
 
 def _check_endpoint_type(kind: int) -> None:
-    """v0 lacks the field, so its default is always served."""
+    """Refuse an endpoint type that this node does not serve. v0 lacks the field, so its default is always served."""
     if kind == CONTROLLERS:
         raise Refusal(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,

@@ -79,14 +79,14 @@ def handle(
 
 
 def _topics(node: "Node", request: DescribeConfigsRequest) -> list[Topic]:
-    """Those of the request that this node knows, each once."""
+    """Return the topics of the request that this node knows, each once."""
     names = [each.resource_name for each in request.resources if each.resource_type == ResourceType.TOPIC]
     topics = node.cache.image.topics
     return [topics[name] for name in dict.fromkeys(names) if name in topics]
 
 
 def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
-    """What the topics of the request override; None if the store has to be asked."""
+    """Return what the topics of the request override; None if the store has to be asked."""
     topics = _topics(node, request)
     if (controller := node.controller_here) is None:
         return node.topic_overrides.known(topics)
@@ -185,7 +185,7 @@ def _shared_rows(
 
 
 def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[ConfigEntry]:
-    """Everything about one resource. Raises Refusal."""
+    """Return all configs of one resource. Raises Refusal."""
     name, config = resource.resource_name, node.dynamic_configs.current
     match resource.resource_type:
         case ResourceType.TOPIC:
@@ -223,7 +223,7 @@ def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]
 
 
 def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
-    """`is_default` of v0 stays false, as in Kafka: its clients learn it nowhere."""
+    """Return the row of a config. `is_default` of v0 stays false, as in Kafka: its clients learn it nowhere."""
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

@@ -60,7 +60,7 @@ def _page(
     names: Sequence[str],
     response: DescribeTopicPartitionsResponse,
 ) -> Iterator[Row]:
-    """The rows of the page; its cursor goes into the response."""
+    """Yield the rows of the page; its cursor goes into the response."""
     image, cursor = node.cache.image, request.cursor or START
     left = min(max(request.response_partition_limit, 1), node.config.integer("max.request.partition.size.limit"))
     reachable = endpoints_at(image.brokers, context.listener)
@@ -83,7 +83,7 @@ def _page(
 
 
 def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """What is to be described, in order, from the cursor on. Raises INVALID_REQUEST."""
+    """Return the names that are to be described, in order, from the cursor on. Raises INVALID_REQUEST."""
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is None:
@@ -100,7 +100,7 @@ def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
 def _describe(
     image: Image, topic: Topic, reachable: Mapping[int, object], start: int, limit: int
 ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
-    """The topic with at most `limit` of its partitions, and the partition that comes next if there are more."""
+    """Describe a topic with at most `limit` of its partitions, and return the partition that comes next if there are more."""
     described = DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -75,7 +75,7 @@ def _route(ctx: RequestContext) -> Route:
 
 
 async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
-    """NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its sender looks for the new controller."""
+    """Answer an envelope. NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its sender looks for the new controller."""
     line = ctx.caller.line
     response = await line.respond(ctx, route, message)
     if ErrorCode.NOT_CONTROLLER in error_codes(ctx.api_key, response):

@@ -96,7 +96,9 @@ def _coordinators(node: "Node", context: RequestContext, topic: str, keys: Seque
 
 
 def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:
-    """Clusters in ZooKeeper mode have none: not available where the version knows of them, an invalid request before."""
+    """Refuse share groups, which clusters in ZooKeeper mode lack: not available where the version knows of them, an invalid
+    request before.
+    """
     knows = context.api_version >= SHARE_SINCE
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if knows else ErrorCode.INVALID_REQUEST
     return FindCoordinatorResponse(coordinators=[_nobody(key, code) for key in keys])

@@ -70,7 +70,7 @@ async def handle(
 async def decide(
     node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """At the controller."""
+    """Decide a request at the controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await Planner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)
@@ -110,7 +110,7 @@ def _steps(resource: AlterConfigsResource) -> list[ConfigChange]:
 
 
 def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:
-    """What the node that was asked judges itself."""
+    """Check what the node that was asked judges by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         _check_loggers(node, resource)
     elif resource.resource_type == ResourceType.BROKER:

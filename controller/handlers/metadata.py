@@ -73,7 +73,7 @@ def handle(
 async def _in_turns(
     node: "Node", context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
 ) -> MetadataResponse:
-    """The answer to a request for very many topics, most of which cannot be there."""
+    """Answer a request for very many topics, most of which cannot exist."""
     names = dict.fromkeys(await in_turns(cast("str", topic.name) for topic in wanted))
     image = node.cache.image
     legal = await in_turns(name if name not in image.topics and is_valid_topic_name(name) else None for name in names)
@@ -95,7 +95,7 @@ async def _after_creation(
     wanted: Sequence[MetadataRequestTopic],
     creatable: Sequence[str],
 ) -> MetadataResponse:
-    """The answer when the controller has been asked for the topics that are missing."""
+    """Answer after the controller has been asked to create the missing topics."""
     codes = await node.auto_creation.create(node, context, creatable)
     # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the client comes again.
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
@@ -113,7 +113,7 @@ def _fragments(node: "Node", context: RequestContext, request: MetadataRequest) 
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
-    """Raises INVALID_REQUEST, or in v12 what Kafka's own stumble over a topic without name and id looks like."""
+    """Raise INVALID_REQUEST, or in v12 the error by which Kafka itself stumbles over a topic without name and id."""
     if version < ASKED_BY_ID_SINCE:
         if any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in wanted):
             raise Refusal(ErrorCode.INVALID_REQUEST)
@@ -124,7 +124,9 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 def _by_id(
     image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]
 ) -> tuple[Iterator[MetadataResponseTopic], list[Element]]:
-    """One id makes it a request by ids: names, and topics without an id, are not looked at. Unknown ids come first, as in Kafka."""
+    """Return the topics of a request by ids. One id makes it one: names, and topics without an id, are not looked at. Unknown ids come
+    first, as in Kafka.
+    """
     unknown: list[bytes] = []
     found: list[Element] = []
     for topic_id in dict.fromkeys(topic.topic_id for topic in wanted if topic.topic_id != NO_TOPIC_ID):
@@ -151,7 +153,7 @@ async def _unknown_in_turns(
 def _missing(
     request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
 ) -> Iterator[MetadataResponseTopic]:
-    """Topics that are not there, for the reason given in `codes`, or else because they have no legal name."""
+    """Return rows of topics that do not exist, for the reason in `codes`, or else because their names are not legal."""
     operations = topic_operations(asked=request.include_topic_authorized_operations)
     return (
         MetadataResponseTopic(

@@ -23,7 +23,7 @@ PlanFrom = Callable[[Draft, int], Awaitable[Sequence["Change"]]]
 async def each(
     draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["Change"]]
 ) -> "list[Change]":
-    """Plan one after the other, at least one of them, until the draft is over."""
+    """Plan the wishes one after the other, at least one of them, until the draft is over."""
     changes: list[Change] = []
     for wish in wishes:
         if changes and draft.is_over:
@@ -34,7 +34,7 @@ async def each(
 
 
 class Parts:
-    """One request: what was carried out of it, and the plan of what comes next."""
+    """A long request, carried out in parts: what is done of it, and the plan of what comes next."""
 
     def __init__(self, plan: PlanFrom, count: int) -> None:
         self.changes: list[Change] = []
@@ -48,7 +48,7 @@ class Parts:
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
     async def plan(self, draft: Draft) -> "Sequence[Change]":
-        """The next part. Where it is planned anew, it begins where it began."""
+        """Plan the next part. A part that is planned anew begins where it began."""
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
         draft.is_supposed = bool(self._suppositions)
@@ -59,7 +59,7 @@ class Parts:
         return changes
 
     def carried_out(self, changes: "Sequence[Change]") -> bool:
-        """A part was; whether it was the last."""
+        """Note that a part was carried out, and return whether it was the last."""
         self.changes += changes
         self._suppositions += self._newly_supposed
         self.is_planned = False

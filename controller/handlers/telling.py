@@ -14,7 +14,7 @@ from .wishes import UNKNOWN_OPERATION, resource_type_of
 
 
 def told(change: Change) -> DecidedElement:
-    """As the node that decided it tells it."""
+    """Encode a decision as the node that made it tells it to the controller."""
     before, after = change.levels or ({}, {})
     return DecidedElement(
         resource_type=resource_type_of(change.kind),
@@ -35,7 +35,7 @@ def told(change: Change) -> DecidedElement:
 
 
 def heard(context: RequestContext, *, validate_only: bool) -> list[Change]:
-    """As the controller records it."""
+    """Decode decisions that a node has told, as the controller records them."""
     return [
         Change(
             topic=element.resource_name,

@@ -35,7 +35,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def turned_away(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
-    """A request was refused before any handler saw it: record it. None where there is nothing to record, or nobody who would."""
+    """Record a request that was refused before any handler saw it; None if there is nothing to record, or nobody who would."""
     if context.api_key not in WISHES or node.audit is None:
         return None
     return _record(node, context, request, refusal)
@@ -57,7 +57,7 @@ async def _record(node: "Node", context: RequestContext, request: Any, refusal: 
 
 
 def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
-    """Each of its elements, or where these are too much, as a whole."""
+    """Return the refusal of each of a request's elements, or of the whole of it if there are too many."""
     try:
         check_changes(request)
     except TooMuch:
@@ -66,7 +66,7 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Ch
 
 
 async def _note(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-    """In a job that writes nothing: it has its place among the others."""
+    """Record changes by a job that writes nothing, so that they have their place among the others."""
 
     async def plan(_draft: Draft) -> Sequence[Change]:
         return changes
@@ -80,7 +80,7 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
 
 
 async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-    """In a request that asks for nothing, in the name of the API that the client used."""
+    """Tell the controller in a request that asks for nothing, in the name of the API that the client used."""
     asking = msgspec.structs.replace(
         context,
         api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,

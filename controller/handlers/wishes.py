@@ -18,7 +18,7 @@ OPERATIONS = frozenset(AlterOperation)
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """One element."""
+    """One element of a request for changes."""
 
     name: str
     """Empty for a topic that is named by its id."""
@@ -30,12 +30,12 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def resource_type_of(kind: str) -> int:
-    """Of those that have a name here."""
+    """Return the type of a resource by its name."""
     return next((number for number, name in KINDS.items() if name == kind), UNKNOWN_TYPE)
 
 
 def operands(resource: Any) -> dict[str, str | None]:
-    """Of a resource of AlterConfigs or of IncrementalAlterConfigs."""
+    """Return the operands of a resource of AlterConfigs or IncrementalAlterConfigs."""
     return {
         config.name: None if getattr(config, "config_operation", None) == AlterOperation.DELETE else config.value
         for config in resource.configs
@@ -43,7 +43,7 @@ def operands(resource: Any) -> dict[str, str | None]:
 
 
 def operation_kinds(resource: Any) -> dict[str, str]:
-    """Of the same. AlterConfigs sets what it names."""
+    """Return the kinds of operation of a resource of AlterConfigs, which sets what it names, or IncrementalAlterConfigs."""
     return {
         config.name: _kind_of(getattr(config, "config_operation", AlterOperation.SET)) for config in resource.configs
     }
@@ -81,5 +81,5 @@ WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {
 
 
 def wishes(api_key: int, request: Any) -> list[Wish]:
-    """What is named twice is there once, in its first place."""
+    """Return the elements of a request, each once and in its first place."""
     return list({(wish.kind, wish.name): wish for wish in WISHES[api_key](request)}.values())
