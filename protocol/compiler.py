@@ -50,7 +50,7 @@ def decoder(cls: type[S], version: int) -> Decoder[S]:
 
 
 def counting_decoder(cls: type[S], version: int) -> Decoder[S]:
-    """The same for a large request of a stranger, which may announce more elements than anybody asks for at once."""
+    """Return a decoder for large requests of strangers, which refuses more elements than anybody asks for at once."""
     return cast("Decoder[S]", _decoder(cls, version, counts=True))
 
 
@@ -99,7 +99,7 @@ def checked_layout(cls: type[WireStruct], version: int) -> Layout:
 
 
 def structs_of(layout: Layout) -> Iterator[type[WireStruct]]:
-    """The class itself and every struct inside it."""
+    """Yield a message's class itself and every struct inside it."""
     yield layout.cls
     for field in layout.fields:
         inner = field.kind.element if isinstance(field.kind, Array) else field.kind

@@ -123,7 +123,7 @@ class _Decoder:
                 self.nested(layout_of(cls), target, depth, nullable=nullable)
 
     def sized(self, target: str, code: str, size: int, form: str, *, compact: bool, nullable: bool) -> None:
-        """Text or bytes behind their length; `form` makes the one or the other of the slice."""
+        """Write the decoding of text or bytes behind their length; `form` makes the one or the other of the slice."""
         out = self.out
         if compact:
             self.compact_length("length" if form == BYTES else "text_length", nullable=nullable)
@@ -148,7 +148,7 @@ class _Decoder:
                 out.line("o += 1")
 
     def compact_length(self, reader: str, *, nullable: bool) -> None:
-        """The length plus one into n; `o` stays on the last byte of the varint."""
+        """Write the decoding of the length plus one into n; `o` stays on the last byte of the varint."""
         self.peek("n")
         if nullable:
             with self.out.block("if n > 127"):
@@ -213,7 +213,7 @@ class _Decoder:
             self.out.line(f"left = {MAX_ELEMENTS}")
 
     def take(self, count: str) -> None:
-        """So many elements of those that the request may have."""
+        """Write the counting of so many elements against those that the request may have."""
         if self.counts:
             self.out.line(f"left -= {count}")
             with self.out.block("if left < 0"):
@@ -231,7 +231,7 @@ class _Decoder:
             self.struct(layout, (target + " = {}").format, depth + 1)
 
     def peek(self, target: str) -> None:
-        """The next byte into `target`, in one piece with the fixed-size values before it; `o` stays on it."""
+        """Write the decoding of the next byte into `target`, in one piece with the fixed-size values before it; `o` stays on it."""
         if not self.pending:
             self.out.line(f"{target} = d[o]")
             return

@@ -11,7 +11,7 @@ from .schema import WireStruct, layout_of
 
 
 class ApiRow(msgspec.Struct, frozen=True):
-    """One line of the table: an API, its versions, the first version with compact forms and tags."""
+    """One line of the table of APIs: its versions, and the first version with compact forms and tags."""
 
     key: int
     name: str
@@ -27,7 +27,7 @@ class ApiRow(msgspec.Struct, frozen=True):
 
 
 def apis() -> list[ApiRow]:
-    """All that is spoken, by key."""
+    """Return all APIs that are spoken, by key."""
     return [
         ApiRow(int(row.key), row.name, row.min_version, row.max_version, row.flexible_from)
         for _, row in sorted(APIS.items())

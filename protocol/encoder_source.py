@@ -11,7 +11,7 @@ from .wire import SHORT_ARRAY
 
 
 def encoder_source(layout: Layout, version: int, *, errors: str) -> str:
-    """The source of `encode(message) -> bytes`; `errors` tells what becomes of text that has no UTF-8, "strict" or "replace"."""
+    """Return the source of `encode(message) -> bytes`; `errors` tells what becomes of text that has no UTF-8, "strict" or "replace"."""
     return _Encoder(layout, version, errors).write(layout)
 
 
@@ -76,7 +76,7 @@ class _Encoder:
         self.pending.append((kind.code, value))
 
     def sized(self, value: str, code: str, encode: str, *, compact: bool, nullable: bool) -> None:
-        """Text or bytes behind their length."""
+        """Write the encoding of text or bytes behind their length."""
         out = self.out
         long = "text_uvarint" if encode else "uvarint"
         if not compact:
@@ -107,7 +107,7 @@ class _Encoder:
         self.out.line("w(b)")
 
     def compact_length(self, long: str = "uvarint") -> None:
-        """The varint n, in one piece with the fixed-size values before it; `long` writes one that is not short."""
+        """Write the encoding of the varint n, in one piece with the fixed-size values before it; `long` writes one that is not short."""
         if not self.pending:
             self.out.line(f"w(SHORT_UVARINTS[n] if n < 4096 else {long}(n))")
             return
@@ -154,7 +154,7 @@ class _Encoder:
                     self.sized(f"m{depth}", "i", "", compact=self.compact, nullable=False)
 
     def numbers(self, kind: Fixed, array: str) -> None:
-        """An array of numbers: count and elements in one piece while they are few."""
+        """Write the encoding of an array of numbers: count and elements in one piece while they are few."""
         self.flush()
         out = self.out
         count, prefix = ("n + 1", "B") if self.compact else ("n", "i")
@@ -179,7 +179,9 @@ class _Encoder:
             self.struct(layout, f"m{depth}", depth + 1)
 
     def tags(self, layout: Layout, var: str, depth: int) -> None:
-        """The tagged fields that differ from their defaults, merged with the unknown ones; nearly always there are none."""
+        """Write the encoding of the tagged fields that differ from their defaults, merged with the unknown ones; nearly always there are
+        none.
+        """
         known = layout.tagged(self.version)
         none = " and ".join(
             [f"{var}.unknown_tags is None", *(f"{var}.{field.name} == {literal(field.default)}" for field in known)]
@@ -199,7 +201,7 @@ class _Encoder:
             out.line(f"w(write_tags(tags{depth}))")
 
     def tagged_value(self, field: Field, value: str, depth: int) -> None:
-        """The value goes to a list of its own, because its size stands before it."""
+        """Write the encoding of a tagged value to a list of its own, because its size stands before it."""
         out = self.out
         out.line(f"out{depth}, w{depth} = [], w")
         out.line(f"w = out{depth}.append")

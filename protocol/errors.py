@@ -5,7 +5,7 @@ Rule: nothing but `ProtocolError` leaves this package for bytes or messages that
 
 
 class ProtocolError(Exception):
-    """Bytes that are not Kafka's protocol, or a message that cannot be put into bytes."""
+    """Bytes are not Kafka's protocol, or a message cannot be put into bytes."""
 
 
 class MalformedMessage(ProtocolError):  # noqa: N818 - says what is wrong
@@ -32,14 +32,14 @@ class UnsupportedRequest(ProtocolError):  # noqa: N818 - says what is wrong
 
 
 class UnsupportedApi(UnsupportedRequest):
-    """The api key is unknown here."""
+    """A request's api key is unknown here."""
 
     def __str__(self) -> str:
         return f"client {self.client_id!r} asks for the unknown API {self.api_key} in version {self.api_version}"
 
 
 class UnsupportedVersion(UnsupportedRequest):
-    """The API is known, the version is not. To ApiVersions the answer is version 0 with UNSUPPORTED_VERSION (KIP-511)."""
+    """A request's API is known, its version is not. To ApiVersions the answer is version 0 with UNSUPPORTED_VERSION (KIP-511)."""
 
     def __str__(self) -> str:
         return f"client {self.client_id!r} asks for API {self.api_key} in the unknown version {self.api_version}"

@@ -25,10 +25,12 @@ _STRANGERS = {
 
 
 class FrameBuffer:
-    """Bytes in by `feed`, frames out by `next_frame` until it gives None."""
+    """Cuts a stream into frames: bytes in by `feed`, frames out by `next_frame` until it gives None."""
 
     def __init__(self, max_bytes: int, *, passes_over: bool = False) -> None:
-        """`passes_over`: of a frame that is too large its first HEAD_BYTES come out, and the stream goes on behind it."""
+        """Begin a stream. With `passes_over` the first HEAD_BYTES of a frame that is too large come out, and the stream
+        goes on behind it.
+        """
         self.max_bytes = max_bytes
         """Kafka: socket.request.max.bytes."""
         self._passes_over = passes_over
@@ -41,11 +43,11 @@ class FrameBuffer:
 
     @property
     def buffered_bytes(self) -> int:
-        """What is kept at the moment: 0 between frames."""
+        """How many bytes are kept at the moment: 0 between frames."""
         return len(self._whole) - self._offset + len(self._torn)
 
     def feed(self, data: bytes) -> None:
-        """Take what was read."""
+        """Take bytes that were read."""
         if self._left_over:
             passed = min(self._left_over, len(data))
             self._left_over -= passed
@@ -58,7 +60,7 @@ class FrameBuffer:
             self._whole, self._offset = data, 0
 
     def forget(self) -> None:
-        """What is kept: nobody will ask for it any more."""
+        """Drop the bytes that are kept: nobody will ask for them any more."""
         self._whole, self._offset = b"", 0
         self._torn = bytearray()
 

@@ -22,7 +22,7 @@ ZERO_UUID = bytes(16)  # Kafka: Uuid.ZERO_UUID, "no id"
 
 
 class WireStruct(msgspec.Struct, kw_only=True):
-    """A message, or a struct inside one."""
+    """The base of messages, and of structs inside them."""
 
     unknown_tags: dict[int, bytes] | None = None  # tagged fields that are not declared here, kept as they came
 
@@ -31,28 +31,28 @@ class WireStruct(msgspec.Struct, kw_only=True):
 
 
 class Fixed(msgspec.Struct, frozen=True):
-    """A type of fixed size: `code` is its letter in the `struct` module, `size` its bytes."""
+    """A wire type of fixed size: `code` is its letter in the `struct` module, `size` its bytes."""
 
     code: str
     size: int
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A string: UTF-8 behind its length."""
+    """The wire type of strings: UTF-8 behind its length."""
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """Bytes, records included, behind their length."""
+    """The wire type of bytes, records included, behind their length."""
 
 
 class Nested(msgspec.Struct, frozen=True):
-    """A struct in place, or, nullable, behind a byte that tells whether it is there."""
+    """The wire type of a struct in place, or, nullable, behind a byte that tells whether it is there."""
 
     cls: type[WireStruct]
 
 
 class Array(msgspec.Struct, frozen=True):
-    """Elements behind their count; no element is null."""
+    """The wire type of arrays: elements behind their count; no element is null."""
 
     element: Fixed | Text | Blob | Nested
 
@@ -86,22 +86,22 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def since(version: int) -> Mark:
-    """The field is on the wire from this version on."""
+    """Mark a field that is on the wire from this version on."""
     return Mark("since", version)
 
 
 def until(version: int) -> Mark:
-    """The last version that has the field."""
+    """Mark a field whose last version is this one."""
     return Mark("until", version)
 
 
 def nullable_since(version: int) -> Mark:
-    """Null is allowed from this version on only."""
+    """Mark a field for which null is allowed from this version on only."""
     return Mark("nullable_since", version)
 
 
 def tagged(tag: int) -> Mark:
-    """The field is a tagged one: absent while it has its default."""
+    """Mark a tagged field, which is absent while it has its default."""
     return Mark("tag", tag)
 
 
@@ -147,7 +147,7 @@ class Layout(msgspec.Struct, frozen=True):
         return version >= self.flexible
 
     def on_wire(self, version: int) -> list[Field]:
-        """The untagged fields, in order."""
+        """Return the untagged fields of a version, in order."""
         return [field for field in self.fields if field.present(version) and field.tag is None]
 
     def tagged(self, version: int) -> list[Field]:
@@ -157,7 +157,7 @@ class Layout(msgspec.Struct, frozen=True):
         )
 
     def missing(self, version: int) -> list[Field]:
-        """The fields that this version cannot carry and that must not be lost silently."""
+        """Return the fields that this version cannot carry and that must not be lost silently."""
         return [field for field in self.fields if not field.present(version) and not field.ignorable]
 
 
@@ -204,7 +204,7 @@ def layout_of(cls: type[WireStruct]) -> Layout:
 
 
 def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False) -> int:
-    """The fewest bytes a value takes: what bounds the count of an array by the bytes that are left."""
+    """Return the fewest bytes a value takes: what bounds the count of an array by the bytes that are left."""
     match kind:
         case Fixed(size=size):
             return size
@@ -220,7 +220,7 @@ def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False)
 
 
 def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], ...]) -> Iterator[type[WireStruct]]:
-    """Innermost first, so that a struct's size is known before its array is checked."""
+    """Yield a struct behind those inside it, so that their sizes are known before its arrays are checked."""
     if cls in outer:
         raise TypeError(f"{cls.__name__}: contains itself, so its depth has no bound")
     for field in _fields(cls):
@@ -305,7 +305,7 @@ def _check(layout: Layout) -> None:
 
 
 def _check_element_size(where: str, field: Field, layout: Layout) -> None:
-    """An element of no size would let a count of 2**31 stand in five bytes."""
+    """Refuse an array whose elements have no size: a count of 2**31 would stand in five bytes."""
     element = field.kind.element if isinstance(field.kind, Array) else field.kind
     for version in range(max(field.first, layout.min_version), min(field.last, layout.max_version) + 1):
         if min_size(element, version, compact=layout.is_flexible(version)) == 0:

@@ -7,7 +7,7 @@ NAMES = {"?": "bool"}  # letters of the `struct` module that no identifier can h
 
 
 class Source:
-    """Python source in the making."""
+    """A Python source in the making."""
 
     def __init__(self) -> None:
         self.constants: dict[str, str] = {}
@@ -41,10 +41,10 @@ class Source:
 
 
 def identifier(codes: str) -> str:
-    """The letters as part of a name."""
+    """Return type letters as part of a name."""
     return "".join(NAMES.get(code, code) for code in codes)
 
 
 def literal(default: object) -> str:
-    """A field's default as Python source."""
+    """Return a field's default as Python source."""
     return repr(default)

@@ -23,7 +23,7 @@ MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a leng
 
 
 def uvarint(value: int) -> bytes:
-    """Seven bits a byte, least significant first; the top bit tells that more follow."""
+    """Encode a varint: seven bits a byte, least significant first; the top bit tells that more follow."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -37,7 +37,7 @@ SHORT_UVARINTS = tuple(uvarint(value) for value in range(4096))
 
 
 def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
-    """The unsigned 32-bit varint at `start`, and the position of its last byte."""
+    """Read the unsigned 32-bit varint at `start`, and the position of its last byte."""
     value = 0
     for index in range(5):
         byte = data[start + index]
@@ -48,7 +48,7 @@ def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
 
 
 def read_length(data: bytes, start: int) -> tuple[int, int]:
-    """A compact length plus one where null is not allowed, and the position of its last byte."""
+    """Read a compact length plus one where null is not allowed, and the position of its last byte."""
     value, last = read_uvarint(data, start)
     if value == 0 or value > MAX_UINT31:
         raise MalformedMessage("null where a value is required")
@@ -56,19 +56,19 @@ def read_length(data: bytes, start: int) -> tuple[int, int]:
 
 
 def read_nullable_length(data: bytes, start: int) -> tuple[int, int]:
-    """A compact length plus one, zero for null, and the position of its last byte."""
+    """Read a compact length plus one, zero for null, and the position of its last byte."""
     value, last = read_uvarint(data, start)
     return (0 if value > MAX_UINT31 else value), last
 
 
 def read_text_length(data: bytes, start: int) -> tuple[int, int]:
-    """As `read_length`, within what Kafka allows a string in any form."""
+    """Read a length as `read_length`, within what Kafka allows a string in any form."""
     value, last = read_length(data, start)
     return _within_text(value), last
 
 
 def read_nullable_text_length(data: bytes, start: int) -> tuple[int, int]:
-    """As `read_nullable_length`, within what Kafka allows a string in any form."""
+    """Read a length as `read_nullable_length`, within what Kafka allows a string in any form."""
     value, last = read_nullable_length(data, start)
     return _within_text(value), last
 
@@ -80,7 +80,9 @@ def _within_text(value: int) -> int:
 
 
 def lenient_text(data: bytes) -> str:
-    """U+FFFD stands for what is no UTF-8. It has three bytes, in place of one perhaps: the text has to fit a string of an answer, too."""
+    """Decode text with U+FFFD for what is no UTF-8. It has three bytes, in place of one perhaps: the text has to fit a string of an answer,
+    too.
+    """
     text = data.decode("utf-8", "replace")
     if len(data) > MAX_TEXT_BYTES // 3 and len(text.encode()) > MAX_TEXT_BYTES:
         raise MalformedMessage(f"a string of {len(data)} bytes that are no UTF-8")
@@ -88,7 +90,7 @@ def lenient_text(data: bytes) -> str:
 
 
 def text_uvarint(value: int) -> bytes:
-    """The length plus one of a string that is not short."""
+    """Encode the length plus one of a string that is not short."""
     if value > MAX_TEXT_BYTES + 1:
         raise UnencodableMessage(f"a string of {value - 1} bytes, {MAX_TEXT_BYTES} are allowed")
     return uvarint(value)
@@ -107,7 +109,7 @@ def null_array() -> MalformedMessage:
 
 
 def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
-    """The tagged fields whose count stands at `offset`, and the position behind them. KIP-482: in ascending order, none twice."""
+    """Read the tagged fields whose count stands at `offset`, and the position behind them. KIP-482: in ascending order, none twice."""
     count, last = read_uvarint(data, offset)
     offset = last + 1
     if count * 2 > len(data) - offset:
@@ -130,7 +132,7 @@ def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
 
 
 def write_tags(tags: dict[int, bytes]) -> bytes:
-    """The tagged fields as they stand behind a struct, in ascending order."""
+    """Encode the tagged fields as they stand behind a struct, in ascending order."""
     out = [uvarint(len(tags))]
     for tag in sorted(tags):
         value = tags[tag]
@@ -154,11 +156,11 @@ def check_uuid(value: bytes) -> bytes:
 
 @cache
 def packers(code: str, prefix: str) -> tuple[Callable[..., bytes], ...]:
-    """For short arrays of numbers: the packer of n elements behind their count is the nth."""
+    """Return packers for short arrays of numbers: the nth packs n elements behind their count."""
     return tuple(struct.Struct(f">{prefix}{count}{code}").pack for count in range(SHORT_ARRAY))
 
 
 @cache
 def unpackers(code: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
-    """For short arrays of numbers: the unpacker of n elements is the nth."""
+    """Return unpackers for short arrays of numbers: the nth unpacks n elements."""
     return tuple(struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT_ARRAY))
