@@ -11,7 +11,7 @@ from .security.caller import Caller
 
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
-    """Of one request, made when it is decoded and passed down the line."""
+    """Who asks one request, and how: made when it is decoded and passed down the line."""
 
     api_key: int
     api_version: int

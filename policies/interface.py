@@ -107,7 +107,7 @@ class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
 
 def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
-    """Where nothing is said but the operands."""
+    """Return the kinds of operations of which only the operands are known."""
     return {key: "delete" if operand is None else "set" for key, operand in operands.items()}
 
 

@@ -171,7 +171,9 @@ def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader
 
 
 def client_id(frame: bytes) -> str | None:
-    """Of a request that is not understood. It stands at one place in every header that has one; its beginning tells whose it is."""
+    """Return the client id of a request that is not understood. It stands at one place in every header that has one; its beginning tells
+    whose it is.
+    """
     begin = START.size + 2
     size = int.from_bytes(frame[START.size : begin], signed=True)
     if not 0 <= size <= len(frame) - begin:

@@ -44,7 +44,7 @@ SERVER_SHARE = 0.8
 
 @asynccontextmanager
 async def connect(config: ClientConfig) -> "AsyncIterator[AdminClient]":
-    """A client; connections are made when they are first needed, and closed at the end of the block."""
+    """Make a client for the time of the block; connections are made when they are first needed."""
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         network = Network(nursery, config)
@@ -82,7 +82,7 @@ class AdminClient:
         return metadata_messages.cluster(await self._metadata(None))
 
     async def all_broker_versions(self) -> Results[int, Versions]:
-        """What each node offers; some may answer and others not (K117-5)."""
+        """Return the versions that each node offers; some may answer and others not (K117-5)."""
         view = await self._network.look()
         results: Results[int, Versions] = {}
 
@@ -103,7 +103,7 @@ class AdminClient:
     async def describe_configs(
         self, resources: Sequence[Resource], keys: Sequence[str] | None = None
     ) -> Results[Resource, tuple[ConfigEntry, ...]]:
-        """A broker answers for itself; `keys` None asks for all."""
+        """Describe configs of resources, of which a broker answers for itself; `keys` None asks for all."""
         from . import config_messages
 
         def question(part: Sequence[Resource], _version: int) -> WireStruct:
@@ -136,11 +136,11 @@ class AdminClient:
         return await self._write(list(by_name), ApiKey.CREATE_TOPICS, request, topic_messages.created)
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """One topic. Raises AdminError."""
+        """Create one topic. Raises AdminError."""
         return _value((await self.create_topics([topic], validate_only=validate_only))[topic.name])
 
     async def delete_topics(self, names: Sequence[str]) -> Results[str, None]:
-        """Kafka's dialect has no validate_only here."""
+        """Delete topics, for which Kafka's dialect has no validate_only."""
         from . import topic_messages
 
         def request(part: Sequence[str], version: int) -> WireStruct:
@@ -149,11 +149,11 @@ class AdminClient:
         return await self._write(list(dict.fromkeys(names)), ApiKey.DELETE_TOPICS, request, topic_messages.deleted)
 
     async def delete_topic(self, name: str) -> None:
-        """One topic. Raises AdminError."""
+        """Delete one topic. Raises AdminError."""
         _value((await self.delete_topics([name]))[name])
 
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
-        """`counts`: how many partitions each topic shall have, those that it has included."""
+        """Give topics more partitions; `counts` tells how many each shall have in all."""
         from . import topic_messages
 
         def request(names: Sequence[str], _version: int) -> WireStruct:
@@ -164,7 +164,7 @@ class AdminClient:
     async def alter_configs(
         self, changes: Mapping[Resource, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> Results[Resource, None]:
-        """What is not named stays as it is (KIP-339)."""
+        """Change configs; what is not named stays as it is (KIP-339)."""
         from . import config_messages
 
         def request(part: Sequence[Resource], _version: int) -> WireStruct:
@@ -185,7 +185,7 @@ class AdminClient:
         request: Callable[[Sequence[Resource], int], WireStruct],
         read: Callable[[WireStruct], Results[Resource, T]],
     ) -> Results[Resource, T]:
-        """A broker's own configs are known to that broker; all else goes to the controller, as one batch."""
+        """Ask for resources: a broker for its own configs, the controller for all else, as one batch."""
         parts: dict[int | None, list[Resource]] = {}
         for resource in dict.fromkeys(resources):
             parts.setdefault(resource.broker_id, []).append(resource)
@@ -202,7 +202,7 @@ class AdminClient:
         read: Callable[[WireStruct], Results[K, T]],
         broker_id: int | None = None,
     ) -> Results[K, T]:
-        """At the controller, or at one broker, until each element has its answer or the time is over."""
+        """Write at the controller, or at one broker, until each element has its answer or the time is over."""
         results: Results[K, T] = {}
         pending = list(elements)
         until = trio.current_time() + self._config.api_timeout_seconds
@@ -250,7 +250,7 @@ def _came_to_the_wrong_node(result: object) -> bool:
 
 
 def _each(elements: Sequence[K], found: Results[K, T]) -> Results[K, T]:
-    """In the order of the question; what the answer leaves out is an error of that element alone."""
+    """Return the outcomes in the order of the question; what the answer leaves out is an error of that element alone."""
     silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer says nothing of it")
     return {element: found.get(element, silent) for element in elements}
 

@@ -46,7 +46,7 @@ class ClientConfig(msgspec.Struct, frozen=True):
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """`host:port,[::1]:9093`. Raises ConfigurationError."""
+    """Read addresses such as `host:port,[::1]:9093`. Raises ConfigurationError."""
     addresses = tuple(_address(part.strip()) for part in text.split(",") if part.strip())
     if not addresses:
         raise ConfigurationError("bootstrap.servers is empty: it lists nodes as HOST:PORT, separated by commas.")
@@ -69,7 +69,9 @@ def _address(text: str) -> Address:
 
 
 def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
-    """Of a properties file (`text` is empty if there is none). `bootstrap` goes before the file's. Raises ConfigurationError."""
+    """Read the configuration of a properties file (`text` is empty if there is none); `bootstrap` goes before the file's. Raises
+    ConfigurationError.
+    """
     try:
         parsed = parse_properties(text, file)
     except PropertiesError as error:

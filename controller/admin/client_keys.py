@@ -70,7 +70,7 @@ NOT_FOLLOWED = frozenset(
 
 
 def doubt_about(key: str) -> str:
-    """A sentence, or nothing if there is none."""
+    """Return a sentence about a key that is probably a slip; nothing if it is none."""
     if key in NOT_FOLLOWED or key.startswith("config.providers."):
         return f"{key} is not followed here."
     if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):

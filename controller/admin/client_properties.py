@@ -14,7 +14,7 @@ class ClientProperties:
         self.file = file
 
     def text(self, key: str) -> str:
-        """Empty if it is not there."""
+        """Return a value, empty if the key is not there."""
         entry = self.entries.get(key)
         return "" if entry is None else entry.value.strip()
 
@@ -27,7 +27,7 @@ class ClientProperties:
         return int(text) / 1000
 
     def content(self, key: str) -> str:
-        """Of the text file that it names."""
+        """Return the content of the text file that a key names."""
         path = Path(self.text(key))
         try:
             return path.read_text(encoding="utf-8", errors="replace")
@@ -35,7 +35,7 @@ class ClientProperties:
             raise self.fault(key, f"names a file that cannot be read: {path}: {reason(error)}") from None
 
     def fault(self, key: str, text: str) -> ConfigurationError:
-        """To be raised."""
+        """Make an error about a key, to be raised."""
         return ConfigurationError(f"{self.place(key)}: {key} {text}.")
 
     def place(self, key: str) -> str:
@@ -44,5 +44,5 @@ class ClientProperties:
 
 
 def reason(error: Exception) -> str:
-    """In the system's words, without its number."""
+    """Return why the system failed, in its words and without its number."""
     return getattr(error, "strerror", None) or str(error)

@@ -29,7 +29,7 @@ TO_PEM = {
 
 
 def client_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Raises ConfigurationError."""
+    """Make the TLS context of a client. Raises ConfigurationError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = _checks_names(properties)
     _limit_versions(context, properties)
@@ -116,7 +116,7 @@ def _load_chain(context: ssl.SSLContext, properties: ClientProperties, key: str,
 
 
 def _store(properties: ClientProperties, location: str, inline: str) -> str | None:
-    """Which of the two keys holds the store, in PEM; None if there is none."""
+    """Return a key or trust store in PEM, whichever of the two keys holds it; None if there is none."""
     present = [key for key in (location, inline) if properties.text(key)]
     if len(present) == 2:
         raise properties.fault(inline, f"and {location} are both set: one of them is enough")
@@ -141,7 +141,7 @@ def _store(properties: ClientProperties, location: str, inline: str) -> str | No
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Each label with its block, whose lines may have been joined, as in a properties file: Java reads that."""
+    """Yield each PEM label with its block, whose lines may have been joined, as in a properties file: Java reads that."""
     for block in text.split("-----BEGIN ")[1:]:
         label, _, rest = block.partition("-----")
         body, end, _ = rest.partition(f"-----END {label}-----")

@@ -31,7 +31,7 @@ MEANINGS: dict[int, str] = {
 
 
 class Unreachable(Exception):  # noqa: N818 - the world's fault
-    """No node that could answer was reached: one sentence."""
+    """No node that could answer was reached; the message is a sentence."""
 
 
 class AdminError(Exception):
@@ -46,7 +46,7 @@ class AdminError(Exception):
 
     @property
     def name(self) -> str:
-        """Kafka's name of the code."""
+        """Kafka's name of the error code."""
         if self.in_doubt:
             return IN_DOUBT
         try:
@@ -66,5 +66,5 @@ class AdminError(Exception):
 
 
 def in_doubt(text: str) -> AdminError:
-    """An element whose answer did not come."""
+    """Make the error of an element whose answer did not come."""
     return AdminError(ErrorCode.NETWORK_EXCEPTION, text, in_doubt=True)

@@ -12,7 +12,7 @@ PASSING = frozenset({ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.R
 
 
 def described(answer: MetadataResponse, names: Collection[str] | None) -> Results[str, TopicDescription]:
-    """Of the names that were asked for (None: all): what was not asked for is not believed."""
+    """Return the descriptions of the topics that were asked for (None: all): no other is believed."""
     wanted = None if names is None else set(names)
     return {
         topic.name: _description(topic) if topic.error_code in PASSING else AdminError(topic.error_code)

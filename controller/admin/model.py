@@ -20,7 +20,7 @@ BROKER_DEFAULT = -1
 
 
 class NewTopic(msgspec.Struct, frozen=True):
-    """A topic that shall be: by counts, or by the broker ids of each partition, the preferred leader first."""
+    """A topic that shall be created, by counts or by the broker ids of each partition, the preferred leader first."""
 
     name: str
     num_partitions: int = BROKER_DEFAULT
@@ -30,7 +30,7 @@ class NewTopic(msgspec.Struct, frozen=True):
 
 
 class CreatedTopic(msgspec.Struct, frozen=True):
-    """What became of it, or would: -1 and no id where the node is too old to tell."""
+    """A created or validated topic as the node reports it. Nodes that are too old report no counts (-1) and no id."""
 
     topic_id: bytes
     num_partitions: int
@@ -45,7 +45,7 @@ class TopicListing(msgspec.Struct, frozen=True):
 
 
 class PartitionDescription(msgspec.Struct, frozen=True):
-    """`leader` is None where there is none."""
+    """A partition as a node describes it; `leader` is None where there is none."""
 
     index: int
     leader: int | None
@@ -67,7 +67,7 @@ class TopicDescription(msgspec.Struct, frozen=True):
 
     @property
     def replication_factor(self) -> int:
-        """Of partition 0, as Kafka's tools have it."""
+        """How many replicas partition 0 has, as Kafka's tools count."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property
@@ -83,7 +83,7 @@ class BrokerDescription(msgspec.Struct, frozen=True):
 
 
 class ClusterDescription(msgspec.Struct, frozen=True):
-    """`controller_id` is None while there is none."""
+    """A cluster as a node describes it; `controller_id` is None while there is none."""
 
     cluster_id: str | None
     controller_id: int | None
@@ -92,14 +92,14 @@ class ClusterDescription(msgspec.Struct, frozen=True):
 
 
 class ResourceType(IntEnum):
-    """Of what has configs, with Kafka's numbers."""
+    """The types of what has configs, with Kafka's numbers."""
 
     TOPIC = 2
     BROKER = 4
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A topic, a broker by its id, or with an empty name what holds for all brokers."""
+    """What has configs: a topic, a broker by its id, or with an empty name all brokers."""
 
     type: ResourceType
     name: str
@@ -118,7 +118,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def broker_id(self) -> int | None:
-        """The node that alone can answer for it."""
+        """The id of the node that alone can answer for this resource; None if any can."""
         return int(self.name) if self.type is ResourceType.BROKER and self.name else None
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ SET_HERE = {ResourceType.TOPIC: ("topic",), ResourceType.BROKER: ("broker", "clu
 
 
 class ConfigEntry(msgspec.Struct, frozen=True):
-    """`value` is None where it is secret, or where there is none."""
+    """A config as a node describes it; `value` is None if it is secret, or there is none."""
 
     name: str
     value: str | None
@@ -144,7 +144,7 @@ class ConfigEntry(msgspec.Struct, frozen=True):
 
 
 class ConfigOperation(IntEnum):
-    """With Kafka's numbers (KIP-339)."""
+    """What a change does to a config, with Kafka's numbers (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -159,5 +159,5 @@ class ConfigChange(msgspec.Struct, frozen=True):
 
 
 def result_of(code: int, message: str | None, value: T) -> T | AdminError:
-    """The value, unless the code says no."""
+    """Return the value, or an AdminError if the code says no."""
     return value if code == ErrorCode.NONE else AdminError(code, message)

@@ -37,7 +37,7 @@ Versions = dict[int, tuple[int, int]]
 
 
 class NodeLink:
-    """One node: a connection, and which versions it speaks."""
+    """The connection to one node, and which versions the node speaks."""
 
     def __init__(self, peer: PeerConnection, address: Address, config: ClientConfig) -> None:
         self.address = address
@@ -47,7 +47,7 @@ class NodeLink:
         self._greeting = trio.Lock()
 
     async def ask(self, message: WireStruct, key: ApiKey) -> WireStruct:
-        """Raises AdminError if the node does not offer it, PeerUnavailable if it does not answer in time or at all."""
+        """Ask the node. Raises AdminError if it does not offer the request, PeerUnavailable if it does not answer in time or at all."""
         await self.greet()
         version = self.version_of(key)
         try:
@@ -66,7 +66,7 @@ class NodeLink:
         return version
 
     async def greet(self) -> None:
-        """Learn which versions it speaks, once."""
+        """Learn, once, which versions the node speaks."""
         async with self._greeting:
             if not self.versions:
                 answer = await self._api_versions()
@@ -97,14 +97,14 @@ class NodeLink:
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a node last said of the cluster."""
+    """The nodes of the cluster as one of them last told."""
 
     brokers: dict[int, MetadataResponseBroker]
     controller_id: int
 
 
 class Network:
-    """Connections of one client, made when they are needed."""
+    """The connections of one client, made when they are needed."""
 
     def __init__(self, nursery: trio.Nursery, config: ClientConfig) -> None:
         self.config = config
@@ -114,7 +114,7 @@ class Network:
         self._view: View | None = None
 
     async def ask_any(self, message: WireStruct, key: ApiKey) -> WireStruct:
-        """Of a node that answers: for reads, which may be asked again. Raises AdminError, Unreachable."""
+        """Ask any node that answers, for reads, which may be asked again. Raises AdminError, Unreachable."""
         last: PeerUnavailable | None = None
         for _ in range(2):  # the one that answered first may have gone since
             link = await self._reach()
@@ -126,13 +126,13 @@ class Network:
         raise Unreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
     async def controller(self) -> NodeLink | None:
-        """The node that takes writes; None while there is none."""
+        """Return the node that takes writes; None while there is none."""
         view = self._view or await self.look()
         broker = view.brokers.get(view.controller_id)
         return None if broker is None else self.link(Address(broker.host, broker.port))
 
     async def broker(self, broker_id: int) -> NodeLink:
-        """Raises AdminError if it is not alive."""
+        """Return the link to a broker. Raises AdminError if it is not alive."""
         view = self._view or await self.look()
         broker = view.brokers.get(broker_id)
         if broker is None:
@@ -141,7 +141,7 @@ class Network:
         return self.link(Address(broker.host, broker.port))
 
     async def look(self) -> View:
-        """Ask who is there."""
+        """Ask which nodes there are."""
         answer = await self.ask_any(MetadataRequest(topics=[], allow_auto_topic_creation=False), ApiKey.METADATA)
         assert isinstance(answer, MetadataResponse)
         return self.learn(answer)
@@ -151,7 +151,7 @@ class Network:
         return self._view
 
     def forget(self) -> None:
-        """What is known of the cluster is not true any more."""
+        """Forget what is known of the cluster, since it is not true any more."""
         self._view = None
 
     def link(self, address: Address) -> NodeLink:
@@ -181,7 +181,7 @@ class Network:
         return self._first
 
     async def _race(self, addresses: Sequence[Address]) -> NodeLink:
-        """The first that greets us; the others are asked when those before them failed or are slow."""
+        """Return the first node that greets us; the others are asked when those before them failed or are slow."""
         reasons: dict[Address, str] = {}
         winners: list[NodeLink] = []
 

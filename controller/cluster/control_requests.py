@@ -44,7 +44,9 @@ MOST_PARTITIONS = 2_000
 
 
 def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
-    """`wanted` names partitions by topic, and whether their replica on the target is a new one. A large topic comes in several states."""
+    """Yield the states of partitions, which `wanted` names by topic with whether their replica on the target is new. A large topic has
+    several.
+    """
     for name, partitions in wanted.items():
         topic = image.topics.get(name)
         if topic is None or topic.marked_for_deletion:
@@ -63,7 +65,7 @@ def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Ite
 def leader_and_isr(
     image: Image, target: Broker, states: list[LeaderAndIsrTopicState], inter_broker_listener: str
 ) -> LeaderAndIsrRequest:
-    """These partitions, and where their leaders listen."""
+    """Make LeaderAndIsr of these partitions and of where their leaders listen."""
     leaders = {partition.leader for topic in states for partition in topic.partition_states}
     return LeaderAndIsrRequest(
         controller_id=image.controller_id,
@@ -110,7 +112,7 @@ def topic_states(
     forgotten: Mapping[str, Topic],
     whole_topic: Callable[[Topic, frozenset[int]], TopicState],
 ) -> Iterator[tuple[TopicState, int]]:
-    """What UpdateMetadata says of topics that are forgotten and of partitions that changed, each with how many partitions it tells of.
+    """Yield what UpdateMetadata says of forgotten topics and changed partitions, each with how many partitions it tells of.
 
     `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a topic of the same name may be new.
     """
@@ -137,9 +139,10 @@ def update_metadata(
     configs: bool = False,
     heard: int | None = None,
 ) -> UpdateMetadataRequest:
-    """All brokers, always (the list replaces what the target knows), and these topics. `complete`: what is not named does not exist.
+    """Make UpdateMetadata of all brokers (the list replaces what the target knows) and these topics. With `complete`, what is not named
+    does not exist.
 
-    `configs`: they have changed in the store. `heard`: the newest change that the target knows of with this.
+    `configs` have changed in the store. `heard` is the newest change that the target knows of with this.
     """
     tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
     if heard is not None:
@@ -155,7 +158,7 @@ def update_metadata(
 
 
 def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
-    """A whole topic as it stands in UpdateMetadata."""
+    """Encode a whole topic as it stands in UpdateMetadata."""
     encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
     return encode(whole_topic_state(topic, live))
 
@@ -186,7 +189,9 @@ def _topic_state(topic: Topic, partitions: Iterable[int], live: frozenset[int]) 
 
 
 def _forgotten_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
-    """The leader says it; the epochs are those of a new partition (Kafka: LeaderAndIsr.duringDelete)."""
+    """Return the state of a topic that is gone: its leader says so, and the epochs are those of a new partition (Kafka:
+    LeaderAndIsr.duringDelete).
+    """
     return UpdateMetadataTopicState(
         topic_name=topic.name,
         topic_id=topic.topic_id,
@@ -222,7 +227,7 @@ def _live_broker(broker: Broker) -> UpdateMetadataBroker:
 
 
 def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topic, set[int]]]:
-    """The partitions of these topics that have a replica on the broker."""
+    """Return the partitions of these topics that have a replica on the broker."""
     return {
         topic.name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
         for topic in topics
@@ -232,7 +237,7 @@ def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topi
 def stop_replica(
     image: Image, target: Broker, replicas: Mapping[str, tuple[Topic, set[int]]], *, delete: bool
 ) -> StopReplicaRequest:
-    """Stop these replicas; delete their data too if `delete`."""
+    """Make StopReplica of these replicas, which deletes their data too if `delete`."""
     return StopReplicaRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,

@@ -21,7 +21,7 @@ EXPECTED_SECONDS = 30.0
 
 
 def first_number(controller_epoch: int) -> int:
-    """Of the changes that a controller tells. Whoever follows it has heard of all that its predecessors have acknowledged."""
+    """Return the number of a controller's first change. Whoever follows it has heard of all that its predecessors have acknowledged."""
     return controller_epoch << 32
 
 
@@ -76,13 +76,13 @@ class MetadataCache:
             listener(before, image, changed)
 
     def heard(self, number: int) -> None:
-        """The image holds all changes up to this one."""
+        """Note that the image holds all changes up to this one."""
         if number > self._heard:
             self._heard = number
             self._hearing.unpark_all()
 
     def expect(self, number: int) -> None:
-        """A client of this node is told what this change has brought about."""
+        """Note that a client of this node is told what this change has brought about."""
         self._expected = max(number, self._expected)
 
     @property
@@ -91,7 +91,9 @@ class MetadataCache:
         return self._expected > self._heard
 
     async def wait_heard(self) -> None:
-        """Until the image holds what clients of this node know of; not for ever, if the controller that answered them is gone or cut off."""
+        """Wait until the image holds what clients of this node know of; not for ever, if the controller that answered them is gone or cut
+        off.
+        """
         expected = self._expected
         with trio.move_on_after(EXPECTED_SECONDS) as patience:
             while self._heard < expected:
@@ -100,11 +102,11 @@ class MetadataCache:
             self.heard(expected)
 
     async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
-        """Return once `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""
+        """Wait until `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""
         while not reached(self.image):
             await self.waiters.wait(name)
 
     async def wait_cluster(self, reached: Callable[[Image], bool]) -> None:
-        """Return once `reached` holds; it is asked now and whenever the brokers or the controller change."""
+        """Wait until `reached` holds; it is asked now and whenever the brokers or the controller change."""
         while not reached(self.image):
             await self.waiters.wait_cluster()

@@ -42,7 +42,7 @@ Handler = Callable[[Any, RequestContext, Request], Response | Awaitable[Response
 
 
 def up_to_date(handler: Handler) -> Handler:
-    """The same API, answered from an image that holds all that clients of this node know of (K4-6)."""
+    """Make a handler that answers from an image that holds all that clients of this node know of (K4-6)."""
 
     async def handle_later(node: Any, context: RequestContext, request: Request) -> Response:
         await node.cache.wait_heard()

@@ -177,7 +177,7 @@ def _result(
 def _shared_rows(
     kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[ConfigEntry, DescribeConfigsResourceResult]]:
-    """What every topic without overrides, or this node, has: entries by name, with their rows encoded once."""
+    """Return the configs of every topic without overrides, or of this node, by name, with their rows encoded once."""
     entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
     encode = registry.encoder(DescribeConfigsResourceResult, version)
     rows = [cast("DescribeConfigsResourceResult", encode(_row(entry, synonyms, documentation))) for entry in entries]

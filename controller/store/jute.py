@@ -154,7 +154,7 @@ def decode_multi(buffer: bytes, offset: int, operations: Sequence[Operation], ch
 
 
 def refusal_in_multi(buffer: bytes, offset: int, operations: Sequence[Operation]) -> StoreError | None:
-    """The same for whoever does not need the results: of a multi that was refused each is an error, the first one too."""
+    """Return why a multi was refused, or None if it was not, for callers that need no results."""
     code, done, _ = HEADER.unpack_from(buffer, offset)
     if done or code != ERROR_RESULT:
         return None

@@ -431,7 +431,7 @@ async def results_of(reply: Reply, operations: Sequence[Operation], chroot: str)
 def tell(
     answered: Callable[[StoreError | None], None], operations: Sequence[Operation], answer: Body | StoreError
 ) -> None:
-    """Of the commit that this is the answer to."""
+    """Call `answered` with the error that a commit's answer means, or with None."""
     if isinstance(answer, StoreError):
         answered(answer)
     else:
