@@ -110,7 +110,7 @@ class ActiveController:
 
     async def run(self) -> None:
         """Rule until the place is lost; when this returns nothing of it runs any more."""
-        reason, end = "of an accident", "it stepped down"
+        reason, end = "an accident ended its reign", "it stepped down"
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
@@ -121,6 +121,9 @@ class ActiveController:
                     end = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
                 nursery.cancel_scope.cancel()
             reason = end
+        except* trio.Cancelled:
+            reason = "its node was ended at once"
+            raise
         finally:
             self.node.controller = None
             self.writer.close(ControllerMoved())

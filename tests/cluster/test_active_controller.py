@@ -1,5 +1,8 @@
 """The elected controller as a whole: what it does when it loses its place, and what it makes of what it finds."""
 
+import logging
+
+import pytest
 import trio
 import trio.testing
 
@@ -9,6 +12,7 @@ from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from tests.cluster.small_cluster import SmallCluster
+from tests.handlers.ruling import ruling
 from tests.store.worlds import MemoryWorld
 
 
@@ -213,3 +217,12 @@ async def test_a_node_starts_although_the_connection_breaks(memory: MemoryWorld,
         assert ids == []
         memory.tree.resume(store)
     assert len(ids[0]) == 22
+
+
+async def test_a_node_that_is_ended_at_once_is_no_accident(caplog: pytest.LogCaptureFixture) -> None:
+    """The log tells why a reign ended: whoever looks for an accident finds none where a second signal ended the node."""
+    caplog.set_level(logging.INFO)
+    async with ruling():
+        pass
+    assert "no longer the controller of epoch 1: its node was ended at once" in caplog.text
+    assert "accident" not in caplog.text
