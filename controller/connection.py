@@ -247,7 +247,7 @@ class Connection:
             await self._flush()
             self._life.cancel()
         self._busy = False
-        self._room.unpark_all()
+        self._look_for_room()
 
     async def _answer_as_it_comes(self, correlation_id: int, pending: Awaitable[bytes]) -> None:
         with self._scopes[correlation_id]:
@@ -277,7 +277,11 @@ class Connection:
             await self._outbox.flush()
         except Disconnected:
             self._life.cancel()
-        self._room.unpark_all()
+        self._look_for_room()
+
+    def _look_for_room(self) -> None:
+        if self._room:  # to wake nobody is not free either
+            self._room.unpark_all()
 
     # ------------------------------------------------------------------ bounds
 

@@ -120,7 +120,7 @@ class Writer:
         """
         job = Job(plan)
         self.queue.put(job, urgent=urgent)
-        self._wake.unpark_all()
+        self._go_on()
         try:
             await job.done.wait()
         except trio.Cancelled:
@@ -293,7 +293,11 @@ class Writer:
         if error is not None and not isinstance(error, StoreUnavailable):
             commit.refused()
         commit.finished = True
-        self._wake.unpark_all()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._wake:  # to wake nobody is not free either
+            self._wake.unpark_all()
 
     # ------------------------------------------------------------------ what came back
 
