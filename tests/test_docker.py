@@ -98,7 +98,7 @@ def test_commands_of_the_image_can_be_parsed() -> None:
 
 
 def test_there_are_three_nodes_and_a_zookeeper() -> None:
-    """Three nodes with numbers of their own, all of them on the one ZooKeeper."""
+    """Three nodes have numbers of their own, and all of them are on the one ZooKeeper."""
     assert {*SERVICES} == {"zookeeper", *NODES}
     configs = [in_the_image(node) for node in NODES]
     assert [config.integer("broker.id") for config in configs] == [1, 2, 3]

@@ -78,7 +78,7 @@ def test_a_rule_for_topics(tmp_path: Path) -> None:
 
 
 def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
-    """The third example, with this machine's ZooKeeper and ports in place of the usual ones."""
+    """The third example works with this machine's ZooKeeper and ports in place of the usual ones."""
     here = [each.replace("127.0.0.1:2181", zookeeper.connect) for each in arguments(2)]
     assert here != arguments(2)
     here = [each.replace(SHOWN, "127.0.0.1:0") for each in here]

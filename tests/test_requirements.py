@@ -13,7 +13,7 @@ def test_the_document_is_what_the_command_writes() -> None:
 
 
 def test_each_requirement_stands_once() -> None:
-    """Sixty-eight ids, none of them twice."""
+    """There are sixty-eight ids, none of them twice."""
     ids = [each.id for each in requirements()]
     assert len(ids) == len(set(ids)) == 68
 

@@ -20,7 +20,7 @@ def read(text: str) -> object:
 
 
 def test_addresses_of_every_kind() -> None:
-    """Several, by name, IPv4 and IPv6, with spaces between."""
+    """Several addresses, by name, IPv4 and IPv6, with spaces between, are read."""
     assert parse_addresses("node:1, 127.0.0.1:2,[::1]:3,") == (
         Address("node", 1),
         Address("127.0.0.1", 2),
@@ -91,7 +91,7 @@ def secured() -> Iterator[MiniCluster]:
 
 
 def test_whoever_is_known_is_let_in(secured: MiniCluster, tmp_path: Path) -> None:
-    """SASL/PLAIN by the keys that Kafka's own tools take."""
+    """A client authenticates by SASL/PLAIN with the keys that Kafka's own tools take."""
     login = f'sasl.jaas.config={LOGIN} username="alice" password="{PASSWORD}";\n'
     (tmp_path / "client.properties").write_text(f"bootstrap.servers={secured.bootstrap}\n{SASL}{login}")
     outcome = call("topics", "create", "a", "--command-config", "client.properties", folder=tmp_path)

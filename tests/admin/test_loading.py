@@ -68,7 +68,7 @@ def test_help_and_completion_load_no_client(tmp_path: Path, arguments: list[str]
 
 
 def test_the_list_of_commands_loads_none_of_them(tmp_path: Path) -> None:
-    """`--help`, and the completion of a command's name, cost what the command group costs."""
+    """`--help`, and the completion of a command's name, import no more than the command group does."""
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller ", "COMP_CWORD": "1"}
     for modules in (loaded("--help", folder=tmp_path), loaded(folder=tmp_path, **complete)):
         assert f"{OURS}controller.commands" in modules

@@ -144,7 +144,7 @@ async def test_a_stranger_is_not_trusted(kafka: SecuredKafka, tmp_path: Path) ->
 async def test_a_wrong_password_is_told_in_kafkas_words(
     kafka: SecuredKafka, mechanism: str, user: str, password: str
 ) -> None:
-    """And neither password is in the sentence."""
+    """A wrong password is told in Kafka's words, and neither password is in the sentence."""
     said = await attempt(kafka, "LOGIN", tls(kafka, "SASL_PLAINTEXT") + login(mechanism, user, password))
     shown = PLAIN_USER if (mechanism, user) == ("PLAIN", USER) else user
     assert f"it does not accept us as {shown!r}: Authentication failed" in said

@@ -83,7 +83,7 @@ async def test_an_authority_of_the_configuration_is_trusted(
 
 
 async def test_whatever_is_in_the_truststore_is_an_anchor(authority: Authority, tmp_path: Path) -> None:
-    """As for Java: an authority whose own issuer is not known is trusted as it stands there."""
+    """As in Java, an authority whose own issuer is not known is trusted as it stands in the truststore."""
     child = Authority(tmp_path, "child", parent=authority)
     assert await attempt(trusting(child), server_context(child.issue("server", HOST))) == LET_IN
 
@@ -114,7 +114,7 @@ async def test_a_name_is_compared_as_it_was_typed(authority: Authority) -> None:
 
 
 async def test_an_expired_certificate_is_told_as_such(authority: Authority) -> None:
-    """And not as one that a truststore could mend."""
+    """An expired certificate is not told as one that a truststore could mend."""
     expired = server_context(authority.issue("expired", HOST, until=LONG_AGO))
     assert (await attempt(trusting(authority), expired)).endswith("its certificate has expired.")
 
@@ -206,7 +206,7 @@ async def test_a_handshake_that_never_ends_is_given_up(authority: Authority) -> 
     ],
 )
 def test_a_mistake_is_a_sentence_without_secrets(authority: Authority, tmp_path: Path, text: str, said: str) -> None:
-    """File, line, key and what to do; neither a password nor a key."""
+    """A mistake is told with file, line, key and what to do, and with neither a password nor a key."""
     (tmp_path / "store.jks").write_bytes(b"\xfe\xed\xfe\xed\x00")
     (tmp_path / "empty.pem").write_text("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
     locked = authority.issue("locked", "client.example", password=PASSWORD)

@@ -32,7 +32,7 @@ def log_fixture(tmp_path: Path) -> Path:
 
 
 def test_tail(log: Path) -> None:
-    """The last ones, a line each, with nothing in it that a terminal would obey."""
+    """The last events are printed, a line each, with nothing in it that a terminal would obey."""
     result = call("tail", log, "-n", "2")
     assert result.exit_code == 0
     first, second = result.stdout.splitlines()
@@ -54,7 +54,7 @@ def test_tail(log: Path) -> None:
     ],
 )
 def test_filters(log: Path, options: list[str], sequences: list[int]) -> None:
-    """Only what matches, as JSON exactly as it stands in the file."""
+    """Only events that match are shown, as JSON exactly as they stand in the file."""
     lines = call("show", log, "--json", *options).stdout.splitlines()
     assert [json.loads(line)["sequence"] for line in lines] == sequences
 

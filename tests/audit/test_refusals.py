@@ -112,7 +112,7 @@ async def test_an_accident(tmp_path: Path) -> None:
 
 
 async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> None:
-    """By name and by its id: that is one deletion, for which the policy had its turn once, and one decision."""
+    """A topic named by name and by its id is one deletion, for which the policy has its turn once, and one decision."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         await world.make(wanted("t", 1, 1))
         topics = [DeleteTopicState(name="t"), DeleteTopicState(name=None, topic_id=world.topic("t").topic_id)]

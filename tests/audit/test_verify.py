@@ -84,7 +84,7 @@ def test_any_byte_may_be_wrong(tmp_path: Path, position: int, byte: int) -> None
 
 @pytest.mark.parametrize("missing", range(1, 6))
 def test_a_missing_event(tmp_path: Path, missing: int) -> None:
-    """Whichever it is, the one after it tells, with file and line."""
+    """Whichever event is missing, the one after it shows it, with file and line."""
     events = a_log(5)
     del events[missing]
     file = write(tmp_path / name_of(), events)

@@ -15,7 +15,7 @@ PHONE = {"width": 360, "height": 740}
 
 
 def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
-    """Nodes with their state, the controller among them, and the figures."""
+    """The page shows the nodes with their state, the controller among them, and the figures."""
     expect(page.locator("#health")).to_have_text("ready")
     expect(page.locator("#nodes tr")).to_have_count(3)
     expect(page.locator("#controller")).to_have_text(f"node {controller_id(cluster)}")
@@ -35,7 +35,7 @@ def test_trouble_of_the_audit_log_stands_at_the_top(page: Page) -> None:
 
 
 def test_ten_thousand_topics_are_paged(page: Page) -> None:
-    """A hundred at a time, forth and back, with the whole number told."""
+    """Topics are shown a hundred at a time, forth and back, and the whole number is told."""
     expect(page.locator("#topics tr")).to_have_count(100)
     expect(page.locator("#range")).to_contain_text("of 10,0")
     expect(page.locator("#previous")).to_be_disabled()

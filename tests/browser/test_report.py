@@ -83,7 +83,7 @@ def test_names_are_only_names(page: Page) -> None:
 
 
 def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser, out: Path) -> None:
-    """Even if a text became an element: no other script, no style, no picture, no request (P-3)."""
+    """Even if a text became an element, the browser loads no other script, no style and no picture, and sends no request (P-3)."""
     page = browser.new_page()
     page.goto(out.as_uri())
     policy = page.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")

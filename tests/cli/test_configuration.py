@@ -18,7 +18,7 @@ def serve(folder: Path, text: str, *settings: str) -> str:
 
 
 def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
-    """An unknown key and an ill-typed value: file, line, key, and the nearest valid key."""
+    """An unknown key and an ill-typed value are both told with file, line, key, and the nearest valid key."""
     told = serve(tmp_path, "# a comment\nbroker.id=1\n\nzookeper.connect=127.0.0.1:2181\nnum.partitions=many\n")
     assert told.splitlines() == [
         "node.properties, line 4: there is no key zookeper.connect; did you mean zookeeper.connect?",

@@ -78,7 +78,7 @@ def test_a_refusal_is_told_although_nobody_reads(asked: dict[str, str], topic: s
 
 @pytest.mark.parametrize("arguments", ["topics list", "topics list --json", "--help", "protocol apis"])
 def test_a_full_disk_is_a_sentence(asked: dict[str, str], topic: str, tmp_path: Path, arguments: str) -> None:
-    """Code 1, and no trace."""
+    """A full disk ends the command with code 1 and without a trace."""
     assert shell(f'"$0" {arguments} >/dev/full; echo $?', tmp_path, asked) == (
         "1\n",
         "Error: No space left on device.\n",

@@ -30,7 +30,7 @@ message = "only 2"
 
 
 def test_check_names_every_mistake(tmp_path: Path) -> None:
-    """A line for each, with file, line and column, and code 1; nothing on stdout."""
+    """Each mistake is a line with file, line and column, the code is 1, and nothing is on stdout."""
     (tmp_path / "bad.toml").write_text("[[partitions]]\nmaks = 1\nmin = 0\n" + GOOD.replace("factor", "facto"))
     outcome = call("policy", "check", "bad.toml", folder=tmp_path)
     assert (outcome.code, outcome.stdout) == (1, "")
@@ -69,7 +69,7 @@ def test_check_tries_requests(tmp_path: Path) -> None:
 
 
 def test_check_tells_what_is_wrong_with_a_request(tmp_path: Path) -> None:
-    """In a sentence with its file."""
+    """What is wrong with a sample request is told in a sentence with its file."""
     (tmp_path / "good.toml").write_text(GOOD)
     for text, complained in (
         ("[request]\ntopik = 'a'", "r.toml: Object contains unknown field `topik` - at `$.request`"),

@@ -50,7 +50,7 @@ def bootstrap_of(process: subprocess.Popen[str]) -> list[str]:
 
 @SIGNALS
 def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C or SIGTERM while it serves: code 0, nothing more on stdout, no trace."""
+    """Ctrl-C or SIGTERM ends a node that serves with code 0, nothing more on stdout, and no trace."""
     with running("up", "--port", "0", folder=tmp_path) as process:
         assert first_line(process).startswith(READY)
         outcome = end(process, number)
@@ -69,7 +69,7 @@ def test_a_signal_while_it_is_loaded(tmp_path: Path, number: signal.Signals, mod
 
 @SIGNALS
 def test_a_signal_while_it_starts(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C between the loading and the ready line: code 0 and no trace."""
+    """Ctrl-C between the loading and the ready line ends with code 0 and no trace."""
     (tmp_path / "impatient.py").write_text(
         f"import os, signal\n\nfrom minicontroller.policies import TopicManagementPolicy as Policy\n\n"
         f"os.kill(os.getppid(), {number.value})\n"

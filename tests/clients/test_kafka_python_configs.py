@@ -56,7 +56,7 @@ def test_changes_in_steps(python_admin: KafkaAdminClient, everywhere: Callable[.
 
 
 def test_replaces_and_resets(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """By the older AlterConfigs; a reset brings all defaults back."""
+    """The older AlterConfigs replaces configs, and a reset brings all defaults back."""
     python_admin.create_topics([topic])
     everywhere(topic)
     python_admin.alter_configs([of_topic(topic, {"retention.ms": "77"})], incremental=False)
@@ -74,7 +74,7 @@ def test_validates_only(python_admin: KafkaAdminClient, everywhere: Callable[...
 
 
 def test_refuses_bad_values(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """INVALID_CONFIG for that resource."""
+    """A bad value is answered INVALID_CONFIG for that resource."""
     python_admin.create_topics([topic])
     everywhere(topic)
     answer = python_admin.alter_configs([of_topic(topic, {"retention.ms": "soon"})])

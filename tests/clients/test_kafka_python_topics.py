@@ -126,7 +126,7 @@ def test_describes_by_id(python_admin: KafkaAdminClient, everywhere: Callable[..
 
 
 def test_grows(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """By count and by hand, checked beforehand by a dry run (K4-A1, K4-A3)."""
+    """A topic grows by count and by hand, after a dry run (K4-A1, K4-A3)."""
     python_admin.create_topics({topic: {"assignments": {0: [1, 2]}}})
     everywhere(topic)
     python_admin.create_partitions({topic: 9}, validate_only=True)

@@ -240,7 +240,7 @@ def test_traps_of_old_clients_without_api_versions(cluster: Cluster, topic: str)
 
 
 def test_kafka_python_starts_with_an_empty_list_of_topics(cluster: Cluster) -> None:
-    """Its bootstrap asks for no topics with the flag for creation set: nothing is made by that (trap 7)."""
+    """A bootstrap that asks for no topics with the flag for creation set makes nothing (trap 7)."""
     with Wire(cluster.bootstrap.split(",")[0]) as wire:
         before = wire.ask("Metadata", 1, {"topics": None})["topics"]
         KafkaAdminClient(bootstrap_servers=cluster.bootstrap).close()

@@ -41,7 +41,7 @@ async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other:
 
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_concurrent_changes_of_different_keys_all_survive(cluster: SmallCluster, other: Store, name: str) -> None:
-    """Of one broker, or of the cluster default: the first of them at the same time makes the znode, and none is lost."""
+    """Of concurrent changes of one broker, or of the cluster default, the first makes the znode, and none is lost."""
     codes: list[int] = []
 
     async def change(number: int) -> None:

@@ -79,7 +79,7 @@ def told(leader: int, leader_epoch: int, zk_version: int) -> list[UpdateMetadata
 
 
 def test_the_versions_are_those_of_a_controller_of_kafka_3_9() -> None:
-    """Fixed, as a real controller fixes them by its inter.broker.protocol.version."""
+    """The versions are fixed, as a real controller fixes them by its inter.broker.protocol.version."""
     assert {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4} == VERSIONS
 
 

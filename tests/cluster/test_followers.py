@@ -14,7 +14,9 @@ def half_in_sync(epoch: int = 0) -> Topic:
 
 
 async def test_a_controller_that_does_not_answer_is_left(nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Its successor is asked as soon as it is known; without one the same is asked again when the time of a request is over."""
+    """A silent controller's successor is asked as soon as it is known; without one the same is asked again when the time of a request is
+    over.
+    """
     brokers = [broker(1), broker(2), broker(3)]
     node = node_with(image(brokers, controller_id=2, controller_epoch=5))
     asked: list[int] = []

@@ -96,7 +96,7 @@ async def test_urgent_jobs_pass(world: World, nursery: trio.Nursery) -> None:
 
 
 async def test_a_job_is_not_begun_when_nobody_waits_for_it_any_more(world: World, nursery: trio.Nursery) -> None:
-    """Its client was told that the time is over, or is gone: nothing of it is carried out afterwards."""
+    """Nothing of a job is carried out after its client was told that the time is over, or is gone."""
     with trio.move_on_after(0):
         await world.writer.write(world.creating("late"))
     assert len(world.writer.queue) == 0

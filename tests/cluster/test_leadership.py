@@ -95,7 +95,7 @@ def test_a_broker_that_shuts_down_hands_its_leadership_over() -> None:
 
 
 def test_a_broker_that_shuts_down_keeps_what_nobody_can_take() -> None:
-    """The only in-sync replica, and the only replica, stay."""
+    """The only in-sync replica, and the only replica, stay with a broker that shuts down."""
     assert release(msgspec.structs.replace(LED, isr=(1,)), 1, {2, 3}) is None
     assert release(Partition(replicas=(1,), leader=1, isr=(1,), leader_epoch=0, partition_epoch=0), 1, {2}) is None
 

@@ -40,7 +40,7 @@ def nodes() -> list[Node]:
 
 
 def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
-    """One object, not three alike: the nodes of a process cost the memory of one view."""
+    """The nodes of a process have one image, not three alike, so that they cost the memory of one."""
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("a"))
     after = cluster("a", "b")
@@ -52,7 +52,7 @@ def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
 
 
 def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
-    """Its registration is gone, or is of an earlier life: for the cluster it does not exist."""
+    """A node whose registration is gone, or is of an earlier life, does not exist for the cluster."""
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
@@ -77,7 +77,7 @@ def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None
 
 
 def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
-    """As UpdateMetadata leaves it out: a topic without states, or with a mark of deletion."""
+    """A topic without states, or with a mark of deletion, is left out as UpdateMetadata leaves it out."""
     never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
     NearbyNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3

@@ -27,7 +27,7 @@ async def test_features_are_written_as_kafka_writes_them(
 
 
 async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """As left by a controller before Kafka 2.7: status 0 becomes 1, and no feature is finalized."""
+    """Features as a controller before Kafka 2.7 left them are enabled: status 0 becomes 1, and no feature is finalized."""
     await other.commit([SetData(layout.FEATURE, b'{"features":{},"version":1,"status":0}')])
     await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)

@@ -87,7 +87,7 @@ def test_racks_for_some_brokers_only_are_refused() -> None:
 
 
 def test_chance_decides_where_the_leaders_begin_and_how_far_the_followers_are() -> None:
-    """Two draws, the leader's first, both below the number of brokers."""
+    """Two numbers are drawn, the leader's first, both below the number of brokers."""
     draws = iter([3, 1])
     asked = []
 

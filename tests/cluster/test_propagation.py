@@ -159,7 +159,7 @@ async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: Wo
 
 
 async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_clock: object) -> None:
-    """LeaderAndIsr, new, to its replicas; then UpdateMetadata to all."""
+    """A new topic is told by LeaderAndIsr to its replicas, and then by UpdateMetadata to all."""
     await world.register(1, 2, 3)
     world.brokers[2].take(), world.brokers[3].take()
     world.change(topic("t", 2))

@@ -52,7 +52,7 @@ async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World
 async def test_a_registration_that_is_taken_away_is_made_again(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """By hand, or by a tool: the node lives, so it is registered again, the controller as well as another one."""
+    """A node that lives, the controller or another, registers again after its registration was removed by hand or by a tool."""
     for broker_id in (1, 2):
         before = cluster.members[broker_id].node.broker_epoch
         await other.commit([Delete(layout.broker_path(broker_id))])
@@ -62,7 +62,7 @@ async def test_a_registration_that_is_taken_away_is_made_again(
 
 
 async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
-    """Also from the second reign of the same node: when `withdraw` returns, the place is another one's to take."""
+    """When `withdraw` returns, also from the second reign of the same node, the place is another one's to take."""
     for broker_id in (2, 3):
         await cluster.members[broker_id].candidacy.withdraw()
     await cluster.elect_anew()
@@ -129,13 +129,13 @@ async def one_of_two(world: World, nursery: trio.Nursery, patience_seconds: floa
 async def test_two_brokers_have_no_address_in_common(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Of two that start at once with one address, one is registered; the other ends with a sentence that names it."""
+    """Of two brokers that start at once with one address, one is registered; the other ends with a sentence that names it."""
     await one_of_two(memory, nursery, 20.0)
 
 
 @on_zookeeper
 async def test_two_brokers_have_no_address_in_common_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """The same on a real server."""
+    """One of two brokers with one address is registered on a real server, too."""
     await one_of_two(world, nursery, 0.5)
 
 

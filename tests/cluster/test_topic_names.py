@@ -18,7 +18,7 @@ LEGAL = "contains one or more characters other than ASCII alphanumerics, '.', '_
 
 @pytest.mark.parametrize("name", ["a", "A-z_0.9", "...", "-", "_", "a" * 249, "__consumer_offsets", "0"])
 def test_legal_names(name: str) -> None:
-    """Letters, digits, dot, underscore and dash of ASCII, up to 249 of them."""
+    """A name of letters, digits, dot, underscore and dash of ASCII, up to 249 of them, is legal."""
     validate_topic_name(name)
     assert is_valid_topic_name(name)
 
@@ -40,7 +40,7 @@ def test_legal_names(name: str) -> None:
     ],
 )
 def test_illegal_names_are_refused_with_the_reason(name: str, reason: str) -> None:
-    """K4-C8: INVALID_TOPIC_EXCEPTION, empty before dots before length before characters."""
+    """K4-C8: the refusal is INVALID_TOPIC_EXCEPTION, and looks for emptiness before dots before length before characters."""
     with pytest.raises(Refusal) as caught:
         validate_topic_name(name)
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -68,7 +68,7 @@ def test_a_collision_names_all_that_are_in_the_way() -> None:
 
 
 def test_what_was_removed_collides_no_more() -> None:
-    """And the index of before still knows it."""
+    """A removed name collides no more, and the index of before still knows it."""
     index = NameIndex().changed(added=["a.b"])
     assert index.changed(removed=["a.b", "x.y", "plain"]).colliding("a_b") == ()
     assert index.colliding("a_b") == ("a.b",)

@@ -86,7 +86,7 @@ async def test_jobs_that_wait_share_a_commit(world: World, nursery: trio.Nursery
 
 
 async def test_a_job_sees_what_was_planned_before_it(world: World, nursery: trio.Nursery) -> None:
-    """Also within the same commit: so nothing can be created twice by asking twice at once."""
+    """A job sees what was planned before it within the same commit, too, so that nothing can be created twice by asking twice at once."""
     seen: list[list[str]] = []
 
     async def look(draft: Draft) -> None:
@@ -114,7 +114,7 @@ async def test_an_element_that_the_store_refuses_falls_alone(world: World, nurse
 
 
 async def test_a_plan_that_fails_harms_nobody_else(world: World, nursery: trio.Nursery) -> None:
-    """Its error is its caller's, nothing of it is written, and the writer goes on."""
+    """A failed plan's error is its caller's, nothing of it is written, and the writer goes on."""
 
     async def broken(draft: Draft) -> None:
         creation("half", draft)
@@ -196,7 +196,7 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
 
 
 async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nursery) -> None:
-    """In doubt and not found afterwards: REQUEST_TIMED_OUT, never success."""
+    """What was in doubt and is not found afterwards is answered REQUEST_TIMED_OUT, never success."""
     done: list[list[Element]] = []
 
     async def job() -> None:

@@ -31,7 +31,7 @@ def test_the_name_and_the_users_of_a_listener_are_read() -> None:
     ],
 )
 def test_quotes_and_escapes(written: str, value: str) -> None:
-    """Either quote, Java's escapes, octal ones among them, and bare words."""
+    """Values may stand in either quote, with Java's escapes, octal ones among them, or be bare words."""
     text = f"M required a={written};" if written != "'it''s'" else "M required a='it' b='s';"
     assert parse_jaas(text).options["a"] == value
 

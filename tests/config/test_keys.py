@@ -84,7 +84,7 @@ def test_what_means_nothing_is_no_key(name: str) -> None:
     ],
 )
 def test_what_a_plugin_understands_is_let_through(name: str) -> None:
-    """Its values are not shown, since nobody knows whether they are secrets."""
+    """A plugin's values are not shown, since nobody knows whether they are secrets."""
     key = key_named(name)
     assert key is not None
     assert key.is_sensitive

@@ -29,7 +29,7 @@ def shown(listener: Listener) -> str:
     ],
 )
 def test_listeners_are_read_as_kafka_reads_them(listeners: str, expected: list[str]) -> None:
-    """Names in upper case, IPv6 with or without brackets, an empty host, port 0, an IPv4 and an IPv6 address on one port."""
+    """Names become upper case; IPv6 may lack brackets, a host be empty, a port 0, and an IPv4 and an IPv6 address share a port."""
     assert [shown(listener) for listener in node_of(f"listeners={listeners}").listeners] == expected
 
 

@@ -266,7 +266,7 @@ def test_the_sample_works_as_it_stands() -> None:
 
 
 def test_the_sample_works_with_its_policy() -> None:
-    """Its lines that are commented out are valid too."""
+    """The sample's lines that are commented out are valid too."""
     text = SAMPLE.read_text()
     for key in ("topic.management.policy.class.name", "policy.timeout.ms", "broker.rack"):
         assert f"\n#{key}=" in text

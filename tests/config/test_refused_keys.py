@@ -55,7 +55,7 @@ def test_a_value_that_asks_for_nothing_is_taken(key: str, value: str) -> None:
 
 @pytest.mark.parametrize("key", ["listener.name.client.max.connection.creation.rate", "max.connection.creation.rate"])
 def test_a_running_node_refuses_them_too(key: str) -> None:
-    """By AlterConfigs it is a refusal, and what is in ZooKeeper already does not count."""
+    """AlterConfigs refuses these keys, and what is in ZooKeeper already does not count."""
     node = NodeConfig.from_mapping({"broker.id": "1"})
     with pytest.raises(Refusal, match="is not served") as refused:
         validate_broker_configs({key: "10"}, node, per_broker=True)

@@ -45,7 +45,7 @@ def refusal(configs: dict[str, str | None], node: NodeConfig = NODE, altered_top
     ],
 )
 def test_what_kafka_takes_is_taken(name: str, value: str) -> None:
-    """Kafka 3.9.1 created a topic with each of these."""
+    """Each of these configs, with which Kafka 3.9.1 created a topic, is taken."""
     validate_topic_configs({name: value}, NODE)
 
 

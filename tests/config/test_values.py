@@ -192,5 +192,5 @@ def test_a_notation_that_means_nothing_is_our_own_fault() -> None:
     ],
 )
 def test_versions_are_those_that_kafka_39_knows(text: str, release: tuple[int, ...] | None) -> None:
-    """Releases by two numbers (three before 1.0), protocol versions by their whole name."""
+    """Releases are known by two numbers (three before 1.0), protocol versions by their whole name."""
     assert release_of(text) == release

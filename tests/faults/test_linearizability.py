@@ -72,7 +72,7 @@ def test_what_follows_its_order_is_possible() -> None:
 
 
 def test_concurrent_operations_may_have_any_order() -> None:
-    """Of two that overlap either may be the later one."""
+    """Either of two operations that overlap may be the later one."""
     for last in ("1", "2"):
         assert is_possible(THREE, op(REPLACE, 0, 9), setting(10, 20, "1"), setting(11, 19, "2"), seen(21, 22, k=last))
 
@@ -103,7 +103,7 @@ def test_a_refused_write_must_not_show() -> None:
 
 
 def test_what_only_validates_changes_nothing() -> None:
-    """And its success tells of the state all the same."""
+    """A dry run changes nothing, and its success tells of the state all the same."""
     assert not is_possible(
         THREE, op(GROW, 0, 1, partitions=5, only_validated=True), op(DESCRIBE, 2, 3, node=0, partitions=5)
     )
@@ -111,7 +111,7 @@ def test_what_only_validates_changes_nothing() -> None:
 
 
 def test_a_connection_has_an_order() -> None:
-    """Of two that were sent together the later one is the later one."""
+    """The second of two operations that were sent together takes effect after the first."""
     first, second = setting(0, 5, "1"), setting(0, 6, "2")
     assert is_possible(THREE, op(REPLACE, -2, -1), first, second, seen(7, 8, k="1"))
     second.after = first.number
@@ -128,7 +128,7 @@ def test_nodes_may_be_behind_unless_they_must_not() -> None:
 
 
 def test_a_node_shows_what_it_has_answered() -> None:
-    """Of what was acknowledged elsewhere it may be ignorant, also where that was meanwhile."""
+    """A node shows what it has acknowledged, and may not know what was acknowledged elsewhere, also meanwhile."""
 
     def shown(began: float, node: int, **configs: str) -> Operation:
         return op(CONFIGS, began, began + 1, node=node, configs=configs, is_fresh_of_node=True)

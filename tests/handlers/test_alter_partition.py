@@ -174,7 +174,7 @@ async def test_who_asks(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """Never forwarded: the broker has to find the controller."""
+    """The request is never forwarded: the broker has to find the controller."""
     node = node_with(image([broker(1), broker(2)], controller_id=2))
     answer = await Client(node, handlers=HANDLERS, peer=True).ask(AlterPartitionRequest(broker_id=1), version)
     assert answer.error_code == ErrorCode.NOT_CONTROLLER

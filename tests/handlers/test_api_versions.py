@@ -25,7 +25,7 @@ async def advertised(served: Served, version: int = 3) -> ApiVersionsResponse:
 
 @pytest.mark.parametrize("version", range(5))
 async def test_the_table_is_what_has_a_handler(version: int) -> None:
-    """Every API with a handler, in the versions of the codec, by key; nothing without a handler."""
+    """Every API with a handler is advertised in the versions of the codec, by key, and nothing without a handler is."""
     async with serving() as served:
         answer = await advertised(served, version)
         assert [(row.api_key, row.min_version, row.max_version) for row in answer.api_keys] == [
@@ -36,7 +36,7 @@ async def test_the_table_is_what_has_a_handler(version: int) -> None:
 
 
 async def test_no_features_are_finalized() -> None:
-    """A cluster in ZooKeeper mode without features: none supported, none finalized, epoch -1."""
+    """As in a cluster in ZooKeeper mode, no feature is supported, none is finalized, and the epoch is -1."""
     async with serving() as served:
         answer = await advertised(served)
         assert (answer.supported_features, answer.finalized_features) == ([], [])
@@ -102,7 +102,7 @@ async def test_the_software_is_remembered_with_the_connection(name: str) -> None
 
 
 async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
-    """As Kafka's brokers in ZooKeeper mode do; that they are honoured from nodes only is decided when they come."""
+    """Everyone is told of these APIs, as by Kafka's brokers in ZooKeeper mode; whether they come from a node is decided when they come."""
     handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: HANDLERS[ApiKey.API_VERSIONS]}
     async with serving(handlers=handlers) as served:
         keys = [row.api_key for row in (await advertised(served)).api_keys]

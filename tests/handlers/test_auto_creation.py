@@ -111,7 +111,7 @@ async def test_each_topic_has_its_own_outcome() -> None:
 
 @pytest.mark.parametrize("version", range(4, 13))
 async def test_not_where_the_client_says_no(version: int) -> None:
-    """From v4 on the client's flag decides."""
+    """From v4 on the client's flag decides whether topics are created."""
     creations = Creations()
     request = wanting("new")
     request.allow_auto_topic_creation = False

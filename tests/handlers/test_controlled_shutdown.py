@@ -60,7 +60,7 @@ async def test_what_remains(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_may_ask(cluster: Ruling, version: int) -> None:
-    """A broker that nobody knows: BROKER_NOT_AVAILABLE; in an earlier life (v2 on): STALE_BROKER_EPOCH; a stranger not at all."""
+    """An unknown broker is answered BROKER_NOT_AVAILABLE, one in an earlier life (v2 on) STALE_BROKER_EPOCH, and a stranger is refused."""
     assert (await shut_down(cluster, 9, version)).error_code == ErrorCode.BROKER_NOT_AVAILABLE
     if version >= 2:
         epoch = cluster.nodes[2].broker_epoch

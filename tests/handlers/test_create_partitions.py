@@ -153,14 +153,14 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_neighbours(cluster: Ruling, version: int) -> None:
-    """K4-2: each topic by itself."""
+    """K4-2: each topic is judged by itself."""
     answer = await cluster.ask(growing(more("two", 1), more("nobody", 2), more("one", 2)), version)
     assert codes(answer) == {"two": WRONG_COUNT, "nobody": UNKNOWN, "one": 0}
     assert (await cluster.ask(growing(), version)).results == []
 
 
 async def test_more_replicas_than_brokers(autojump_clock: object) -> None:
-    """By count a topic cannot grow while fewer brokers live than it has replicas; by hand neither, for every one must be registered."""
+    """A topic cannot grow by count while fewer brokers live than it has replicas; by hand neither, for every one must be registered."""
     async with ruling() as cluster:
         await cluster.make(wanted("three", 1, 3))
         await cluster.controller.brokers_changed([b for b in cluster.image.brokers.values() if b.broker_id != 3])
@@ -244,7 +244,7 @@ class Sparing(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: with the whole topic as it will be, the one before in the cluster, and who asks."""
+    """K201-1, K201-4, K201-5: the policy sees the whole topic as it will be, the one before in the cluster, and who asks."""
     policy = Sparing()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("t", placed={0: [2]}, configs={"retention.ms": "1"}))

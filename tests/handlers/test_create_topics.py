@@ -244,7 +244,7 @@ async def test_neighbours(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing(cluster: Ruling, version: int) -> None:
-    """No topics, no rows."""
+    """A request without topics is answered without rows."""
     assert (await cluster.ask(creating(), version)).topics == []
 
 
@@ -407,7 +407,7 @@ async def test_more_partitions_than_fit(cluster: Ruling, count: int) -> None:
 
 
 async def test_a_znode_too_large(autojump_clock: object) -> None:
-    """Of replicas placed by hand the store's own limit refuses the topic, and nothing that is on its way is harmed."""
+    """The store's own limit refuses a topic with too many replicas placed by hand, and nothing that is on its way is harmed."""
     async with ruling(brokers=[broker(1000)]) as cluster:
         wishes = [wanted("huge", placed={number: [1000] for number in range(62_000)}), wanted("new", 1, 1)]
         answer = await cluster.ask(creating(*wishes), LAST)

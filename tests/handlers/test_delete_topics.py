@@ -127,7 +127,7 @@ async def test_neither_in_a_row(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing(cluster: Ruling, version: int) -> None:
-    """No topics, no rows."""
+    """A request without topics is answered without rows."""
     assert (await cluster.ask(named(version), version)).responses == []
 
 
@@ -239,7 +239,7 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int) -> None:
-    """K201-5, K201-6: POLICY_VIOLATION for that topic alone, with the policy's words from v5 on."""
+    """K201-5, K201-6: a refused topic alone is answered POLICY_VIOLATION, with the policy's words from v5 on."""
     async with ruling(policy=Keeper()) as cluster:
         await cluster.make(*(wanted(name, 1, 1) for name in ("keep.me", "a", "b")))
         answer = await cluster.ask(named(version, "keep.me", "a"), version)

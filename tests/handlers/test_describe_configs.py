@@ -126,7 +126,9 @@ async def test_documentation(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_keys_asked_for(version: int) -> None:
-    """Only those, unknown ones silently left out, each once; no keys are all keys (in Kafka an empty list is no list)."""
+    """Only the keys asked for are told, each once, unknown ones silently left out; no keys are all keys (in Kafka an empty list is no
+    list).
+    """
     client = Client(await node_where({}))
     keys = ["retention.ms", "no.such", "retention.ms"]
     some, none, all_of_them = (
@@ -274,7 +276,7 @@ async def test_types_without_configs(version: int, kind: int) -> None:
 
 
 async def test_nothing_asked() -> None:
-    """No resources, no rows, no reading."""
+    """A request without resources is answered without rows, and without reading the store."""
     assert Client(node_with(CLUSTER)).ask_at_once(wanting(), LAST).results == []
 
 

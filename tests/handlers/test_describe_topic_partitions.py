@@ -54,7 +54,7 @@ async def test_named_topics() -> None:
 
 
 async def test_what_is_told_of_a_partition() -> None:
-    """As in Metadata's newest version, with the operations of each topic and empty lists of eligible replicas."""
+    """A partition is told as in Metadata's newest version, with the operations of each topic and empty lists of eligible replicas."""
     dead = topic("dead", led(3, 1, offline_replicas=(3,)), led(2, 1))
     node = node_with(image([broker(1), broker(2, "INTERNAL")], [dead]))
     (row,) = Client(node).ask_at_once(wanting("dead"), 0).topics

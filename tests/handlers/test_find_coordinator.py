@@ -48,7 +48,7 @@ def place(row: Any) -> tuple[int, str, int]:
     ],
 )
 def test_hashes_are_java_s(text: str, number: int) -> None:
-    """String.hashCode of a Java 17: over UTF-16 units, wrapped to 32 bits with a sign."""
+    """Hashes are String.hashCode of a Java 17: over UTF-16 units, wrapped to 32 bits with a sign."""
     assert java_hash(text) == number
 
 
@@ -99,7 +99,7 @@ async def test_a_transaction(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7))
 async def test_no_leader(version: int) -> None:
-    """COORDINATOR_NOT_AVAILABLE, with a text in v1 to v3 and an empty one afterwards."""
+    """A partition without a leader is answered COORDINATOR_NOT_AVAILABLE, with a text in v1 to v3 and an empty one afterwards."""
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "c"), version)
     row = answer.coordinators[0] if version >= 4 else answer
     assert (row.error_code, place(row)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, NOBODY)
@@ -127,7 +127,7 @@ async def test_share_groups(version: int) -> None:
 @pytest.mark.parametrize("version", range(1, 7))
 @pytest.mark.parametrize("kind", [3, -1, 127])
 async def test_an_unknown_type(version: int, kind: int) -> None:
-    """Refuses the whole request, with a text in every version."""
+    """An unknown type refuses the whole request, with a text in every version."""
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "g", kind=kind), version)
     row = answer.coordinators[0] if version >= 4 else answer
     assert (row.error_code, place(row)) == (ErrorCode.INVALID_REQUEST, NOBODY)

@@ -249,7 +249,7 @@ async def test_not_the_controller(logger: logging.Logger, version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: with the whole resulting state, the operands beside it, and the state before."""
+    """K201-1, K201-4, K201-5: the policy sees the whole resulting state, the operands beside it, and the state before."""
     policy = Bounded()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("a", 1, 1, configs=BEFORE))

@@ -78,6 +78,6 @@ async def test_another_life_of_the_node(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_is_no_node(node: Node, version: int) -> None:
-    """Only nodes of the cluster may tell it anything."""
+    """Only nodes of the cluster may send LeaderAndIsr."""
     answer = await ask(node, version, peer=False, controller_epoch=5)
     assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

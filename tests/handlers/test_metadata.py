@@ -114,7 +114,7 @@ async def test_brokers_stand_where_the_client_reaches_them() -> None:
 
 
 async def test_a_topic_named_twice_is_told_once() -> None:
-    """As Kafka: the names of a request are a set."""
+    """The names of a request are a set, as in Kafka."""
     answer = await Client(node_with(CLUSTER)).ask(wanting(LAST, "payments", "orders", "payments"), LAST)
     assert names(answer) == ["payments", "orders"]
 

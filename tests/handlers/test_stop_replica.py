@@ -86,5 +86,5 @@ async def test_another_life_of_the_node(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_is_no_node(node: Node, version: int) -> None:
-    """Only nodes of the cluster may stop anything."""
+    """Only nodes of the cluster may send StopReplica."""
     assert (await ask(node, version, peer=False)).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

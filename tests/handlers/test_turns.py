@@ -48,7 +48,7 @@ async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:
 
 
 async def test_many_topics() -> None:
-    """Creating, altering and deleting hundreds of topics at once."""
+    """Creating, altering and deleting hundreds of topics at once lets others have their turn."""
     names = [f"t{number}" for number in range(MANY)]
     change = [AlterableConfig(name="retention.ms", value="1")]
     async with ruling({"log.retention.ms": "5"}) as cluster:

@@ -150,7 +150,7 @@ async def test_the_past(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_is_no_node(node: Node, version: int) -> None:
-    """Only nodes of the cluster may tell it anything."""
+    """Only nodes of the cluster may send UpdateMetadata."""
     before = node.cache.image
     assert (
         await code_of(node, telling(version, brokers=[9]), version, peer=False)

@@ -126,7 +126,7 @@ class Older:
 
 
 async def test_an_older_policy_sees_what_it_sees_in_kafka() -> None:
-    """The keys that the request names, and no others."""
+    """An older policy sees the keys that the request names, and no others."""
     older = Older()
     async with ruling(policy=LegacyPolicies(alter=older)) as cluster:
         await cluster.make(wanted("t", 1, 1, configs=CONFIGS))
@@ -189,7 +189,7 @@ class NoFewer(TopicManagementPolicy):
 )
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_a_policy_sees_a_broker_before_and_after(policy: TopicManagementPolicy, text: str, name: str) -> None:
-    """Also the default of all brokers, and what AlterConfigs wipes; rules that are about topics are not asked."""
+    """A policy also sees the default of all brokers, and what AlterConfigs wipes; rules that are about topics are not asked."""
     async with ruling(policy=policy) as cluster:
         in_force(cluster, text)
         answers = [

@@ -144,7 +144,9 @@ def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
 
 
 def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
-    """Its client learns nothing, people in which way it is broken, in a line; what rules noted of an allowed one is told, too."""
+    """A client learns nothing of a broken policy, and people in a line in which way it is broken; what rules noted of an allowed request is
+    told, too.
+    """
     with controller_of(odd) as wire:
         for name, partitions in (("broken", 1), ("wide", 3)):
             topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}

@@ -81,7 +81,9 @@ def test_it_comes_from_the_audit_log(recorded: MiniCluster) -> None:
 
 
 def test_deleted_topics_are_found(recorded: MiniCluster) -> None:
-    """By a part of their names, whatever its case; their history tells their end; one that is there again is not deleted."""
+    """Deleted topics are found by a part of their names, whatever its case; their history tells their end; one that is there again is not
+    deleted.
+    """
     for name in ("team-Gone-1", "team-Gone-2", "team-gone-again"):
         create(recorded, name)
         delete(recorded, name)

@@ -129,7 +129,7 @@ def test_requests_are_counted_by_outcome(cluster: MiniCluster) -> None:
 
 
 def test_the_controller_is_told_from_the_others(cluster: MiniCluster) -> None:
-    """Of three nodes in one process, each has its own series; one is the controller."""
+    """Each of three nodes in one process has its own series, and one is the controller."""
     samples = scraped(cluster)
     assert value(samples, "is_controller") == 1
     assert value(samples, "ready") == 3

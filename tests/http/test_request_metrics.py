@@ -18,7 +18,7 @@ def test_a_write_is_looked_through() -> None:
 
 
 def test_a_read_is_looked_at_within_a_bound() -> None:
-    """Of an answer with very many rows, some of them encoded already, only the first are looked at."""
+    """Only the first rows of a very long answer, some of them encoded already, are looked at."""
     metrics = RequestMetrics()
     gone = MetadataResponseTopic(error_code=3)
     early, late = [b"", gone], [*[b""] * LOOKED_AT, gone]

@@ -53,7 +53,7 @@ def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
 
 
 def test_a_topic_is_told(cluster: MiniCluster) -> None:
-    """Its partitions by pages, and its configs; of a name that no topic has, that there is none."""
+    """A topic's partitions are told by pages, with its configs; of a name that no topic has, that there is none."""
     assert create(cluster, "team-told", partitions=150) == [0]
     topic = ask(cluster, "/api/topic?name=team-told&offset=100").json
     assert (topic["there"], topic["partitions"], topic["offset"], len(topic["rows"])) == (True, 150, 100, 50)

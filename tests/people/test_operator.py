@@ -57,7 +57,7 @@ def test_what_is_tried_changes_nothing(somebody: Person) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_completes(somebody: Person, shell: str) -> None:
-    """As docs/commands.md says to switch it on: a script for each shell, and the names of the commands."""
+    """Completion is switched on as docs/commands.md says, by a script for each shell, and names the commands."""
     script = call(
         folder=somebody.folder,
         command=somebody.command,

@@ -58,7 +58,7 @@ def a_sheet(*rows: tuple[Value, ...]) -> Sheet:
     ],
 )
 def test_durations_are_told_in_the_unit_that_suits(microseconds: float, text: str) -> None:
-    """Two or three digits and a unit."""
+    """A duration has two or three digits and a unit."""
     assert duration(microseconds) == text
 
 
@@ -236,7 +236,7 @@ def test_the_same_values_give_the_same_plot() -> None:
 
 @pytest.mark.parametrize("values", [[None, None], [0, 0], [1, None], [1e-9, 1e12]])
 def test_any_values_can_be_drawn(values: list[float | None]) -> None:
-    """Nothing, nothing but zeros, a single one, and very different ones."""
+    """A plot can be drawn of nothing, of nothing but zeros, of a single value, and of very different ones."""
     starts = [0, 1_000_000, 2_000_000]
     series = [Series("a", "s0", values), Series("b", "s1", values, dashed=True)]
     assert bars("bars", ["a", "b"], series, ["", ""]).wide

@@ -36,7 +36,7 @@ OF_JAVA_11 = (
     ],
 )
 def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said: str, tmp_path: Path) -> None:
-    """No Java, no such master: one sentence each, and neither Spark's own words nor a trace."""
+    """Without Java, or without such a master, the error is one sentence, without Spark's own words and without a trace."""
     write(tmp_path / "a.ndjson", a_log(1))
     told = call(
         "pipeline", "ingest", "--audit", ".", "--tables", "tables", *options,
@@ -149,7 +149,7 @@ def test_tables_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_what_went_wrong_in_the_first_place(told: str, said: str) -> None:
-    """Of a long chain of Java's exceptions a person is told the first one."""
+    """A person is told the first of a long chain of Java's exceptions."""
     assert first_line(Exception(told)) == said
 
 

@@ -71,7 +71,7 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
 def test_changed_configs_show_as_the_request_names_them(
     before: dict[str, str], after: dict[str, str], operands: dict[str, str | None]
 ) -> None:
-    """Only the keys of the request, with their operands (None deletes); and only if it changes something."""
+    """An old policy sees only the keys of the request, with their operands (None deletes), and only if it changes something."""
     policy = Alter()
     known = cluster({"t": topic_state(THREE_TIMES_THREE, before)})
     LegacyPolicies(alter=policy).validate_alter_topic(alter("t", operations=operands, configs=after), known)

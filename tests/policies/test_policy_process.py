@@ -44,7 +44,7 @@ async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> No
 
 
 async def test_the_log_tells_where_it_hangs(caplog: pytest.LogCaptureFixture) -> None:
-    """Also where the interpreter is held, so that no Python of the policy's runs any more."""
+    """The log tells where a policy hangs, also if it holds the interpreter, so that no Python of it runs any more."""
     async with process_of("Hostile", SHORT_MS) as (runner, _):
         assert await said(runner, create("killed-0")) is None
     assert "in hold_the_interpreter" in caplog.text
@@ -213,7 +213,7 @@ trio.run(main)
 
 @pytest.mark.parametrize("topic", ["good", "killed-0", "killed-2"])
 def test_it_ends_with_its_node(topic: str) -> None:
-    """Also where the node is killed, and where the policy holds the interpreter or catches signals."""
+    """The process ends with its node, also if the node is killed, and if the policy holds the interpreter or catches signals."""
     with subprocess.Popen(
         [sys.executable, "-c", NODE, f"{FILE}:Hostile", topic], stdout=subprocess.PIPE, text=True
     ) as node:

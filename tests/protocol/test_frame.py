@@ -123,7 +123,7 @@ def test_a_slow_frame_costs_about_itself() -> None:
     cuts=st.lists(st.integers(0, 600), max_size=12),
 )
 def test_what_is_too_large_is_passed_over(sizes: list[int], cuts: list[int]) -> None:
-    """Of a frame beyond the limit its first four bytes come out and nothing else is kept; those behind it are whole."""
+    """The first four bytes of a frame beyond the limit come out and nothing else of it is kept; frames behind it are whole."""
     bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
     stream = b"".join(framed(body) for body in bodies)
     buffer, frames, start = FrameBuffer(30, passes_over=True), [], 0

@@ -97,7 +97,7 @@ def test_the_oldest_header_drops_the_client_id() -> None:
 
 
 def test_a_forwarded_request_names_its_sender() -> None:
-    """The principal, the host and the version of the first sender travel in tags 0, 1 and 2 of header version 2 (K590-2)."""
+    """The principal, the host and the version of the first sender are tags 0, 1 and 2 of header version 2 (K590-2)."""
     header = RequestHeader(19, 7, 1, "n", principal_name="User:alice", client_host="10.0.0.1", client_api_version=2)
     frame = encode_request(header, CreateTopicsRequest())
     assert frame[15:].startswith(b"\x03\x00\x0b\x0bUser:alice\x01\x09\x0910.0.0.1\x02\x02\x00\x02")

@@ -329,7 +329,7 @@ def test_change_windows(window: str, time: str, open_: bool) -> None:
 
 
 def test_a_request_without_a_time_is_outside_of_every_window() -> None:
-    """Fail closed."""
+    """A request without a time is refused: what cannot be judged fails closed."""
     [found] = rules("[[change_window]]\ndays = 'mon-sun'").judge(create(), cluster())
     assert found.error == "NoTimeError: the request does not tell its time"
 
@@ -423,14 +423,14 @@ def test_each_mistake_is_told_where_it_is(text: str, complaint: str) -> None:
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    """Nobody mends a file mistake by mistake."""
+    """All mistakes of a file are told at once: nobody mends a file mistake by mistake."""
     found = mistakes("[[partitions]]\nmax = 0\ntopics = ''\nnosuch = 1\n[[rule]]\nname = 'a'\ncondition = 'x'\n")
     assert [(each.line, each.column) for each in found] == [(2, 1), (3, 1), (4, 1), (7, 14)]
 
 
 @pytest.mark.parametrize("pattern", ["{user}.*", r"/{user}\.[^.]+/", "{user}.?x*"])
 def test_the_pattern_of_a_user_is_made_once(pattern: str) -> None:
-    """Not for each request; and of very many users those that asked last are kept."""
+    """A user's pattern is not made for each request; of very many users those that asked last are kept."""
     assert pattern_match(pattern, "sales") is pattern_match(pattern, "sales")
     assert not pattern_match(pattern, "sale")("sales.orders")
     for number in range(2 * MAX_KEPT):

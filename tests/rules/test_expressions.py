@@ -257,7 +257,7 @@ def test_each_mistake_is_told_where_it_is(expression: str, complaint: str) -> No
 
 
 def test_all_mistakes_of_an_expression_are_told() -> None:
-    """Each once, however many there are."""
+    """Each mistake of an expression is told once, however many there are."""
     found = mistakes(condition('after.nosuch > 1 && 5 || afte.x == "a" || after.configs.all(k, k == 5 && nosuch(k))'))
     assert [each.column - 15 for each in found] == [7, 21, 26, 66, 74]
 

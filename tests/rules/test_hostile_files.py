@@ -141,7 +141,7 @@ def test_a_file_that_is_too_large() -> None:
 
 
 def test_a_file_without_an_end(tmp_path: Path) -> None:
-    """Of what is far too large, or a device, no more is read than tells that."""
+    """No more is read of a file that is far too large, or a device, than tells that."""
     file = tmp_path / "rules.toml"
     with file.open("wb") as sparse:
         sparse.truncate(100 << 20)

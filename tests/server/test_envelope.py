@@ -97,7 +97,7 @@ async def test_the_inner_request_runs_as_its_sender(
 
 
 async def test_an_envelope_where_nodes_do_not_meet_ends_the_connection() -> None:
-    """K590-9: not the inter-broker listener: closed without an answer."""
+    """K590-9: an envelope at a listener that is not the inter-broker one closes the connection without an answer."""
     async with serving(listeners=[CLIENTS, NODES]) as served, await served.connect() as client:
         await client.send(client.encode(0, GOOD))
         assert await client.ended()

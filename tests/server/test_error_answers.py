@@ -154,7 +154,7 @@ CONFIGS = AlterConfigsRequest(
 
 @pytest.mark.parametrize("later", [False, True])
 async def test_a_refusal_becomes_the_form_with_its_message(later: bool) -> None:
-    """Raised at once or after waiting, alone or out of a handler's nursery: the same answer."""
+    """A refusal has the same answer whether it is raised at once or after waiting, alone or out of a handler's nursery."""
 
     def refuse(_node: TinyNode, _ctx: RequestContext, _request: object) -> Any:
         raise Refusal(ErrorCode.POLICY_VIOLATION, "three replicas, please")

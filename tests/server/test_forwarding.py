@@ -187,7 +187,7 @@ async def test_who_loses_the_election_meanwhile_forwards() -> None:
 
 
 async def test_forwarding_can_be_off() -> None:
-    """`controller.forwarding.enable=false`: plain NOT_CONTROLLER for every topic, with the empty text that Kafka sends."""
+    """With `controller.forwarding.enable=false` every topic is answered a plain NOT_CONTROLLER, with the empty text that Kafka sends."""
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.near.node.forwarder = None
         created = await client.ask(4, CREATE, CreateTopicsResponse)

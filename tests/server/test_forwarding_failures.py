@@ -135,7 +135,9 @@ async def test_a_controller_that_cannot_be_reached_has_done_nothing(autojump_clo
 
 
 async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
-    """Sent and not answered: REQUEST_TIMED_OUT, in the sense of "may still happen", and never sent a second time."""
+    """A request that was sent and not answered is REQUEST_TIMED_OUT, in the sense of "may still happen", and is never sent
+    a second time.
+    """
     arrived = 0
 
     async def never(_node: object, _ctx: object, _request: object) -> CreateTopicsResponse:

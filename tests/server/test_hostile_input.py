@@ -191,7 +191,7 @@ async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
 
 
 async def test_a_long_name_makes_no_long_line(caplog: pytest.LogCaptureFixture) -> None:
-    """Of a client id that its owner made as long as he could the log tells the beginning."""
+    """The log tells only the beginning of a client id, however long its owner made it."""
     named = struct.pack(">h", 30_000) + b"n" * 30_000
     async with serving() as served:
         for sent in (request(3, 99, b"", client_id=named), request(3, 1, b"\0", client_id=named)):

@@ -152,7 +152,7 @@ async def test_a_new_secret_ends_what_the_old_one_proved() -> None:
 
 
 async def test_whoever_is_connected_to_by_an_old_proof_hears_no_more() -> None:
-    """Even if the other end, which may be the thief of the secret, keeps the connection open."""
+    """An old proof's connection is used no more, even if the other end, which may be the thief of the secret, keeps it open."""
     secrets = list(SECRETS)
     async with member(secrets=secrets) as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)

@@ -86,7 +86,7 @@ def test_an_answer_is_good_once() -> None:
 
 
 def test_a_node_is_not_shown_its_own_proof() -> None:
-    """A stranger to whom node 1 connects connects to node 1 with what he got, and hands back what comes, either way."""
+    """A stranger who hands a node's proof back to it, in either direction, gets nothing by it."""
     one = member(1)
     tokens = one.credentials(2, AT_TWO).exchange()
     hello = next(tokens)

@@ -90,7 +90,7 @@ async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: Plai
 
 
 async def test_answers_find_their_askers_in_any_order() -> None:
-    """Many in flight, answered backwards, each to whom it belongs."""
+    """Of many requests in flight that are answered backwards, each gets its own answer."""
     gates = Gates()
     names = [f"t{number}" for number in range(50)]
     answers: dict[str, str] = {}

@@ -50,7 +50,7 @@ async def test_clients_authenticate_in_every_version(versions_first: int | None,
 
 
 async def test_api_versions_may_come_after_authentication() -> None:
-    """As one client does that opens with the handshake on every connection."""
+    """ApiVersions may come later, as from the one client that opens with the handshake on every connection."""
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         await handshake(client)
         await client.ask(2, plain("alice", "alice-secret"), SaslAuthenticateResponse)
@@ -106,7 +106,7 @@ async def test_a_refused_client_reads_why_a_little_later_and_is_disconnected(
     autojump_clock: MockClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Error 58 with Kafka's text after `connection.failed.authentication.delay.ms`, then the end; no secret in the log."""
+    """After `connection.failed.authentication.delay.ms` comes error 58 with Kafka's text, then the end; no secret is in the log."""
     caplog.set_level(logging.DEBUG)
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         await handshake(client)
@@ -140,7 +140,7 @@ async def test_a_bare_token_that_is_wrong_ends_the_connection(autojump_clock: Mo
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_an_unknown_mechanism_is_told_the_known_ones(version: int, autojump_clock: MockClock) -> None:
-    """Error 33 with the mechanisms that this listener enables, then the end."""
+    """An unknown mechanism is answered error 33 with the mechanisms that this listener enables, then the connection ends."""
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         asked = SaslHandshakeRequest(mechanism="GSSAPI")
         answer = await client.ask(version, asked, SaslHandshakeResponse)
@@ -195,7 +195,7 @@ async def test_sasl_at_a_listener_without_it_is_out_of_place() -> None:
 
 
 async def test_a_client_may_authenticate_again_on_its_connection() -> None:
-    """Handshake and token once more, in between and afterwards requests as the same user."""
+    """After another handshake and token, and in between, requests are those of the same user."""
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         for _ in range(2):
             await handshake(client)

@@ -143,7 +143,7 @@ def test_a_server_that_only_says_yes_is_not_believed() -> None:
     "credentials", [PlainCredentials("alice", SECRET), ScramCredentials("alice", SECRET, "SCRAM-SHA-256")]
 )
 def test_credentials_do_not_show_the_password(credentials: PlainCredentials | ScramCredentials) -> None:
-    """Neither in a log nor in a trace."""
+    """The password of credentials is shown neither in a log nor in a trace."""
     assert SECRET not in repr(credentials)
     assert "alice" in repr(credentials)
 

@@ -297,7 +297,7 @@ async def test_one_callable_watches_a_znode_once(world: World, store: Store) -> 
 
 
 async def test_a_session_watches_its_own_changes_but_not_from_within(store: Store) -> None:
-    """The committer's own watches fire, never inside his call."""
+    """The committer's own watches fire, but never inside its call."""
     watcher = Watcher()
     await store.get("/a", watcher)
     commit = store.commit([Create("/a")])

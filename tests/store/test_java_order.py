@@ -14,7 +14,7 @@ ZNODES = dict(line.split("\t") for line in RECORDED.read_text().splitlines() if 
 
 @pytest.mark.parametrize("count", PARTITIONS[1:])
 def test_partitions_stand_in_the_order_of_kafka_s_map(count: int) -> None:
-    """With few and with many partitions, on both sides of each size at which the table doubles."""
+    """The order is Kafka's with few and with many partitions, on both sides of each size at which the table doubles."""
     recorded = json.loads(ZNODES[f"/brokers/topics/wide-{count}"])["partitions"]
     assert [int(partition) for partition in recorded] == list(partition_order(count))
 

@@ -144,7 +144,7 @@ OLD_REGISTRATIONS = [
 
 @pytest.mark.parametrize(("data", "endpoints", "rack"), OLD_REGISTRATIONS, ids=["v1", "v2", "v3", "v4"])
 def test_registrations_of_older_brokers_are_read(data: bytes, endpoints: list[Endpoint], rack: str | None) -> None:
-    """Versions 1 to 4: host and port alone, listeners named after their protocols, a rack, a map of protocols."""
+    """Versions 1 to 4 are read: host and port alone, listeners named after their protocols, a rack, a map of protocols."""
     assert registrations.decode_broker(5, data, 77) == Broker(5, tuple(endpoints), rack, 77)
 
 
@@ -190,7 +190,7 @@ def test_notifications_of_brokers_are_read() -> None:
 
 
 def test_ids_are_kafka_s_text() -> None:
-    """22 characters of url-safe base64."""
+    """An id is 22 characters of url-safe base64."""
     assert layout.uuid_text(bytes(16)) == "A" * 22
     assert layout.uuid_bytes("5eeOS_cdQKO1xUArm-11kA").hex() == "e5e78e4bf71d40a3b5c5402b9bed7590"
     assert layout.uuid_text(bytes.fromhex("e5e78e4bf71d40a3b5c5402b9bed7590")) == "5eeOS_cdQKO1xUArm-11kA"
@@ -339,7 +339,7 @@ def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
     "name", ["nine", "", "-1", "+1", "01", " 1", "1 ", "1.0", "2147483648", "9" * 5_000, "\u0661", "1_0"]
 )
 def test_brokers_are_called_by_numbers(name: str) -> None:
-    """As Kafka writes them; another name below `/brokers/ids` is nobody's."""
+    """Broker ids are read as Kafka writes them; another name below `/brokers/ids` is nobody's."""
     assert [registrations.decode_broker_id(text) for text in ("0", "1001", "2147483647")] == [0, 1001, 2_147_483_647]
     with pytest.raises(LayoutError):
         registrations.decode_broker_id(name)

@@ -54,7 +54,7 @@ async def test_the_end_of_a_session_is_one_change_for_others() -> None:
 
 
 async def test_a_commit_needs_no_turn_of_the_loop() -> None:
-    """Its result is there when the call returns: thousands of creates a second depend on it."""
+    """A commit's result is there when the call returns: thousands of creates a second depend on it."""
     store = MemoryStore(MemoryTree())
     await store.commit([Create("/t")])
     with pytest.raises(StopIteration) as done:

@@ -96,7 +96,7 @@ async def test_what_is_no_secret_proves_nothing(
 
 
 async def test_it_is_in_no_log(world: World, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
-    """Not when it is made, not when it is read, not when it changes."""
+    """The secret is not logged when it is made, when it is read, or when it changes."""
     caplog.set_level(logging.DEBUG)
     store = await world.open()
     (follower,) = await following(nursery, store)

@@ -99,7 +99,7 @@ def test_a_candidate_travels_as_bytes(folder: Path, tmp_path_factory: pytest.Tem
 
 
 def test_a_module_is_named_as_the_controller_takes_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`module:Class`, of a folder where Python looks: it travels as well."""
+    """A class `module:Class` of a folder where Python looks travels as well."""
     monkeypatch.syspath_prepend(folder)
     found = read_candidate("candidate:Candidate", ["topic.management.policy.config.k=v"])
     monkeypatch.undo()

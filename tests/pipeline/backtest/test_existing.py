@@ -20,7 +20,7 @@ def asked(candidate: object, **topics: State | Existing) -> list[Refused]:
 
 
 def test_topics_that_would_be_refused_are_listed_in_order(tmp_path: Path) -> None:
-    """With what they are, and why."""
+    """Topics that would be refused are listed with what they are, and why."""
     found = asked(at_most(tmp_path, 5), b=a_state(9, configs={"retention.ms": "1"}), a=a_state(8), c=a_state(2))
     assert [(each.topic, each.partitions, each.candidate.rule, each.candidate.message) for each in found] == [
         ("a", 8, "partitions", "8 partitions are more than 5."),
@@ -59,7 +59,7 @@ def test_who_created_it_asks_for_it(tmp_path: Path) -> None:
 
 
 def test_what_is_being_deleted_is_not_asked_for(tmp_path: Path) -> None:
-    """Its days are over; Kafka's own topics are asked for as such."""
+    """A topic that is being deleted is not judged; Kafka's own topics are judged as such."""
     marked, internal = a_state(9, marked_for_deletion=True), a_state(9, internal=True)
     candidate = in_python(
         tmp_path,

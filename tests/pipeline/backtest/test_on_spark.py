@@ -105,7 +105,7 @@ def same(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
 
 
 def test_the_policy_that_was_in_force_differs_in_nothing(tried: Tried, tmp_path: Path) -> None:
-    """P-4: a Python policy with its neighbour and its configuration, and rules, over the tables of what it decided."""
+    """P-4: a Python policy with its neighbour and its configuration, and rules, agree with the tables of what they decided."""
     real = tried.real[0].cluster_id
     summary, files = tried.found(tmp_path / "page.html", tried.in_force, slice_events=20, clusters=(real,))
     assert written(files) == []
@@ -190,7 +190,7 @@ def test_what_the_history_lacks_is_said(tried: Tried, tmp_path: Path) -> None:
 
 
 def test_the_topics_of_today(tried: Tried, tmp_path: Path) -> None:
-    """The newest state of each topic, and who created it."""
+    """Each topic that would be refused today is listed in its newest state, with who created it."""
     summary, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), clusters=(TOLD,))
     lines = [json.loads(line) for line in (tmp_path / "page-existing.ndjson").read_text().splitlines()]
     script = "User:<script>alert(1)</script>"

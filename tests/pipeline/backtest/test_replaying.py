@@ -185,7 +185,7 @@ def test_the_same_event_twice_is_one(tmp_path: Path) -> None:
 
 
 def test_hidden_values_are_told(tmp_path: Path) -> None:
-    """The candidate saw [hidden] where the policy then saw a value: how often, of which configs, and in which differences."""
+    """Where the candidate saw [hidden] and the policy then a value is told: how often, of which configs, and in which differences."""
     secret = {"some.plugin.key": "[hidden]"}
     history = (
         History()

@@ -104,7 +104,7 @@ def test_a_history_without_loss_is_cut_often(candidate: Candidate) -> None:
 
 
 def test_nothing_is_cut_before_the_first_snapshot_and_after_a_loss(candidate: Candidate) -> None:
-    """Until the topics are known again all is one slice."""
+    """All is one slice until the topics are known again."""
     history = History()
     for number in range(10):
         history.create(f"t.{number}")
@@ -126,7 +126,7 @@ def a_bucket(number: int, wanted: int) -> Bucket:
 
 
 def test_what_is_outside_of_the_time_is_not_replayed() -> None:
-    """Only the slices with something in them are, and those have numbers one after the other."""
+    """Only slices with events of that time are replayed, and their numbers have no gaps."""
     found = [a_bucket(number, wanted=5 if number in {3, 4} else 0) for number in range(8)]
     plan = planned(found, slice_events=1000)
     assert [(each.number, each.after, each.events) for each in plan.slices] == [(0, (1, 15), 10)]

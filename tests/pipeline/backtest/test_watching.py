@@ -35,7 +35,9 @@ def code(body: str) -> str:
     ids=["loop", "sleep", "wait", "stubborn", "swallowing"],
 )
 def test_a_policy_that_hangs_is_cut_short(body: str, tmp_path: Path) -> None:
-    """Also one that catches everything: it is told as too slow, nobody waits longer than the limit, and the next request is asked."""
+    """A policy that hangs, even one that catches everything, is told as too slow, nobody waits longer than the limit, and the next request
+    is asked.
+    """
     body = "if request.topic == 't.1':\n    " + body.replace("\n", "\n    ")
     candidate = in_python(tmp_path, code(body), "policy.timeout.ms=50")
     differences, tally = backtested(histories(), candidate)

@@ -131,7 +131,7 @@ def test_epochs(filled: Filled) -> None:
 
 
 def test_the_first_of_two_stays(tmp_path: Path) -> None:
-    """Of a conflict the event that was ingested first is in the table, and of everything else each once."""
+    """The event of a conflict that was ingested first is in the table, and everything else is there once."""
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     log = a_log(4)

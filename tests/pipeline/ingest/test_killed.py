@@ -48,7 +48,7 @@ def expected(folder: Path) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
-    """SIGKILL between any two steps of staging, journal, renames and state, several times in a row (P-1)."""
+    """SIGKILL between any two steps of staging, journal, renames and state, several times in a row, loses and doubles nothing (P-1)."""
     chance = random.Random(seed)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     for attempt in range(4):

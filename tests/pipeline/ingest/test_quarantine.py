@@ -107,7 +107,9 @@ def test_all_readers_have_one_limit(tmp_path: Path) -> None:
 
 
 def test_numbers_count_from_the_beginning_of_the_file(tmp_path: Path) -> None:
-    """Also where an earlier run read the lines before, and where several readers share the file."""
+    """Line numbers count from the file's beginning, also where an earlier run read the lines before, and where several readers share the
+    file.
+    """
     file = tmp_path / "a.ndjson"
     file.write_bytes(b"bad\n" + b"".join(GOOD))
     ingest_here(tmp_path / "tables", tmp_path)

@@ -141,7 +141,7 @@ def test_what_was_refused_without_a_policy_is_apart(report: Report) -> None:
 
 
 def test_findings_that_refuse_nothing_are_counted(report: Report) -> None:
-    """By rule and action, and how often the change was carried out all the same."""
+    """Findings are counted by rule and action, with how often the change was carried out all the same."""
     found = Counter(
         (finding.rule, finding.action)
         for event in DECISIONS
@@ -205,7 +205,7 @@ def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
 
 
 def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> None:
-    """Of each node, what it decided itself and what it forwarded; what came from nobody knows where is left out (P-3)."""
+    """Each node's own and forwarded decisions are counted; what came from nobody knows where is left out (P-3)."""
     known = [event for event in DECISIONS if event.received_node != -1]
     assert {
         row[:2]: row[2:]
@@ -255,7 +255,7 @@ def test_how_spark_is_set_up_changes_nothing(plain_spark: SparkSession, report: 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1), st.integers(1, 100))
 def test_a_percentile_is_less_than_one_percent_off(values: list[int], percent: int) -> None:
-    """Whatever the values are, and exact below 128."""
+    """A percentile is less than one percent off whatever the values are, and exact below 128."""
     latencies = Latencies()
     for value in values:
         shift = max(value.bit_length() - 7, 0)
