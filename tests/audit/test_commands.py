@@ -60,7 +60,7 @@ def test_filters(log: Path, options: list[str], sequences: list[int]) -> None:
 
 
 def test_whoever_is_not_authenticated(tmp_path: Path) -> None:
-    """He is shown by one name, and found by it."""
+    """Whoever is not authenticated is shown by one name, and found by it."""
     write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a"), a_creation(4, "b", principal=None)])
     [line] = call("tail", tmp_path, "--principal", "(not authenticated)").stdout.splitlines()
     assert "(not authenticated) create_topic b ok" in line
@@ -73,7 +73,7 @@ def test_show(log: Path) -> None:
 
 
 def test_what_is_no_time(log: Path) -> None:
-    """It is said so, with exit code 2."""
+    """What is no time is told as such, with exit code 2."""
     result = call("tail", log, "--since", "yesterday")
     assert result.exit_code == 2 and "neither a time" in result.stderr
 
@@ -106,7 +106,7 @@ NO_LOGS = {
 @ALL
 @pytest.mark.parametrize("content", NO_LOGS.values(), ids=NO_LOGS)
 def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: bytes) -> None:
-    """It is said so in one sentence, with exit code 1, instead of line by line."""
+    """A file that is no audit file is told in one sentence, with exit code 1, instead of line by line."""
     file = tmp_path / "notes.ndjson"
     file.write_bytes(content)
     result = call(command, file)

@@ -99,7 +99,7 @@ def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> No
 @ANY_TIME
 @given(position=st.integers(min_value=0), byte=st.integers(0, 255))
 def test_any_byte_may_be_wrong(ending: str, compress: Compress, position: int, byte: int) -> None:
-    """It is read as far as it goes, and either all is there or something is found."""
+    """A file with a wrong byte is read as far as it goes, and either all is there or something is found."""
     data = bytearray(compress(TEXT))
     data[position % len(data)] = byte
     with TemporaryDirectory() as name:

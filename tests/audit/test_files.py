@@ -50,7 +50,7 @@ def test_rotation(tmp_path: Path) -> None:
 
 
 def test_an_event_larger_than_a_file(tmp_path: Path) -> None:
-    """It gets a file of its own."""
+    """An event larger than a file gets a file of its own."""
     files = files_in(tmp_path, Clock())
     files.commit(deque([*lines(1), *lines(2, size=100), *lines(3)]))
     files.close()
@@ -132,7 +132,7 @@ def test_an_open_file_that_somebody_cuts(tmp_path: Path) -> None:
 
 
 def test_an_open_file_that_somebody_moves(tmp_path: Path) -> None:
-    """It is left where it is, and another one is begun."""
+    """A moved file is left where it is, and another one is begun."""
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1, 2))
     (tmp_path / file_name(CLUSTER, 1, 1, 3)).rename(tmp_path / "moved")

@@ -95,7 +95,7 @@ def test_a_missing_event(tmp_path: Path, missing: int) -> None:
 
 
 def test_a_double_event(tmp_path: Path) -> None:
-    """It is told, and not replayed twice."""
+    """An event that is there twice is told, and not replayed twice."""
     events = a_log(3)
     write(tmp_path / name_of(), [*events[:4], events[3], *events[4:]])
     assert found(tmp_path) == ["duplicate"]
@@ -140,7 +140,7 @@ def test_an_unknown_effect_is_for_the_snapshot_to_tell(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_without_an_end(tmp_path: Path) -> None:
-    """In the same epoch it is wrong; a controller that lost its place while it wrote one is not."""
+    """A snapshot without an end is wrong in the same epoch, but not where a controller lost its place while it wrote one."""
     begin, _end = an_empty_snapshot()
     write(tmp_path / name_of(), [begin, a_creation(2)])
     assert found(tmp_path) == ["snapshot"]
@@ -163,7 +163,7 @@ def test_a_state_that_does_not_fit(tmp_path: Path) -> None:
 
 
 def test_what_was_dropped(tmp_path: Path) -> None:
-    """It is told twice: as a gap, and with its reason."""
+    """A dropped event is told twice: as a gap, and with its reason."""
     gone = Dropped(**stamp(6), first_sequence=3, last_sequence=5, reason="No space left on device")
     write(tmp_path / name_of(), [*an_empty_snapshot(), gone])
     assert found(tmp_path) == ["gap", "dropped"]
@@ -176,7 +176,7 @@ def test_another_files_event(tmp_path: Path) -> None:
 
 
 def test_a_compressed_file(tmp_path: Path) -> None:
-    """It is read like the others; one that is cut is told."""
+    """A compressed file is read like the others; one that is cut is told."""
     data = b"".join(map(encode, a_log(2)))
     (tmp_path / f"{name_of()}.gz").write_bytes(gzip.compress(data))
     write(tmp_path / name_of(5), [a_creation(5, "t5")])

@@ -180,7 +180,7 @@ def test_the_figures_stand_beside_it(out: Path) -> None:
     ],
 )
 def test_what_is_typed_wrongly_is_found_at_once(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
-    """Before Spark is started: there is no Java in this environment."""
+    """What is typed wrongly is found before Spark is started: there is no Java in this environment."""
     outcome = call(
         "pipeline",
         "report",

@@ -100,7 +100,7 @@ def test_an_address_where_nobody_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_code_2(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    """It is said before anybody is asked, and nothing is changed into something that nobody typed."""
+    """A wrong call is told before anybody is asked, and nothing is changed into something that nobody typed."""
     (tmp_path / "no.text").write_bytes(b"\xff\xfe")
     assert said in complaint(*arguments, folder=tmp_path, code=2)
 

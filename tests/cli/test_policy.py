@@ -151,7 +151,7 @@ def test_a_platform_engineer_begins(tmp_path: Path) -> None:
 
 
 def test_a_node_does_not_start_with_a_mistake(tmp_path: Path) -> None:
-    """It says where the mistake is, and nothing passes by accident."""
+    """A node with a mistake in its rules says where it is, and nothing passes by accident."""
     (tmp_path / "rules.toml").write_text("[[partitions]]\nmax = 'many'\n")
     said = complaint("up", "--port", "0", "--set", "topic.management.policy.class.name=rules.toml", folder=tmp_path)
     assert "rules.toml:2:1: max is a string, but must be a whole number" in said

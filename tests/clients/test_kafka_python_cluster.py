@@ -30,6 +30,6 @@ def test_lists_no_groups(python_admin: KafkaAdminClient) -> None:
 
 @pytest.mark.usefixtures("coordinated")
 def test_describes_groups_that_do_not_exist(python_admin: KafkaAdminClient, topic: str) -> None:
-    """They are dead, not an error."""
+    """Groups that do not exist are dead, not an error."""
     seen = python_admin.describe_groups([topic, f"{topic}-2"])
     assert {name: each["group_state"] for name, each in seen.items()} == {topic: "Dead", f"{topic}-2": "Dead"}

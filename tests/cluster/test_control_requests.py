@@ -167,7 +167,7 @@ def test_a_broker_in_shutdown_is_known_and_offline() -> None:
 
 
 def test_the_first_word_says_that_it_is_complete() -> None:
-    """In a tag that Kafka's brokers pass over; Kafka's own `Type` stays out of it."""
+    """The first UpdateMetadata says that it is complete in a tag that Kafka's brokers pass over; Kafka's own `Type` stays out of it."""
     request = update_metadata(IMAGE, IMAGE.brokers[2], [], complete=True)
     assert request.unknown_tags == {COMPLETE_TAG: b""}
     assert request.type == 0

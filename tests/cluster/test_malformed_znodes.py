@@ -116,7 +116,7 @@ async def test_what_makes_no_sense_is_left_out(
 
 @on_zookeeper
 async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """The same on a real server, which has a word of its own to say about paths."""
+    """What no Kafka would have written is left out on a real server, too, which has a word of its own to say about paths."""
     await storm(world, nursery)
 
 

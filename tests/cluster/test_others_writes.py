@@ -36,7 +36,7 @@ async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store
 
 
 async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """They were for the controller before: the new one reads everything anyway."""
+    """An election removes notices for the controller before: the new one reads everything anyway."""
     epoch = cluster.controller.epoch
     cluster.controller.resign()
     await other.commit(

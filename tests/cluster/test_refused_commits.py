@@ -54,7 +54,7 @@ async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None
 
 
 async def test_an_element_without_operations_is_settled_once(nursery: trio.Nursery) -> None:
-    """It stands beside one that the store refuses, and goes the same way as all."""
+    """An element without operations beside one that the store refuses goes the same way as all."""
     writer, _store = await a_writer(nursery)
 
     async def plan(draft: Draft) -> list[Element]:

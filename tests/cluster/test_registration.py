@@ -45,7 +45,7 @@ async def test_whoever_is_not_registered_does_not_rule(
 
 @on_zookeeper
 async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """The same on a real server, whose sessions end with their watches."""
+    """Whoever is not registered does not rule on a real server either, whose sessions end with their watches."""
     await a_second_process(world, nursery)
 
 

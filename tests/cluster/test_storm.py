@@ -32,5 +32,5 @@ async def test_a_cluster_agrees_after_a_storm(
 
 @on_zookeeper
 async def test_a_cluster_on_zookeeper_agrees_after_a_storm(world: World, nursery: trio.Nursery) -> None:
-    """The same on a real server, whose answers take their time and get lost."""
+    """All agree after a storm on a real server, too, whose answers take their time and get lost."""
     await weather(SmallCluster(nursery, world), world, 1, clients=3, turns=12)

@@ -53,7 +53,7 @@ async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other:
 
 
 async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: SmallCluster, other: Store) -> None:
-    """With fewer partitions and without an id: every node shows what is there, and it gets an id."""
+    """Every node shows what is there of a topic that others made anew, with fewer partitions and without an id, and it gets an id."""
     await cluster.start(2)
     await cluster.create("t", partitions=3)
     old = cluster.controller.image.topics["t"]

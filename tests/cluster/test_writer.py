@@ -136,7 +136,7 @@ async def test_a_job_larger_than_a_commit_is_divided_between_topics(world: World
 
 
 async def test_a_topic_larger_than_a_commit_takes_several(world: World, nursery: trio.Nursery) -> None:
-    """It counts as done when the last part is committed."""
+    """A topic larger than a commit counts as done when its last part is committed."""
     nursery.start_soon(world.writer.run)
     await world.writer.write(creating("huge", size=2000))
     assert len(await world.store.children("/topics/huge")) == 2000

@@ -226,7 +226,7 @@ def test_a_few_refusals_of_a_node_are_invalid_configs(change: Change, text: str)
 
 
 def test_passwords_stay_in_the_file() -> None:
-    """With a secret to encode them they are refused too, without being shown."""
+    """Passwords are refused without being shown, also with a secret to encode them."""
     node = NodeConfig.from_mapping({"broker.id": "1", "password.encoder.secret": "s"})
     code, text = broker_refusal(("listener.name.ext.ssl.key.password", SET, "hunter2"), node=node)
     assert code is ErrorCode.INVALID_CONFIG

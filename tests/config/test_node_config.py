@@ -101,7 +101,7 @@ def test_an_override_without_a_value_is_told() -> None:
 
 
 def test_a_key_that_stands_twice_is_a_warning() -> None:
-    """It is not an error, since Kafka takes it."""
+    """A key that stands twice is a warning and not an error, since Kafka takes it."""
     node = NodeConfig.load("num.partitions=1\nnum.partitions=2", "f", (), {"KAFKA_BROKER_IDS": "1"})
     assert node.integer("num.partitions") == 2
     assert [warning.split(" ")[:3] for warning in node.warnings] == [

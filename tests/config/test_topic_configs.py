@@ -130,7 +130,7 @@ def test_what_only_kraft_can_do_is_refused(name: str) -> None:
 
 
 def test_tiered_storage_needs_a_node_that_has_it() -> None:
-    """Before anything else about it is looked at."""
+    """Whether the node has tiered storage is judged before anything else about it."""
     text = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
     assert refusal({"remote.storage.enable": "true", "cleanup.policy": "compact"}) == text
     assert refusal({"remote.storage.enable": "true"}, altered_topic="t").endswith(f"name='t'): {text}")

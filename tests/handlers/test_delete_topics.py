@@ -117,7 +117,7 @@ async def test_both_in_one_row(cluster: Ruling, name: str) -> None:
 
 
 async def test_neither_in_a_row(cluster: Ruling) -> None:
-    """Neither name nor id: nobody may delete that (29, as Kafka), and its neighbour is deleted."""
+    """A row with neither name nor id is refused (29, as Kafka), and its neighbour is deleted."""
     answer = await cluster.ask(stated((None, NO_ID), ("a", NO_ID)), LAST)
     assert [(row.name, row.error_code) for row in answer.responses] == [
         (None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),

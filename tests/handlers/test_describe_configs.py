@@ -260,7 +260,7 @@ async def test_loggers_of_nobody() -> None:
 
 
 async def test_client_metrics() -> None:
-    """They have configs in KRaft mode only; their neighbours are answered."""
+    """Client metrics have configs in KRaft mode only; their neighbours are answered."""
     answer = Client(node_with(CLUSTER)).ask_at_once(wanting((CLIENT_METRICS, "m"), (BROKER, "")), LAST)
     assert [each.error_code for each in answer.results] == [ErrorCode.INVALID_REQUEST, 0]
     assert "KRaft" in answer.results[0].error_message

@@ -117,7 +117,7 @@ async def test_a_leader_at_another_listener(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(1, 7))
 async def test_share_groups(version: int) -> None:
-    """There are none in ZooKeeper mode: 15 where the version knows of them (v6), 42 before."""
+    """There are no share groups in ZooKeeper mode: 15 where the version knows of them (v6), 42 before."""
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "g", kind=SHARE), version)
     row = answer.coordinators[0] if version >= 4 else answer
     known = ErrorCode.COORDINATOR_NOT_AVAILABLE if version >= 6 else ErrorCode.INVALID_REQUEST

@@ -87,7 +87,7 @@ class InPython(TopicManagementPolicy):
     ("policy", "text"), [(TopicManagementPolicy(), RULES), (InPython(), "")], ids=["rules", "class"]
 )
 async def test_rules_and_classes(policy: TopicManagementPolicy, text: str, name: str) -> None:
-    """Both are asked about a change of a broker's configs, under its number."""
+    """Rules and classes are both asked about a change of a broker's configs, under its number."""
     async with ruling(policy=policy) as cluster:
         assert cluster.node.policy is not None
         if text:

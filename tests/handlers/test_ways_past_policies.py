@@ -208,7 +208,7 @@ async def test_kafkas_own_topics_are_no_way_past(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["ops.a", "__transaction_state"])
 async def test_a_protected_topic_is_not_created_by_others(name: str, tmp_path: Path) -> None:
-    """Neither by CreateTopics nor, where it is not one of Kafka's own, by use."""
+    """Others create a protected topic neither by CreateTopics nor, where it is not one of Kafka's own, by use."""
     rules = "[[protected_topics]]\ntopics = ['ops.*', '__*']\nexcept_principals = 'User:ops'\n"
     async with judged("rules", rules, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, name, {}) == VIOLATION

@@ -153,7 +153,7 @@ async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None
 
 
 async def test_one_that_ends_while_nobody_asks() -> None:
-    """It leaves no zombie, and the next request is judged by another one."""
+    """A process that ends while nobody asks leaves no zombie, and the next request is judged by another one."""
     async with process_of("Hostile") as (runner, process):
         first = process.pid
         assert first is not None

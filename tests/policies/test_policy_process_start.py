@@ -47,7 +47,7 @@ def written(path: Path, what: str = "", which: str = "") -> str:
 async def test_what_cannot_be_loaded_ends_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
 ) -> None:
-    """In a sentence, whatever it does while it is imported; no process stays behind."""
+    """A policy that cannot be loaded ends the start in a sentence, whatever it does while it is imported; no process stays behind."""
     monkeypatch.setattr(policy_process, "START_SECONDS", 2.0)
     process = PolicyProcess({POLICY_KEY: written(tmp_path / "policy.py", what)}, timeout_ms=LONG_MS)
     with pytest.raises(PolicyLoadError, match=told):

@@ -148,7 +148,7 @@ async def test_it_looks_again_and_again(tmp_path: Path, autojump_clock: MockCloc
 
 
 async def test_an_interval_of_zero_looks_never(tmp_path: Path) -> None:
-    """Then the rules are those of the start."""
+    """With an interval of zero the rules are those of the start."""
     runner = PolicyRunner()
     await RuleFiles([tmp_path / "nosuch.toml"], runner, interval_ms=0).run()
 

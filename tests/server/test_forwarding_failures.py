@@ -201,7 +201,7 @@ async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: 
 
 
 async def test_a_controller_that_is_elected_again_keeps_its_requests(autojump_clock: MockClock) -> None:
-    """After another one ruled for a moment: it lives, and answers them itself."""
+    """A controller that is elected again after another one ruled for a moment lives, and answers the requests itself."""
     async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
         await until(lambda: nodes.far.node.waiting == 1)

@@ -146,7 +146,7 @@ async def test_a_request_byte_by_byte_is_answered() -> None:
 
 
 async def test_requests_before_the_bad_one_are_answered() -> None:
-    """In one read: what came before the bytes that end the connection has its answer."""
+    """Requests that came in one read with, and before, the bytes that end the connection are answered."""
     async with serving() as served, await served.connect() as client:
         await client.send(client.encode(1, MetadataRequest(topics=None)) + framed(b"abc"))
         await client.answer(MetadataResponse, 1)

@@ -235,7 +235,7 @@ async def show(client: Client, token: bytes) -> SaslAuthenticateResponse:
 
 
 async def test_a_wrong_proof_ends_the_connection(autojump_clock: MockClock) -> None:
-    """It is answered with 58, counted, and the connection closed after the guesser's pause."""
+    """A wrong proof is answered with 58, counted, and the connection closed after the guesser's pause."""
     async with member() as two, await two.connect() as stranger:
         assert await handshake(stranger) == ErrorCode.NONE
         hello = next(two.one.credentials(2, two.address).exchange())

@@ -154,7 +154,7 @@ def test_tokens_that_are_none() -> None:
 
 
 def test_no_text_holds_the_secret() -> None:
-    """Neither what is sent nor what an object says of itself."""
+    """The secret is neither in what is sent nor in what an object says of itself."""
     one, two = member(1), member(2)
     tokens, exchange = one.credentials(2, AT_TWO).exchange(), two.exchange()
     said = [next(tokens)]

@@ -276,7 +276,7 @@ class Broken:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_an_accident_in_a_mechanism_lets_nobody_in(version: int) -> None:
-    """With and without headers: the caller stays unknown, and others are served."""
+    """The caller stays unknown after an accident in a mechanism, with and without headers, and others are served."""
     listener = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms={"BROKEN": Broken})
     async with serving(listeners=[listener, CLIENTS]) as served, await served.connect(listener) as client:
         await client.ask(version, SaslHandshakeRequest(mechanism="BROKEN"), SaslHandshakeResponse)

@@ -332,7 +332,7 @@ async def test_events_come_in_the_order_of_the_changes(world: World, store: Stor
 
 
 async def test_an_ephemeral_znode_belongs_to_its_session(world: World, store: Store) -> None:
-    """It bears the session's id, goes when the session is closed, and others are told."""
+    """An ephemeral znode bears its session's id, goes when the session is closed, and others are told."""
     other = await world.open()
     await other.commit([Create("/e", b"x", ephemeral=True), Create("/p"), Create("/p/e", ephemeral=True)])
     watcher, children = Watcher(), Watcher()
@@ -358,7 +358,7 @@ async def test_an_ephemeral_znode_can_go_before_its_session(world: World, store:
 
 
 async def test_an_ephemeral_znode_has_no_children(store: Store) -> None:
-    """It cannot be a parent."""
+    """An ephemeral znode cannot be a parent."""
     await store.commit([Create("/e", ephemeral=True)])
     with pytest.raises(StoreError) as caught:
         await store.commit([Create("/ok"), Create("/e/child")])

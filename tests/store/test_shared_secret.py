@@ -123,7 +123,7 @@ class Closed(MemoryStore):
 
 
 async def test_a_node_that_may_not_read_it_does_not_start() -> None:
-    """It ends with a sentence that names the znode."""
+    """A node that may not read the secret ends with a sentence that names the znode."""
     with pytest.raises(ExceptionGroup) as caught:
         async with trio.open_nursery() as nursery:
             await following(nursery, Closed(MemoryTree()))

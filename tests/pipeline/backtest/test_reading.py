@@ -52,7 +52,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
-    """It is named."""
+    """A file that is no table is told by its name."""
     piece = written(tmp_path / "broken.parquet", EVENTS)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(UnreadableTableError, match=r"cannot be read: .*broken\.parquet"):

@@ -89,7 +89,7 @@ def test_names_of_the_log_are_text(tmp_path: Path) -> None:
 
 
 def test_no_difference_is_a_page_too(tmp_path: Path) -> None:
-    """It says so, and there is nothing to unfold."""
+    """A page without differences says so, and there is nothing to unfold."""
     candidate = at_most(tmp_path, 9)
     summary, text = made(tmp_path, candidate, answers(candidate, History().create("t").events, tmp_path))
     assert summary.differences == 0

@@ -116,7 +116,7 @@ def test_a_policy_that_fails_refuses(body: str, message: str, tmp_path: Path) ->
 
 
 def test_a_traceback_names_the_file_that_its_author_knows(tmp_path: Path) -> None:
-    """It is asked from a copy of its files; what it says of itself speaks of the original."""
+    """A policy is asked from a copy of its files, and what it says of itself speaks of the original."""
     [difference], _ = backtested(histories(1), in_python(tmp_path, code("raise ValueError(str(object()))")))
     message = difference.candidate.message or ""
     assert f'File "{tmp_path}/candidate.py"' in message

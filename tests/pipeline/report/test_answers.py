@@ -157,7 +157,7 @@ def test_a_page_is_the_same_each_time(decades: Report, tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_a_sentence(plain_spark: SparkSession, tmp_path: Path) -> None:
-    """It names those that are; and a time that ends before it begins is one, too."""
+    """The error about an unknown cluster names those that are; a time that ends before it begins is an error, too."""
     tables = write_tables(tmp_path, [a_decision(1)])
     with pytest.raises(NothingSelectedError, match=r"There is no cluster nowhere .* there is cluster-of-the-tests-0"):
         Selection(plain_spark, tables, clusters=["nowhere"]).check()
