@@ -1,6 +1,6 @@
 """New ids of topics and clusters."""
 
-import uuid
+import os
 
 
 def new_id() -> bytes:
@@ -8,6 +8,10 @@ def new_id() -> bytes:
     Uuid.randomUuid).
     """
     while True:
-        value = uuid.uuid4().bytes
+        value = bytearray(os.urandom(16))
         if value[0] >> 2 != 62:  # the six bits that base64 writes as a dash
-            return value
+            value[6] = (
+                0x40 | value[6] & 0x0F
+            )  # a UUID of version 4, made without the object, which costs more than the rest
+            value[8] = 0x80 | value[8] & 0x3F
+            return bytes(value)

@@ -23,7 +23,7 @@ from ...protocol.messages.create_topics import (
 from ..cluster import leadership
 from ..cluster.image import Image, Partition, Topic
 from ..cluster.jobs import Draft, Element
-from ..cluster.placement import assign_replicas, check_counts, placed_brokers
+from ..cluster.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
 from ..cluster.policy_view import requested
 from ..cluster.random_ids import new_id
 from ..cluster.topic_names import validate_topic_name
@@ -150,7 +150,8 @@ class Planner:
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time.",
             )
-        counts = None if wanted.assignments else self._counts(image, wanted)
+        brokers = placed_brokers(image)
+        counts = None if wanted.assignments else self._counts(brokers, wanted)
         validate_topic_name(wanted.name)
         if existing is not None:
             raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' is marked for deletion.")
@@ -158,11 +159,11 @@ class Planner:
         assignment = manual_assignment(image, wanted) if counts is None else ()
         validate_topic_configs(configs, self._node.dynamic_configs.current)
         if counts is not None:
-            assignment = tuple(assign_replicas(placed_brokers(image), *counts, random=self._node.random.randrange))
+            assignment = tuple(assign_replicas(brokers, *counts, random=self._node.random.randrange))
             await draft.turn.pause()
         return self._topic(image, wanted.name, assignment, configs), counts is not None
 
-    def _counts(self, image: Image, wanted: CreatableTopic) -> tuple[int, int]:
+    def _counts(self, brokers: Sequence[PlacedBroker], wanted: CreatableTopic) -> tuple[int, int]:
         """Partitions and replicas that can be placed."""
         partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
         if partitions == -1:
@@ -170,7 +171,7 @@ class Planner:
         if factor == -1:
             factor = config.integer("default.replication.factor")
         check_storable(self._node, partitions, factor)
-        check_counts(placed_brokers(image), partitions, factor)
+        check_counts(brokers, partitions, factor)
         return partitions, factor
 
     def _topic(self, image: Image, name: str, assignment: Assignment, configs: Mapping[str, str]) -> Topic:
