@@ -225,8 +225,10 @@ async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Opera
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:
     """The effective configs of a new topic. All topics without overrides share theirs, encoded once."""
-    defaults, rows = topic_entries({}, node), _default_rows(node, version)
-    entries = topic_entries(configs, node)
+    rows = _default_rows(node, version)
+    if not configs:
+        return cast("list[CreatableTopicConfigs]", list(rows))
+    defaults, entries = topic_entries({}, node), topic_entries(configs, node)
     return cast(
         "list[CreatableTopicConfigs]",
         [row if entry is default else _row(entry) for entry, default, row in zip(entries, defaults, rows, strict=True)],

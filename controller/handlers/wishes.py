@@ -14,7 +14,7 @@ from ..decisions import KINDS, kind_and_name
 
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
-OPERATIONS = frozenset(AlterOperation)
+OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in AlterOperation}
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -45,12 +45,9 @@ def operands(resource: Any) -> dict[str, str | None]:
 def operation_kinds(resource: Any) -> dict[str, str]:
     """Return the kinds of operation of a resource of AlterConfigs, which sets what it names, or IncrementalAlterConfigs."""
     return {
-        config.name: _kind_of(getattr(config, "config_operation", AlterOperation.SET)) for config in resource.configs
+        config.name: OPERATIONS.get(getattr(config, "config_operation", AlterOperation.SET), UNKNOWN_OPERATION)
+        for config in resource.configs
     }
-
-
-def _kind_of(operation: int) -> str:
-    return AlterOperation(operation).name.lower() if operation in OPERATIONS else UNKNOWN_OPERATION
 
 
 def _named(request: Any) -> Iterator[Wish]:
