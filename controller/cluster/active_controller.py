@@ -98,6 +98,16 @@ class ActiveController:
         """
         return await self._propagation.wait_acknowledged(broker_id, configs=configs)
 
+    def reaches(self, broker_id: int) -> bool:
+        """Whether this node is told of changes as they come, as far as anybody knows."""
+        return self._propagation.reaches(broker_id)
+
+    def expect_at(self, broker_id: int) -> int:
+        """Return the number of the newest change, of which this node will hear (`MetadataCache.expect`). -1 for a node of this process, which
+        learns of changes by call.
+        """
+        return -1 if broker_id in self.node.neighbours else self._propagation.expect_at(broker_id)
+
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""
         self._resign.set()

@@ -60,6 +60,8 @@ class Channel:
         self.broker = broker
         self.acknowledged = -1
         """The newest change that the node has in its metadata."""
+        self.is_reached = True
+        """Nothing speaks against it: the last request was answered, or is the first one."""
         self._heard = self._expected = -1
         """The newest change that the node was told it knows of, and the newest that one of its clients knows of."""
         self.configured = 0
@@ -99,7 +101,7 @@ class Channel:
         """A client of the node is told what this change has brought about: the node answers its questions when it hears that it knows it."""
         if sequence > self._heard:
             self._expected = max(sequence, self._expected)
-            self._stir(sequence)
+            self.hurry(sequence)
 
     def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
         """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
@@ -223,7 +225,7 @@ class Channel:
         """Once: a node that has lost the store is told of the metadata all the same, and asked again in the next round."""
         request, is_done = self._configs, False
         try:
-            answer = await self._link.request(control_requests.update_metadata(image, self.broker, [], configs=True))
+            answer = await self._ask(control_requests.update_metadata(image, self.broker, [], configs=True))
             assert isinstance(answer, UpdateMetadataResponse)
             is_done = answer.error_code == ErrorCode.NONE
         except Unreachable as error:
@@ -249,7 +251,7 @@ class Channel:
         while True:
             pause_seconds = RETRY_SECONDS
             try:
-                answer = await self._link.request(message)
+                answer = await self._ask(message)
             except Unreachable as error:
                 log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
             else:
@@ -259,6 +261,15 @@ class Channel:
                     return answer
                 pause_seconds = self._refused(message, answer.error_code)
             await trio.sleep(pause_seconds)
+
+    async def _ask(self, message: control_requests.ControlRequest) -> object:
+        try:
+            answer = await self._link.request(message)
+        except Unreachable:
+            self.is_reached = False
+            raise
+        self.is_reached = True
+        return answer
 
     def _refused(self, message: control_requests.ControlRequest, code: int) -> float:
         """How long to wait before it is told again. Who rules the store alone decides: a broker that says that somebody newer does has time."""

@@ -144,11 +144,20 @@ async def _settle_topic(
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
     """Return what creates the missing znodes above the states of these partitions: others than us create topics without them."""
     (existing,) = await store.children_many([layout.partitions_path(topic.name)])
-    creates: list[Operation] = [] if existing is not None else [Create(layout.partitions_path(topic.name))]
     known = set(existing or ())
-    return creates + [
+    return missing_parent(topic) + [
         Create(layout.partition_path(topic.name, index)) for index in partitions if str(index) not in known
     ]
+
+
+def missing_parent(topic: Topic) -> list[Operation]:
+    """Return what creates the znode above the partitions, where the topic has none."""
+    return [] if topic.has_partitions_znode else [Create(layout.partitions_path(topic.name))]
+
+
+def with_parent(topic: Topic) -> Topic:
+    """Return the topic with the znode above its partitions."""
+    return topic if topic.has_partitions_znode else msgspec.structs.replace(topic, has_partitions_znode=True)
 
 
 def stage_states(
@@ -163,7 +172,7 @@ def stage_states(
         operations.append(SetData(path, data, before.partition_epoch) if before.has_state else Create(path, data))
 
     def evolve(current: Topic | None) -> Topic | None:
-        return current and current.with_partitions(written)
+        return current and with_parent(current.with_partitions(written))
 
     def holds(image: Image) -> bool:
         current = image.topics.get(topic.name)

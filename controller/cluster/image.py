@@ -85,6 +85,8 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     """Of the topic znode; -1 where it is not known, as in a node's image."""
     config_version: int = -1
     """Of the znode of its configs; -1 as long as there is none."""
+    has_partitions_znode: bool = False
+    """Whether there is one, above the states: others than this controller create topics without. False in a node's image."""
 
     @property
     def is_internal(self) -> bool:

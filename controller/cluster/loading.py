@@ -108,9 +108,22 @@ async def load_topics(
                 configs=(its := entity_configs(f"topic {topic.name}", config)).configs,
                 config_version=its.version,
                 marked_for_deletion=topic.name in marked,
+                has_partitions_znode=any(partition.has_state for partition in partitions),
             )
         )
-    return loaded
+    return await _with_partitions_znodes(store, loaded)
+
+
+async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list[Topic]:
+    """Look for those above the states where there is no state yet."""
+    unled = [layout.partitions_path(topic.name) for topic in topics if not topic.has_partitions_znode]
+    entries = dict(zip(unled, await store.get_many(unled), strict=True))
+    return [
+        msgspec.structs.replace(topic, has_partitions_znode=True)
+        if entries.get(layout.partitions_path(topic.name)) is not None
+        else topic
+        for topic in topics
+    ]
 
 
 def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:

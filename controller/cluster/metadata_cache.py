@@ -2,7 +2,8 @@
 
 Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by the same content without the wire), and reads
 answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls. What a client of this node was
-told is done no reader is answered without: until the controller's word of it comes, reads wait (K4-6).
+told is done no reader is answered without: until the controller's word of it comes, reads wait (K4-6). A controller that is lost, or
+cut off from this node, holds them up once and not for long.
 
 Changes have numbers, which a controller counts from its epoch on (`first_number`): those of its successors are larger.
 """
@@ -16,8 +17,10 @@ from .bell import Bell
 from .completion import Waiters
 from .image import Broker, Image, Topic
 
-EXPECTED_SECONDS = 30.0
-"""For the controller's word of what it has acknowledged, or a successor's: as long as clients wait for an answer by default."""
+EXPECTED_SECONDS = 3.0
+"""How long readers wait for the controller's word of what it has acknowledged. It is on its way when the answer is; if the controller is
+lost, a node may be behind until there is another one.
+"""
 
 
 def first_number(controller_epoch: int) -> int:
@@ -36,6 +39,8 @@ class MetadataCache:
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
         self._heard = self._expected = -1
         """Numbers of changes: the newest that the image holds, and the newest that a client knows of by an answer of the controller."""
+        self._in_vain = -1
+        """What was heard when readers had waited in vain: until more is, none of them waits again."""
         self._hearing = trio.lowlevel.ParkingLot()
 
     def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
@@ -71,6 +76,8 @@ class MetadataCache:
         self.waiters.wake(removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
+            if image.controller_epoch < before.controller_epoch:  # the count of epochs was set back
+                self._heard = self._expected = -1
             self.heard(first_number(image.controller_epoch))
         for listener in self._listeners:
             listener(before, image, changed)
@@ -88,18 +95,17 @@ class MetadataCache:
     @property
     def is_behind(self) -> bool:
         """Whether a client of this node knows more than the image holds."""
-        return self._expected > self._heard
+        return self._expected > self._heard != self._in_vain
 
     async def wait_heard(self) -> None:
-        """Wait until the image holds what clients of this node know of; not for ever, if the controller that answered them is gone or cut
-        off.
-        """
+        """Wait until the image holds what clients of this node know of now, or EXPECTED_SECONDS are over."""
         expected = self._expected
-        with trio.move_on_after(EXPECTED_SECONDS) as patience:
-            while self._heard < expected:
+        with trio.move_on_after(EXPECTED_SECONDS):
+            while self.is_behind and self._heard < expected:
                 await self._hearing.park()
-        if patience.cancelled_caught:  # nobody else has to wait for this again
-            self.heard(expected)
+            return
+        self._in_vain = self._heard
+        self._hearing.unpark_all()
 
     async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
         """Wait until `reached` holds; it is asked now and whenever the topic changes. The caller sets the deadline."""

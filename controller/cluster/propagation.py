@@ -191,14 +191,16 @@ class Propagation:
         return not behind
 
     def expect_at(self, broker_id: int) -> int:
-        """The number of the newest change. This node will hear that it knows as much; -1 if it learns of changes without being told, or
-        not at all.
-        """
+        """Return the number of the newest change, of which this node will hear: now, or when it is registered again."""
         channel = self._channels.get(broker_id)
-        if channel is None:
-            return -1
-        channel.expect(self._sequence)
+        if channel is not None:
+            channel.expect(self._sequence)
         return self._sequence
+
+    def reaches(self, broker_id: int) -> bool:
+        """Whether this node is told of changes as they come, as far as anybody knows."""
+        channel = self._channels.get(broker_id)
+        return channel is None or channel.is_reached
 
     def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
         """Which nodes, or whether this one, have not acknowledged so much."""

@@ -227,6 +227,8 @@ async def carry_out(
     node.decisions.record(node, context, changes, validate_only=validate_only)
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+    if completed and context.forwarded and not node.completion_is_cluster_wide:
+        context.told = controller.expect_at(context.received_node)
     return changes
 
 
@@ -310,16 +312,14 @@ async def committed(
 async def _is_known(
     node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
 ) -> bool:
-    """Who has to know what was done: every node, or the one that holds the client's connection, which may ask there next. Configs are waited
-    for; of the rest that one node is told how much it has to hear before it answers a question. False if it will not be learnt.
+    """Wait until those have heard of the changes who have to: every node, or the one that forwarded the request, which needs no waiting for what
+    it will hear before it answers a question. False if it will not be learnt.
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
         return await controller.wait_told(None, configs=changes_configs)
-    if context.forwarded:
-        context.told = controller.propagation.expect_at(context.received_node)
-        if changes_configs:
-            return await controller.wait_told(context.received_node, configs=True)
+    if context.forwarded and (changes_configs or not controller.reaches(context.received_node)):
+        return await controller.wait_told(context.received_node, configs=changes_configs)
     return True
 
 

@@ -26,7 +26,7 @@ from ..cluster.policy_view import requested
 from ..context import RequestContext
 from ..errors import Refusal
 from ..store import layout
-from ..store.base import Operation, SetData
+from ..store.base import SetData
 from .changes import (
     Change,
     asked_by,
@@ -128,18 +128,15 @@ class Planner:
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
             return None
-        parents: list[Operation] = []
-        if not before.was_ever_led:  # others made it: what lies above its states may be missing
-            parents = await elections.missing_parents(self._node.store, before, ())
         new = {index: after.partitions[index] for index in range(len(before.partitions), len(after.partitions))}
         return draft.stage(
             after.name,
             [
                 SetData(layout.topic_path(after.name), layout.encode_topic(after), before.version),  # its id kept
-                *parents,
+                *elections.missing_parent(before),
                 *await partition_znodes(after, len(before.partitions), draft.turn),
             ],
-            evolve=lambda now: now and now.with_partitions(new, version=after.version),
+            evolve=lambda now: now and elections.with_parent(now.with_partitions(new, version=after.version)),
             holds=lambda image: _has_partitions(image, after),
         )
 

@@ -187,6 +187,7 @@ class Planner:
             configs=Map(configs),
             version=0,
             config_version=image.leftover_configs.get(name, -1) + 1,
+            has_partitions_znode=True,
         )
 
     def result(self, change: Change) -> CreatableTopicResult:

@@ -7,11 +7,13 @@ import trio
 import trio.testing
 
 from minicontroller.controller.cluster.jobs import Draft
-from minicontroller.controller.handlers import incremental_alter_configs
+from minicontroller.controller.handlers import create_topics, incremental_alter_configs
 from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -138,6 +140,39 @@ async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojum
         assert answers == []
         await cluster.kill(3)
     assert answers == [0]
+
+
+async def test_a_node_that_cannot_be_told_is_waited_for(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """With metadata.completion=local it would answer nobody until it heard of what it forwarded; so the change is complete when it has."""
+    cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
+    await cluster.start(1)
+    await cluster.until_quiet()
+    await cluster.start(2, 3)
+    await cluster.until_quiet()
+    assert await create_by_way_of(cluster, 3, "first") == 0
+    cluster.unreachable.add(3)
+    assert await cluster.create("other") == [0]
+    await trio.sleep(1)
+    assert await create_by_way_of(cluster, 3, "unheard") == ErrorCode.REQUEST_TIMED_OUT
+    assert await create_by_way_of(cluster, 2, "second") == 0
+    cluster.unreachable.clear()
+    await trio.sleep(1)
+    assert await create_by_way_of(cluster, 3, "third") == 0
+
+
+async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> int:
+    """Create a topic by a request that this node forwards. Return its error code."""
+    node = cluster.controller.node
+    context = context_for(node, ApiKey.CREATE_TOPICS, 7)
+    context.forwarded, context.received_node = True, broker_id
+    request = CreateTopicsRequest(
+        topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)], timeout_ms=1000
+    )
+    code = (await create_topics.handle(node, context, request)).topics[0].error_code
+    assert (context.told >= 0) == (code == 0)
+    return code
 
 
 @pytest.mark.parametrize("completion", ["local", "cluster"])

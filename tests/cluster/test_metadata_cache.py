@@ -63,9 +63,21 @@ async def test_a_successor_knows_it_too(cache: MetadataCache, nursery: trio.Nurs
 async def test_readers_do_not_wait_for_ever(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """A node that nobody tells anything answers what it knows in the end, and the next reader at once."""
+    """A node that nobody tells anything answers what it knows in the end, and from then on at once until it is told again."""
     cache.expect(first_number(7) + 2)
     assert await seconds_behind(cache, nursery) == EXPECTED_SECONDS
     assert await seconds_behind(cache, nursery) == 0
     cache.expect(first_number(7) + 3)
-    assert cache.is_behind
+    assert not cache.is_behind
+    cache.heard(first_number(7) + 1)
+    assert await seconds_behind(cache, nursery, lambda: cache.heard(first_number(7) + 3)) == 1
+
+
+async def test_the_count_of_epochs_may_be_set_back(
+    cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """Somebody restored /controller_epoch from a backup: what was expected of the lost epochs is forgotten, and readers wait again."""
+    cache.expect(first_number(7) + 2)
+    assert await seconds_behind(cache, nursery, lambda: told(cache, 5)) == 1
+    cache.expect(first_number(5) + 1)
+    assert await seconds_behind(cache, nursery, lambda: cache.heard(first_number(5) + 1)) == 1

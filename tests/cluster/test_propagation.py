@@ -188,7 +188,6 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
 async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
     """K4-6: what is expected at a broker it hears of, also if the topic came and went meanwhile, so that there is nothing to be told of it."""
     await world.register(1, 2)
-    assert world.propagation.expect_at(3) == -1
     world.change(topic("t", 2))
     first = world.propagation.expect_at(2)
     world.mark("t")
@@ -199,6 +198,29 @@ async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: ob
     assert world.propagation.expect_at(2) == second
     await world.quiet()
     assert world.brokers[2].take() == []
+
+
+async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
+    """K4-6: what is expected at a broker that has just lost its registration it hears of with its next one."""
+    await world.register(1, 2)
+    world.change(topic("t", 2))
+    expected = world.propagation.expect_at(3)
+    await world.register(1, 2, 3)
+    assert heard(world.brokers[3]) >= expected
+
+
+async def test_who_is_reached_is_known_by_the_last_request(world: World, autojump_clock: object) -> None:
+    """A broker that nobody has asked yet counts as reached, one that did not answer does not, until it does."""
+    await world.register(1, 2)
+    assert world.propagation.reaches(2)
+    assert world.propagation.reaches(3)
+    world.brokers[2].answers = trio.Event()
+    world.change(topic("t", 2))
+    await world.quiet()
+    assert not world.propagation.reaches(2)
+    world.brokers[2].answers.set()
+    await world.quiet()
+    assert world.propagation.reaches(2)
 
 
 def heard(broker: FarBroker) -> int:

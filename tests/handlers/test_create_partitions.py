@@ -1,12 +1,15 @@
 """CreatePartitions: counts and placement by hand, its checks in Kafka's order, timeouts, batches and policies."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
+import trio
 import trio.testing
 
+from minicontroller.controller.cluster.jobs import Draft
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.store import layout
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
@@ -19,7 +22,7 @@ from minicontroller.protocol.messages.create_partitions import (
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.handlers.asking import Client, broker, image, node_with
-from tests.handlers.ruling import PATIENT_MS, Ruling, ruling, wanted
+from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 
 VERSIONS = range(4)
 LAST = 3
@@ -208,6 +211,30 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
     await trio.testing.wait_all_tasks_blocked()
     assert cluster.topic("two").is_complete
     assert len(cluster.topic("two").partitions) == 3
+
+
+async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
+    """What a creation is about to write the growth behind it does not write as well, also where no partition is led so far."""
+    async with ruling() as cluster:
+        cluster.controller.begin_shutdown(3)
+        gate, answers = trio.Event(), list[CreatePartitionsResponse]()
+
+        async def hold(_draft: Draft) -> None:
+            await gate.wait()
+
+        async def create() -> None:
+            await cluster.ask(creating(wanted("t", placed={0: [3]}), timeout_ms=0), 7)
+
+        async def grow(count: int) -> None:
+            answers.append(await cluster.ask(growing(more("t", count, [[3]]), timeout_ms=0), LAST))
+
+        async with trio.open_nursery() as clients:
+            for ask in (partial(cluster.controller.write, hold), create, partial(grow, 2), partial(grow, 3)):
+                clients.start_soon(ask)
+                await trio.testing.wait_all_tasks_blocked()
+            gate.set()
+        assert [codes(answer)["t"] for answer in answers] == [ErrorCode.REQUEST_TIMED_OUT] * 2
+        assert len(cluster.topic("t").partitions) == 3
 
 
 async def test_in_time_and_not(cluster: Ruling) -> None:

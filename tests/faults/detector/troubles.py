@@ -14,10 +14,11 @@ from functools import partial
 
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
 
+from minicontroller.controller.store import layout
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
 from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE
-from tests.faults.detector.models import SET
+from tests.faults.detector.models import LEFT, SET
 from tests.faults.tree import patiently
 from tests.support.nodes import NodeProcess
 from tests.support.proxy import Proxy
@@ -26,7 +27,7 @@ from tests.support.zookeeper import ZooKeeperServer
 LONG_SECONDS = 4.5
 """Sessions end after 3."""
 FAR_AWAY_SECONDS = 0.003
-LEFTOVER = b'{"version":1,"config":{"flush.ms":"77"}}'
+LEFTOVER = layout.encode_config(LEFT)
 STRANGE_SECONDS = 0.05
 """Between two deeds of a stranger."""
 
