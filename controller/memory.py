@@ -1,14 +1,13 @@
 """How many bytes of clients' unfinished requests, and of answers that clients do not take, a node keeps over all connections.
 
 Rule: what is small comes with its connection (`max.connections`). A large request has room for all of it before more of it is read, so that
-whoever has begun can finish; the smallest that waits is next, so that nobody waits behind giants, and in turns with it whoever has waited
-for long, so that small ones do not pass a giant for ever. Room that is needed by others is kept by progress alone: whoever sends nothing, too slowly, or is carried out for too long loses it with his connection, in the order in which they
+whoever has begun can finish; the smallest that waits is next, so that nobody waits behind giants. Room that is needed by others is kept by
+progress alone: whoever sends nothing, too slowly, or is carried out for too long loses it with his connection, in the order in which they
 got it. Where too many answers lie about, it is he who has taken nothing for the longest. Connections of nodes are not counted.
 """
 
 import heapq
 import logging
-from collections import OrderedDict
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,8 +28,6 @@ UNREAD_BYTES = 256 * 1024 * 1024
 """Of answers: two of the largest."""
 SMALL_BYTES = 8 * 1024
 """Of a request: less is not counted, and more is not read at once while there is no room."""
-LONG_SECONDS = 10.0
-"""In the line: nobody passes who has waited so long, when it is the turn of such."""
 IDLE_SECONDS = 3.0
 """Without a byte."""
 PATIENCE_SECONDS = 10.0
@@ -58,13 +55,12 @@ class Room(msgspec.Struct):
     since: float
 
 
-class Place(msgspec.Struct, eq=False):
+class Place(msgspec.Struct):
     """In the line."""
 
-    holder: Holder
-    size: int
-    since: float
     given: trio.Event
+    holder: Holder | None
+    """None once he has left."""
 
 
 class Memory:
@@ -76,30 +72,23 @@ class Memory:
         """Of one read."""
         self.of_requests = 0
         self.of_answers = 0
+        self.waiting = 0
+        """Connections that are not read until there is room."""
         self.closed = 0
         """Connections that lost theirs."""
         self._rooms: dict[Holder, Room] = {}
         self._answers: dict[Holder, int] = {}
         """Whoever has taken a part the longest ago comes first."""
-        self._line: OrderedDict[Place, None] = OrderedDict()
-        """As they came."""
-        self._by_size: list[tuple[int, int, Place]] = []
-        """The same as a heap, and some who are in the line no more."""
+        self._line: list[tuple[int, int, Place]] = []
         self._numbers = count()
-        self._turn_of_oldest = True
         self._told = Seldom(log)
         self._is_needed = trio.lowlevel.ParkingLot()
 
-    @property
-    def waiting(self) -> int:
-        """Connections that are not read until there is room."""
-        return len(self._line)
-
     async def room_for(self, holder: Holder, size: int) -> None:
         """Wait until the whole request may be read. Whoever asks holds none."""
-        place = Place(holder, size, trio.current_time(), trio.Event())
-        self._line[place] = None
-        heapq.heappush(self._by_size, (size, next(self._numbers), place))
+        place = Place(trio.Event(), holder)
+        heapq.heappush(self._line, (size, next(self._numbers), place))
+        self.waiting += 1
         self._admit()
         if place.given.is_set():
             return
@@ -108,7 +97,9 @@ class Memory:
             await place.given.wait()
         finally:
             if not place.given.is_set():
-                del self._line[place]
+                place.holder = None
+                self.waiting -= 1
+                self._tidy()
                 self._admit()
 
     def keep(self, holder: Holder, size: int) -> None:
@@ -146,36 +137,27 @@ class Memory:
                 await self._is_needed.park()
             await trio.sleep(IDLE_SECONDS)
             self._admit()
-            self._make_room(sum(place.size for place in self._line), trio.current_time())
+            self._make_room(sum(size for size, _, place in self._line if place.holder), trio.current_time())
 
     def _admit(self) -> None:
         """Whoever is next and finds room."""
-        now = trio.current_time()
-        while self._line:
-            place = self._next(now)
-            if self._rooms and self.of_requests + place.size > self.most:
-                break
-            del self._line[place]
-            self._turn_of_oldest = not self._turn_of_oldest
-            self._add(place.holder, place.size)
-            place.given.set()
-        self._tidy()
-        self.read_bytes = SMALL_BYTES if self._line or self.of_requests >= self.most else READ_BYTES
-
-    def _next(self, now: float) -> Place:
-        """The smallest, and in turns with it whoever came first, if he has waited for long."""
-        oldest = next(iter(self._line))
-        if self._turn_of_oldest and now >= oldest.since + LONG_SECONDS:
-            return oldest
-        while self._by_size[0][2] not in self._line:
-            heapq.heappop(self._by_size)
-        return self._by_size[0][2]
+        line = self._line
+        while line:
+            size, _, place = line[0]
+            if place.holder is not None:
+                if self._rooms and self.of_requests + size > self.most:
+                    break
+                self.waiting -= 1
+                self._add(place.holder, size)
+                place.given.set()
+            heapq.heappop(line)
+        self.read_bytes = SMALL_BYTES if line or self.of_requests >= self.most else READ_BYTES
 
     def _tidy(self) -> None:
-        """Now and then those who are in the line no more."""
-        if len(self._by_size) > 2 * len(self._line):
-            self._by_size = [entry for entry in self._by_size if entry[2] in self._line]
-            heapq.heapify(self._by_size)
+        """Few of the line have left; now and then all of those."""
+        if len(self._line) > 2 * self.waiting:
+            self._line = [entry for entry in self._line if entry[2].holder is not None]
+            heapq.heapify(self._line)
 
     def _make_room(self, wanted: int, now: float) -> None:
         missing = self.of_requests + wanted - self.most

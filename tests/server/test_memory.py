@@ -1,7 +1,6 @@
 """How much of requests and answers is kept over all connections together. Time is trio's mock clock."""
 
 from contextlib import suppress
-from functools import partial
 
 import pytest
 import trio
@@ -124,51 +123,6 @@ async def test_the_smallest_is_next() -> None:
         await holder.answer(MetadataResponse, 1)
         for each in (client, holder, *(giant for giant, _ in giants)):
             await each.stream.aclose()
-
-
-async def sending(served: Served, answered: list[int], *, names: int) -> None:
-    """A client that sends one request after the other, in halves with a second between them."""
-    request = MetadataRequest(topics=[MetadataRequestTopic(name="t" * 1000) for _ in range(names)])
-    async with await served.connect() as client:
-        while True:
-            frame = client.encode(1, request)
-            await client.send(frame[: len(frame) // 2])
-            await trio.sleep(1)
-            await client.send(frame[len(frame) // 2 :])
-            with trio.fail_after(1000):
-                await client.answer(MetadataResponse, 1)
-            answered.append(names)
-
-
-async def test_a_giant_does_not_wait_for_ever(autojump_clock: MockClock) -> None:
-    """However many smaller requests come, a large one has its turn once it has waited for long, and the small ones pass all the same."""
-    async with serving(limits=LIMITS) as served, trio.open_nursery() as nursery:
-        answered: list[int] = []
-        for _ in range(8):
-            nursery.start_soon(partial(sending, served, answered, names=80))
-        await trio.sleep(5)
-        giant: list[int] = []
-        nursery.start_soon(partial(sending, served, giant, names=240))
-        await trio.sleep(memory.LONG_SECONDS + 10)
-        assert giant
-        before = len(answered)
-        await trio.sleep(10)
-        assert len(answered) > before
-        nursery.cancel_scope.cancel()
-
-
-async def test_giants_that_have_waited_for_long_do_not_hold_up_the_small_ones(autojump_clock: MockClock) -> None:
-    """Whoever comes behind a crowd of giants that send nothing more waits for one of them at most."""
-    async with serving(limits=ConnectionLimits(max_unfinished_bytes=125_000)) as served:
-        giants = [await begun(served) for _ in range(30)]
-        await trio.sleep(memory.LONG_SECONDS)
-        middle = MetadataRequest(topics=LARGE.topics and LARGE.topics[:20])
-        async with await served.connect() as client:
-            await client.send(client.encode(1, middle))
-            await client.answer(MetadataResponse, 1)
-        assert served.server.memory.waiting > 20
-        for giant, _ in giants:
-            await giant.stream.aclose()
 
 
 async def test_what_is_carried_out_still_takes_room() -> None:
