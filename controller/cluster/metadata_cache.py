@@ -39,7 +39,7 @@ class MetadataCache:
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
         self._heard = self._expected = -1
         """Numbers of changes: the newest that the image holds, and the newest that a client knows of by an answer of the controller."""
-        self._in_vain = -1
+        self._in_vain: int | None = None
         """What was heard when readers had waited in vain: until more is, none of them waits again."""
         self._hearing = trio.lowlevel.ParkingLot()
 
@@ -76,9 +76,10 @@ class MetadataCache:
         self.waiters.wake(removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
-            if image.controller_epoch < before.controller_epoch:  # the count of epochs was set back
-                self._heard = self._expected = -1
-            self.heard(first_number(image.controller_epoch))
+        if image.controller_epoch < before.controller_epoch:  # the count of epochs was set back
+            self._heard = self._expected = -1
+            self._in_vain = None
+            self._hearing.unpark_all()
         for listener in self._listeners:
             listener(before, image, changed)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..store import layout
 from .image import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Image, Topic
-from .metadata_cache import MetadataCache
+from .metadata_cache import MetadataCache, first_number
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -48,6 +48,7 @@ class NearbyNodes:
                 changed=topics,
                 removed=[name for name in self._own.image.topics if name not in told],
             )
+            self._own.heard(first_number(image.controller_epoch))
         self._welcome(image)
 
     def tell_brokers(self, image: Image) -> None:
@@ -96,6 +97,7 @@ class NearbyNodes:
             if known.get(broker_id) is not cache and not _has_newer(cache, now):
                 gone = [name for name in cache.image.topics if name not in now.topics]
                 cache.become(now, list(now.topics.values()), gone)
+                cache.heard(first_number(now.controller_epoch))
         self._others = here
         self.ids = frozenset({self._own_id, *here})
 
