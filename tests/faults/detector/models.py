@@ -96,27 +96,34 @@ def _is_reason(state: State, operation: Operation) -> bool:
 
 
 def _done(state: State, operation: Operation) -> State | None:
-    alive = state.phase == ALIVE
+    alive, seen = state.phase == ALIVE, frozenset(operation.configs.items())  # or asked for
     match operation.kind:
         case "create":
-            configs = frozenset(operation.configs.items())
-            return None if alive else State(ALIVE, operation.topic_id, operation.partitions, configs)
+            return None if alive else State(ALIVE, operation.topic_id, operation.partitions, seen)
         case "delete":
-            return None if state.phase == ABSENT else State(DYING)
+            return None if state.phase == ABSENT else State(DYING, configs=state.configs)
         case "grow" if alive and operation.partitions > state.partitions:
             return msgspec.structs.replace(state, partitions=operation.partitions)
         case "alter" if alive:
             return msgspec.structs.replace(state, configs=altered(state.configs, operation.steps))
         case "replace" if alive:
-            return msgspec.structs.replace(state, configs=frozenset(operation.configs.items()))
+            return msgspec.structs.replace(state, configs=seen)
         case "describe" if alive and _same(state, operation):
             return state
-        case "configs" if alive and state.configs == frozenset(operation.configs.items()):
+        case "configs" if alive and state.configs == seen:
             return state
-        case "configs" if state.phase == DYING and operation.configs in ({}, LEFT):
+        case "configs" if state.phase == DYING and not seen:
+            return state
+        case "configs" if (
+            state.phase == DYING and operation.node and (operation.configs == LEFT or seen == state.configs)
+        ):
             return state  # a node that does not know yet that the topic is gone reads what lies there
+        case "alter" if operation.node == 0 and state.phase == DYING:  # somebody wrote what was already on its way out
+            return msgspec.structs.replace(state, configs=altered(state.configs, operation.steps))
+        case "replace" if operation.node == 0 and state.phase == DYING:
+            return msgspec.structs.replace(state, configs=seen)
         case "alter" | "replace" if operation.node == 0:
-            return state  # somebody wrote what was already on its way out
+            return state
     return None
 
 
