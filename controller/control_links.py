@@ -68,8 +68,17 @@ class ControlLinks:
                 "asks is believed only where SASL between nodes has shown who it is",
                 broker.broker_id,
             )
-        endpoint = broker.endpoint(self._listener) or broker.endpoint(self._node.config.inter_broker_listener.name)
-        return PeerLink(None if endpoint is None else self._connection(endpoint, self._logins.at_any(broker, endpoint)))
+        meeting = self._node.config.inter_broker_listener.name
+        endpoint = broker.endpoint(self._listener) or broker.endpoint(meeting)
+        if endpoint is None:
+            log.warning(
+                "broker %d has no listener %s, where the nodes of this cluster meet: it is told nothing. Its inter.broker.listener.name "
+                "has to be the same as everywhere",
+                broker.broker_id,
+                meeting,
+            )
+            return PeerLink(None)
+        return PeerLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         """Send a request to the controller that this node knows of. Raises PeerUnavailable."""

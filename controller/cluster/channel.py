@@ -101,7 +101,7 @@ class Channel:
         """A client of the node is told what this change has brought about: the node answers its questions when it hears that it knows it."""
         if sequence > self._heard:
             self._expected = max(sequence, self._expected)
-            self.hurry(sequence)
+            self._stir(sequence)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
 
     def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
         """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""

@@ -208,7 +208,18 @@ class Draft:
 class Job:
     """A request for changes, from its planning to the last of its commits."""
 
-    __slots__ = ("barred", "conflicts", "done", "elements", "error", "is_given_up", "open_elements", "plan", "result")
+    __slots__ = (
+        "barred",
+        "conflicts",
+        "done",
+        "elements",
+        "error",
+        "is_given_up",
+        "open_elements",
+        "plan",
+        "result",
+        "unexplained",
+    )
 
     def __init__(self, plan: Callable[[Draft], Any]) -> None:
         self.plan = plan
@@ -220,6 +231,8 @@ class Job:
         """Nobody waits for it any more: as long as nothing of it is on its way, nothing will be."""
         self.conflicts = 0
         """How often others wrote what it was about to write."""
+        self.unexplained = 0
+        """How often of these nothing was found that the image did not show: others had taken it back meanwhile, or the plan is wrong."""
         self.barred: dict[str | None, Refusal] = {}
         """By key: what the store refuses again and again, and why."""
         self.done = trio.Event()

@@ -49,6 +49,8 @@ T = TypeVar("T")
 
 MAX_CONFLICTS = 10
 """A job that was planned so often upon what others then wrote is not planned again for the element that meets them."""
+MAX_UNEXPLAINED = 3
+"""So often nothing new was found where they wrote: others may have taken it back before it was looked at."""
 OPERATIONS_BEFORE = 2
 """In a commit that writes: the fence and the count."""
 MAX_COMMITS_IN_FLIGHT = 2
@@ -353,10 +355,11 @@ class Writer:
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
     def _blame(self, element: Element, refusal: Refusal, *, learned: bool) -> None:
-        """Planned again its job sees what others wrote. Where that was known already, or changes ever again, the element is refused."""
+        """Planned again its job sees what others wrote. Where that is known already time and again, or ever something else, it is refused."""
         job = element.job
         job.conflicts += 1
-        if not learned or job.conflicts > MAX_CONFLICTS:
+        job.unexplained += not learned
+        if job.unexplained > MAX_UNEXPLAINED or job.conflicts > MAX_CONFLICTS:
             job.barred[element.key] = refusal
 
     def _settle_for(self, undone: Iterable[Element], blamed: Element, refusal: Refusal) -> list[Element]:

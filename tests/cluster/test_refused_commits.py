@@ -53,6 +53,28 @@ async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None
     assert entry.data == b"second"
 
 
+async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> None:
+    """Others write where a commit is about to, and take it back before anybody looks: planned again the element takes effect."""
+    store = TravellingStore(MemoryTree())
+    for path in ("/controller_epoch", layout.COMMITS, "/topics", "/topics/a"):
+        await store.ensure(path)
+
+    async def taken_back(_image: Image, path: str) -> list[Element]:
+        assert path == "/topics/a"
+        await store.commit([Delete(path)])
+        return []
+
+    fence = Check("/controller_epoch", 0)
+    writer = Writer(store, fence, Image(), lambda *_told: None, reread=taken_back)
+    nursery.start_soon(writer.run)
+
+    async def plan(draft: Draft) -> Element:
+        return creation("a", draft)
+
+    assert (await writer.write(plan)).refusal is None
+    assert "a" in writer.image.topics
+
+
 async def test_an_element_without_operations_is_settled_once(nursery: trio.Nursery) -> None:
     """An element without operations beside one that the store refuses goes the same way as all."""
     writer, _store = await a_writer(nursery)

@@ -118,6 +118,16 @@ def test_a_connection_has_an_order() -> None:
     assert not is_possible(THREE, op(REPLACE, -2, -1), first, second, seen(7, 8, k="1"))
 
 
+def test_a_read_sees_what_was_asked_before_it() -> None:
+    """On one connection, and done: the read is behind it, though it was sent before that was answered."""
+    change, other = setting(0, 5, "1"), setting(1, 2, "2", node=2)
+    for configs, is_right in (({"k": "1"}, True), ({"k": "2"}, True), ({}, False)):
+        read = op(CONFIGS, 0, 6, configs={"a": "1", **configs}, after=change.number)
+        assert is_possible(THREE, change, other, read) is is_right, configs
+    doubtful = setting(7, None, "3", UNKNOWN)
+    assert is_possible(THREE, doubtful, op(CONFIGS, 7, 8, configs={"a": "1"}, after=doubtful.number))
+
+
 def test_nodes_may_be_behind_unless_they_must_not() -> None:
     """A read that need not be fresh may show any earlier state, and none that never was."""
     change = setting(0, 1, "1")

@@ -149,16 +149,14 @@ class Client:
         assert connection is not None
         wanted = [self._wish() for _ in range(self._dice.randint(1, self._habits.at_once))]
         self._note_order(wanted)
-        began = previous = time.monotonic()
+        began = time.monotonic()
         for each in wanted:
             each.operation.began = began
         answered = 0
         requests: list[Request] = [each.request for each in wanted]
         async for answer, ended in connection.ask(requests):
             operation = wanted[answered].operation
-            if operation.kind in (DESCRIBE, CONFIGS):
-                operation.began = previous  # it is carried out behind what was asked before it
-            operation.ended = previous = ended
+            operation.ended = ended
             take(answer, operation)
             answered += 1
 

@@ -8,7 +8,8 @@ frontier about as large as the number of states, where a plain search doubles wi
 
 Reads of nodes are no part of the order: a node may be behind the others by design. A read must find a state that the entity may have
 had since the read began (if what was acknowledged must be in it), or since the window began. If only what was acknowledged by way of its node
-must be in it, a state since then will do; where that is not enough, the read has to have a place in the order behind it.
+must be in it, a state since then will do; where that is not enough, the read has to have a place in the order behind it. The same holds for
+what was asked before it on its connection, and done.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -79,10 +80,10 @@ class Search:
             return self._read(operation)
         found = self._explore(operation.number)
         if not found:
-            return self._contradiction(operation)
+            return self.contradiction(operation)
         del self._pending[operation.number]
         self._late = self._late.union(self.possible) if changes_nothing(operation) else set()
-        if operation.outcome == OK and not changes_nothing(operation):
+        if is_done(operation):
             self._answered[operation.node] = self._clock, operation
         self._frontier = {}
         for (state, done), unknown in found.items():
@@ -112,13 +113,13 @@ class Search:
             self._explore(None)
         if any(step(state, operation) is not None for state in self._now or ()):
             return None
-        return self._contradiction(operation)
+        return self.contradiction(operation)
 
     def _note_states(self, states: Iterable[State]) -> None:
         for state in states:
             self._seen[state] = self._clock
 
-    def _contradiction(self, operation: Operation) -> Contradiction:
+    def contradiction(self, operation: Operation) -> Contradiction:
         others = tuple(each for each in self._pending.values() if each is not operation)
         return Contradiction(operation, self.possible, others, is_read(operation))
 
@@ -211,11 +212,25 @@ def check(before: State, operations: Sequence[Operation]) -> Contradiction | Non
         operation = numbers[number]
         if what == 1:
             search.began(operation)
-        elif (contradiction := search.ended(operation)) is not None:
+            continue
+        contradiction = search.ended(operation)
+        if contradiction is not None:
             known = search.knew.get(number)
             if known is None or not _has_a_place(before, told, operation, known):
                 return contradiction
+        elif is_read(operation) and not _sees(before, told, operation, numbers.get(operation.after or 0)):
+            return search.contradiction(operation)
     return None
+
+
+def is_done(operation: Operation) -> bool:
+    """It was acknowledged that it changed something."""
+    return operation.outcome == OK and not changes_nothing(operation)
+
+
+def _sees(before: State, operations: Iterable[Operation], read: Operation, asked: Operation | None) -> bool:
+    """Whether a read may be behind what was asked before it on its connection, where that was done."""
+    return asked is None or not is_done(asked) or _has_a_place(before, operations, read, asked)
 
 
 def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
