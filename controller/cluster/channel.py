@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("minicontroller.propagation")
 
+ANSWER_SECONDS = 30.0
+"""Kafka's `controller.socket.timeout.ms`: what was lost on a connection that stays open is told again on another one."""
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
 CONTRADICTED_SECONDS = 1.0
 """Before a broker is asked again that takes somebody else for the controller, and before it makes us look in the store again."""
@@ -264,10 +266,16 @@ class Channel:
 
     async def _ask(self, message: control_requests.ControlRequest) -> object:
         try:
-            answer = await self._link.request(message)
+            with trio.fail_after(ANSWER_SECONDS):
+                answer = await self._link.request(message)
         except Unreachable:
             self.is_reached = False
             raise
+        except trio.TooSlowError:
+            self.is_reached = False
+            log.warning("broker %d has not answered for %d s: it is told again", self.broker.broker_id, ANSWER_SECONDS)
+            await self._link.aclose()
+            raise Unreachable("no answer in time") from None
         self.is_reached = True
         return answer
 

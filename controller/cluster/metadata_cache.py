@@ -76,9 +76,10 @@ class MetadataCache:
         self.waiters.wake(removed)
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
+        if image.controller_epoch != before.controller_epoch:
+            self._in_vain = None
         if image.controller_epoch < before.controller_epoch:  # the count of epochs was set back
             self._heard = self._expected = -1
-            self._in_vain = None
             self._hearing.unpark_all()
         for listener in self._listeners:
             listener(before, image, changed)

@@ -26,6 +26,8 @@ PAUSE_SECONDS = 0.1
 """Between two looks, the first of which is immediate."""
 LOOKING_SHARE = 20
 """A look that took long is followed by a pause this many times as long."""
+MAX_PAUSE_SECONDS = 2.0
+"""However long: it may have been the store that was slow, and what others change is to be known soon."""
 
 KEPT_MS = 15 * 60 * 1000  # Kafka: how long a notification waits for those who have not seen it
 MAX_KEPT = 100_000
@@ -104,7 +106,7 @@ class ConfigChanges:
             if tidies() and (began >= self._tidy_at or len(names) > MAX_KEPT):
                 is_tidy = await self.tidy(store, names)
                 self._tidy_at = began + (TIDY_PAUSE_SECONDS if is_tidy else 0)
-            await trio.sleep(max(PAUSE_SECONDS, LOOKING_SHARE * took))
+            await trio.sleep(min(max(PAUSE_SECONDS, LOOKING_SHARE * took), MAX_PAUSE_SECONDS))
             await self._bell.wait()
             if self._session_lost:
                 return

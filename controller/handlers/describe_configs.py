@@ -173,7 +173,7 @@ def _result(
     return result
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)  # the forms of five nodes in one process, and what their configurations were before
 def _shared_rows(
     kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[ConfigEntry, DescribeConfigsResourceResult]]:

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.channel import Unreachable
+from minicontroller.controller.cluster.channel import ANSWER_SECONDS, Unreachable
 from minicontroller.controller.cluster.control_requests import HEARD_TAG, ControlRequest
 from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
 from minicontroller.controller.cluster.propagation import Propagation
@@ -33,6 +33,9 @@ class FarBroker:
         self.requests: list[ControlRequest] = []
         self.answers = trio.Event()
         self.answers.set()
+        self.swallows = False
+        """What it is sent gets lost, and the connection stays open."""
+        self.closed = 0
         self.code = ErrorCode.NONE
         self.undeleted: set[str] = set()
 
@@ -40,6 +43,8 @@ class FarBroker:
         await trio.lowlevel.checkpoint()
         if not self.answers.is_set():
             raise Unreachable("not now")
+        if self.swallows:
+            await trio.sleep_forever()
         self.requests.append(message)
         match message:
             case LeaderAndIsrRequest():
@@ -59,6 +64,7 @@ class FarBroker:
                 )
 
     async def aclose(self) -> None:
+        self.closed += 1
         await trio.lowlevel.checkpoint()
 
     def take(self) -> list[str]:
@@ -207,6 +213,21 @@ async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, au
     expected = world.propagation.expect_at(3)
     await world.register(1, 2, 3)
     assert heard(world.brokers[3]) >= expected
+
+
+async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_clock: object) -> None:
+    """A request that nobody answers, on a connection that stays open, is given up as Kafka gives it up, and made anew on another connection."""
+    await world.register(1, 2)
+    world.brokers[2].take()
+    world.brokers[2].swallows = True
+    world.change(topic("t", 3))
+    await world.quiet()
+    world.brokers[2].swallows = False
+    await trio.sleep(ANSWER_SECONDS)
+    await world.quiet()
+    assert world.brokers[2].take() == ["UMR ['t']"]
+    assert world.brokers[2].closed == 1
+    assert world.propagation.reaches(2)
 
 
 async def test_who_is_reached_is_known_by_the_last_request(world: World, autojump_clock: object) -> None:

@@ -315,6 +315,18 @@ async def test_a_long_list_is_looked_at_seldom(bench: Bench, autojump_clock: Moc
     assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / changes.LOOKING_SHARE
 
 
+async def test_a_store_that_was_slow_once_is_asked_again_soon(bench: Bench, autojump_clock: MockClock) -> None:
+    """A look that took long because the store did not answer is followed by the next one as soon as after a long list."""
+    await bench.start()
+    bench.store.listing_seconds = 5
+    await bench.notify("topics/t")
+    await trio.sleep(6)
+    bench.store.listing_seconds = 0
+    await bench.change("brokers/1", {THREADS: "5"})
+    await trio.sleep(changes.MAX_PAUSE_SECONDS + changes.PAUSE_SECONDS)
+    assert bench.threads() == 5
+
+
 async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: MockClock) -> None:
     """Somebody has put a znode below a notification: that one stays, the others go, and changes are followed."""
     await bench.notify(*(f"topics/t{number}" for number in range(9)))

@@ -105,7 +105,8 @@ def disagreements(arena: Arena, held: Mapping[str, Topic]) -> list[str]:
     try:
         expect_agreement(arena.nodes.running, arena.tree)
         for node in arena.nodes.running:
-            for entity in (f"brokers/{DEFAULT}", f"brokers/{node.broker_id}"):
+            topics = (entity for entity in held if entity.startswith("topics/"))
+            for entity in (f"brokers/{DEFAULT}", f"brokers/{node.broker_id}", *topics):
                 right = dict(held[entity].configs)
                 until(partial(_told, node, entity), right=right.__eq__, within=WITHIN_SECONDS)
     except FAULTS as error:
