@@ -1,8 +1,8 @@
-"""What one registered node must still be told, and the task that tells it.
+"""The channel to one registered node: what it must still be told, and the task that tells it.
 
 Rule: what a node still has to be told is kept as names of topics and partitions, never as requests; requests are made from the
 newest image when the node is ready for them. So a slow node costs a bounded amount of memory, a burst of changes becomes few
-requests, and a node that comes back is told the present and not the past. What it was never told of need not be taken back.
+requests, and a node that comes back is told the present and not the past. A topic that it was never told of need not be taken back.
 An error is not an acknowledgement: the node is told again.
 
 Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata, StopReplica. A node that has just
@@ -33,9 +33,9 @@ ANSWER_SECONDS = 30.0
 """Kafka's `controller.socket.timeout.ms`: what was lost on a connection that stays open is told again on another one."""
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
 CONTRADICTED_SECONDS = 1.0
-"""Before a broker is asked again that takes somebody else for the controller, and before it makes us look in the store again."""
+"""The pause before a broker that takes another node for the controller is asked again, and makes us look in the store again."""
 MIN_INTERVAL_SECONDS = 0.005
-"""Between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
+"""The pause between two rounds to a node for whose answer nobody waits: under load several changes travel together."""
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Unreachable(Exception):  # noqa: N818
 
 
 class ControlLink(Protocol):
-    """The way to one node: a request, and its answer. One at a time. Raises Unreachable."""
+    """The way to one node: sends one request at a time, and returns its answer. Raises Unreachable."""
 
     async def request(self, message: control_requests.ControlRequest) -> object: ...
 
@@ -56,20 +56,20 @@ LinkFactory = Callable[[Broker], ControlLink]
 
 
 class Channel:
-    """What one registered node must still be told, and the task that tells it."""
+    """Keeps what one registered node must still be told, and tells it."""
 
     def __init__(self, broker: Broker, link: ControlLink, owner: "Propagation") -> None:
         self.broker = broker
         self.acknowledged = -1
         """The newest change that the node has in its metadata."""
         self.is_reached = True
-        """Nothing speaks against it: the last request was answered, or is the first one."""
+        """Whether the node answered the last request; true before the first one."""
         self._heard = self._expected = -1
-        """The newest change that the node was told it knows of, and the newest that one of its clients knows of."""
+        """Numbers of changes: the newest that the node was told it knows of, and the newest that one of its clients knows of."""
         self.configured = 0
-        """Which request to read the configs anew it has answered."""
+        """The number of the newest request to read the configs anew that the node has answered."""
         self._configs = 0
-        """The newest of these requests."""
+        """The number of the newest request to read the configs anew."""
         self.scope = trio.CancelScope()
         self._link = link
         self._owner = owner
@@ -78,7 +78,7 @@ class Channel:
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
         self._unheard: set[str] = set()
-        """Of these topics nothing was sent yet, since they exist."""
+        """New topics of which nothing was sent to the node yet."""
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
         self._stops: dict[str, tuple[Topic, set[int]]] = {}
@@ -86,7 +86,7 @@ class Channel:
         self._wake = trio.Event()
         self._urgent = trio.Event()
         self._complaint: int = ErrorCode.NONE
-        """The error that the log was last told of."""
+        """The last error that was written to the log; NONE once the node has answered without one."""
 
     # ------------------------------------------------------------------ what is to be told
 
@@ -95,18 +95,20 @@ class Channel:
         self.hurry(sequence)
 
     def configs_changed(self, request: int) -> None:
-        """In the store: the node is to read them anew."""
+        """Have the node read the configs of brokers in the store anew."""
         self._configs = max(request, self._configs)
         self.hurry(self._sequence)
 
     def expect(self, sequence: int) -> None:
-        """A client of the node is told what this change has brought about: the node answers its questions when it hears that it knows it."""
+        """Note that a client of the node learns what this change brought about: the node holds back its reads until it is told that it has
+        the change.
+        """
         if sequence > self._heard:
             self._expected = max(sequence, self._expected)
             self._stir(sequence)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
 
     def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
-        """These partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
+        """Have the node told that these partitions of a topic changed (None: all of them). `is_new`: the topic has just been made."""
         if is_new:
             self._unheard.add(topic)
         known = self._metadata.get(topic, set())
@@ -114,12 +116,12 @@ class Channel:
         self._stir(sequence)
 
     def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
-        """LeaderAndIsr for a partition with a replica here."""
+        """Have LeaderAndIsr sent for a partition with a replica on the node. `is_new`: the partition has just been made."""
         partitions = self._leaders.setdefault(topic, {})
         partitions[partition] = partitions.get(partition, False) or is_new
 
     def forget(self, sequence: int, topic: Topic) -> None:
-        """The topic is being deleted: no metadata of it any more."""
+        """Have the node told that the topic is being deleted. Of a topic of which it was told nothing yet, it is told nothing at all."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
         if topic.name in self._unheard:
@@ -132,18 +134,18 @@ class Channel:
         self._stir(sequence)
 
     def stop(self, topic: Topic, partition: int) -> None:
-        """Stop following, keep the data (controlled shutdown)."""
+        """Have the node stop following a partition and keep its data (controlled shutdown)."""
         _, known = self._stops.get(topic.name, (topic, set()))
         self._stops[topic.name] = topic, known | {partition}
         self._stir(self._sequence)
 
     def delete(self, topic: Topic) -> None:
-        """Stop the replicas of a topic that is being deleted, then delete them."""
+        """Have the node stop the replicas of a topic that is being deleted, then delete them."""
         self._deletions[topic.name] = topic
         self.hurry(self._sequence)
 
     def hurry(self, sequence: int) -> None:
-        """Somebody waits for this change: do not linger."""
+        """Send what is due up to this change at once, since somebody waits for it."""
         self._stir(sequence)
         self._urgent.set()
 
@@ -224,7 +226,9 @@ class Channel:
         self._heard = sequence
 
     async def _update_configs(self, image: Image) -> None:
-        """Once: a node that has lost the store is told of the metadata all the same, and asked again in the next round."""
+        """Ask the node once to read the configs anew. If it cannot, it is asked again in the next round: a node that has lost the store is
+        told of the metadata all the same.
+        """
         request, is_done = self._configs, False
         try:
             answer = await self._ask(control_requests.update_metadata(image, self.broker, [], configs=True))
@@ -249,7 +253,9 @@ class Channel:
             self._owner.replicas_deleted(self.broker, [topic for topic in part if topic.name not in failed])
 
     async def _send(self, message: control_requests.ControlRequest) -> object:
-        """Ask until there is an answer: the task ends with the node's registration, not with a failure."""
+        """Send a request until it is answered without an error, and return the answer: the task ends with the node's registration, not with
+        a failure.
+        """
         while True:
             pause_seconds = RETRY_SECONDS
             try:
@@ -280,7 +286,9 @@ class Channel:
         return answer
 
     def _refused(self, message: control_requests.ControlRequest, code: int) -> float:
-        """How long to wait before it is told again. Who rules the store alone decides: a broker that says that somebody newer does has time."""
+        """Log a node's error, and return the pause before it is asked again. If it takes another node for the controller, the store is
+        asked: it alone decides.
+        """
         if code != self._complaint:  # not once more for every attempt
             self._complaint = code
             log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
@@ -291,7 +299,9 @@ class Channel:
 
 
 async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
-    """At least one part; a new one begins where the partitions, which are told with each state, would be more than `most`."""
+    """Divide states, each given with its number of partitions, into parts of up to `most` partitions; there is at least one part, and no
+    state is divided.
+    """
     turn, parts, total = Turn(), list[list[T]]([[]]), 0
     for state, partitions in states:
         if parts[-1] and total + partitions > most:

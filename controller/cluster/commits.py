@@ -1,4 +1,4 @@
-"""How the writer's elements become commits: in order, many in one, below the store's limit."""
+"""Packs the writer's elements into commits: in order, many in one, below the store's limit."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -15,13 +15,13 @@ class Commit:
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.owners: list[Element] = []
-        """Of each operation."""
+        """The element of each operation."""
         self.finishes: list[Element] = []
         self.weight = 0
         self.place = 0
-        """How many commits with operations were before it when it was sent."""
+        """How many commits with operations were sent before this one."""
         self.finished = False
-        """The store has answered."""
+        """Whether the store has answered."""
         self.error: StoreError | None = None
 
     def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
@@ -32,25 +32,25 @@ class Commit:
             self.finishes.append(element)
 
     def begun(self) -> None:
-        """It is on its way to the store."""
+        """Note that the commit is on its way to the store."""
         for element in dict.fromkeys(self.owners):
             element.begun += 1
 
     def refused(self) -> None:
-        """The store said no: nothing of it took effect."""
+        """Note that the store refused the commit: none of its operations took effect."""
         for element in dict.fromkeys(self.owners):
             element.begun -= 1
 
     @property
     def elements(self) -> list[Element]:
-        """All that it has to do with, in order: what goes on in the next commit is the last."""
+        """The elements of the commit in order: those settled with it, then one that goes on in the next commit, if there is one."""
         divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
         return [*self.finishes, *divided]
 
 
 def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
-    """Elements in order into commits of at most `limit` bytes. What one job writes is in one commit where it fits; only an element that
-    exceeds a commit alone is divided.
+    """Pack elements, in order, into commits of at most `limit` bytes. What one job writes is in one commit where it fits; only an element
+    that exceeds a commit alone is divided.
     """
     commits: list[Commit] = []
     for _, group in groupby(elements, key=lambda element: element.job):

@@ -2,8 +2,8 @@
 
 Rule: urgent jobs pass all others, and jobs that were planned once and are to be planned anew pass those. The others are taken as they came:
 a client's connection has one request at a time under way, whichever node it is at, so that is a turn for each connection. There is
-room for so many of them (`queued.max.requests`); those beyond stay outside until there is, and are nobody's any more when their
-callers go. A job inside that nobody waits for any more is never planned either, unless it is to be carried out all the same.
+room for so many of them (`queued.max.requests`); those beyond stay outside until there is, and leave when their callers stop waiting.
+A job inside that nobody waits for any more is never planned either, unless it is to be carried out all the same.
 """
 
 from collections import OrderedDict
@@ -15,15 +15,15 @@ ROOM = 500
 """Kafka's default of `queued.max.requests`."""
 
 Line = OrderedDict[Job, None]
-"""In order, and quick to leave in the middle."""
+"""Jobs in order, each of which can leave quickly from the middle."""
 
 
 class JobQueue:
-    """`put` and `take`, until `close`."""
+    """The jobs that wait for the writer, from `put` to `take`; after `close` there are none."""
 
     def __init__(self, room: int = ROOM) -> None:
         self.given_up = 0
-        """How many jobs left because nobody waited for them any more."""
+        """How many jobs were dropped because nobody waited for them any more."""
         self._room = room
         self._urgent = Line()
         self._inside = Line()
@@ -38,11 +38,11 @@ class JobQueue:
 
     @property
     def outside(self) -> int:
-        """How many wait for room."""
+        """How many jobs wait for room."""
         return len(self._outside)
 
     def put(self, job: Job, *, urgent: bool) -> None:
-        """At the end of its line. Raises ControllerMoved once it is closed."""
+        """Add a job at the end of its line. Raises ControllerMoved once the queue is closed."""
         if self._closed is not None:
             raise ControllerMoved from self._closed
         if urgent:
@@ -53,7 +53,7 @@ class JobQueue:
             self._outside[job] = None
 
     def put_back(self, jobs: Iterable[Job]) -> None:
-        """Before all others, in this order: they were planned once. Those that were given up since are not planned again."""
+        """Put jobs that were planned once before all others, in this order; those that were given up since are dropped."""
         for job in reversed(list(jobs)):
             if job.is_given_up:
                 self.drop(job)
@@ -62,13 +62,15 @@ class JobQueue:
                 self._urgent.move_to_end(job, last=False)
 
     def take(self) -> Job:
-        """The next one."""
+        """Remove the next job and return it."""
         job, _ = (self._urgent or self._inside).popitem(last=False)
         self._call_in()
         return job
 
     def leave(self, job: Job, *, in_any_case: bool) -> None:
-        """Its caller waits no more. If it is being planned, nothing comes of that; what was planned goes on."""
+        """Give up a job whose caller waits no more: if it is not planned yet, it will not be. One with room stays if it is to be done
+        `in_any_case`.
+        """
         if in_any_case and job not in self._outside:
             return
         job.is_given_up = True
@@ -79,12 +81,12 @@ class JobQueue:
         self._call_in()
 
     def drop(self, job: Job) -> None:
-        """Nothing of it was done, and nothing will be."""
+        """End a given-up job of which nothing was done, and nothing will be."""
         self.given_up += 1
         job.done.set()
 
     def close(self, reason: BaseException) -> None:
-        """Whoever waits, or comes, is told that another controller rules."""
+        """Fail all jobs that wait, and refuse those that come later, with ControllerMoved."""
         self._closed = reason
         for line in (self._urgent, self._inside, self._outside):
             for job in line:

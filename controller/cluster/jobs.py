@@ -1,6 +1,6 @@
-"""What the writer is given to do: jobs, which plan elements on a draft; and who is told what becomes of them.
+"""The writer's jobs, which plan elements on a draft, and the journal, which is told what becomes of them.
 
-Rule: a plan changes nothing but its draft, so a job can be planned again for as long as nothing of it stands. Every decision is an
+Rule: a plan changes nothing but its draft, so a job can be planned again for as long as none of its elements took effect. Every decision is an
 element: one that writes, one that only validates and one that is refused go the same way, in the order in which they were planned.
 """
 
@@ -16,7 +16,7 @@ from ..turns import Turn
 from .image import EntityConfigs, Image, Topic
 
 PART_SECONDS = 0.1
-"""Of the planning of a request of many elements, if others wait."""
+"""How long a request of many elements is planned at a time while other jobs wait."""
 
 
 class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)
@@ -28,7 +28,7 @@ class InDoubt(Exception):  # noqa: N818
 
 
 class Element:
-    """One element of a job: what it writes, if anything, and what that means for the image."""
+    """One element of a job: the operations that it writes, if any, and what they change in the image."""
 
     __slots__ = (
         "begun",
@@ -55,17 +55,17 @@ class Element:
     ) -> None:
         self.topic = topic
         self.key = topic if topic is not None or not operations else operations[0].path
-        """Names what it changes: elements with the same key build upon each other. None: it changes nothing."""
+        """Names what the element changes: elements with the same key build upon each other. None: it changes nothing."""
         self.operations = operations
         self.weight = sum(map(weight, operations))
         self.evolve = evolve
-        """The topic before this element to the topic after it, None for no topic."""
+        """Makes of the topic before this element the topic after it; None is no topic."""
         self.evolve_image: Callable[[Image], Image] | None = None
-        """The image before to the image after, of an element that changes anything else than a topic."""
+        """Makes of the image before this element the image after it, if it changes anything else than a topic."""
         self.holds = holds
         """Whether an image, freshly loaded, shows that the element took effect."""
         self.is_decision_only = False
-        """It was refused or only validated: there is nothing to carry out."""
+        """Whether it was refused or only validated: there is nothing to carry out."""
         self.refusal: Refusal | None = None
         """Set when it was refused, by its plan or by the store."""
         self.begun = 0
@@ -73,7 +73,7 @@ class Element:
         self.settled = False
         self.job: Job
         self.record: Any = None
-        """The journal's, of the decision that this element carries out."""
+        """The journal's record of the decision that this element carries out."""
 
     def apply(self, image: Image) -> Image:
         if self.refusal is not None:
@@ -84,13 +84,13 @@ class Element:
         return image if self.evolve_image is None else self.evolve_image(image)
 
     def refuse(self, refusal: Refusal) -> None:
-        """It writes nothing any more, and keeps its place."""
+        """Refuse the element: it keeps its place, and writes nothing."""
         self.refusal = refusal
         self.operations, self.weight = (), 0
 
 
 def decision(refusal: Refusal | None) -> Element:
-    """An element that writes nothing: a refusal, or the outcome of a dry run."""
+    """Make an element that writes nothing: a refusal, or the outcome of a dry run."""
     element = Element(None, (), _same, _shows)
     element.is_decision_only = True
     if refusal is not None:  # its traceback leads to the draft, and from there back to here
@@ -99,14 +99,14 @@ def decision(refusal: Refusal | None) -> Element:
 
 
 def observation(evolve_image: Callable[[Image], Image]) -> Element:
-    """An element that writes nothing: what others have written, and is no topic."""
+    """Make an element that writes nothing, for what others have written elsewhere than in a topic."""
     element = Element(None, (), _same, _shows)
     element.evolve_image = evolve_image
     return element
 
 
 def observed_topic(topic: Topic | None, name: str) -> Element:
-    """The same of a topic, None where there is none any more."""
+    """Make an element that writes nothing, for a topic that others have written, or deleted (None)."""
     return Element(name, (), lambda _before: topic, _shows)
 
 
@@ -119,7 +119,7 @@ def _shows(_image: Image) -> bool:
 
 
 class Draft:
-    """What a job sees while it plans: the image with everything before it, its own earlier elements included."""
+    """What a job plans its elements on: it shows the image with everything before them, the job's own earlier elements included."""
 
     def __init__(
         self,
@@ -132,28 +132,28 @@ class Draft:
     ) -> None:
         self.image = image
         self.turn = turn
-        """A plan pauses between its elements."""
+        """The plan's turn in the event loop: it pauses between its elements."""
         self.elements: list[Element] = []
         self.judgements: dict[tuple[str, str], Any] = {}
-        """What the policy was asked, by kind and name."""
+        """What the policy was asked and said, by kind and name of the resource."""
         self.disturbances = 0
-        """The journal's, when it was planned."""
+        """The journal's count of disturbances when the job was planned."""
         self.is_supposed = False
-        """The image shows more than the elements: what a dry run would have made."""
+        """Whether the image shows more than the elements write: what a dry run would have made."""
         self.suppositions: list[Callable[[Image], Image]] = []
         self.elements_left = 0
         """How many of the request's elements are for a later job."""
         self._max_bytes = max_bytes
         self._bytes = 0
-        """Of what is staged."""
+        """How many bytes the staged operations have."""
         self._barred = barred or {}
         self._ends = trio.current_time() + PART_SECONDS
         self._others_wait = others_wait
 
     @property
     def is_over(self) -> bool:
-        """Between two elements the plan ends, and another job goes on: what it has staged fills a commit, so that a job takes effect whole
-        and can be planned again whole; or somebody else waits, and this plan has had its time.
+        """Whether the plan is to end before its next element, so that another job goes on: what is staged fills a commit (a job takes
+        effect whole, and can be planned again whole), or others wait and PART_SECONDS are over.
         """
         return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
 
@@ -165,19 +165,19 @@ class Draft:
         evolve: Callable[[Topic | None], Topic | None] = _same,
         holds: Callable[[Image], bool] = _shows,
     ) -> Element:
-        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot take one of its operations:
-        sent, it would leave everything in doubt that is on its way.
+        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot take one of its operations: sent, it
+        would leave everything in doubt that is in flight.
         """
         return self._add(Element(topic, operations, evolve, holds))
 
     def stage_configs(self, entity: str, operations: Sequence[Operation], configs: EntityConfigs) -> Element:
-        """The same for the configs of a broker, or of all of them; `entity` is their path below `/config`."""
+        """Add an element that writes the configs of a broker, or of all of them; `entity` is their path below `/config`. Raises Refusal."""
         element = Element(None, operations, _same, lambda image: image.configs.get(entity) == configs)
         element.evolve_image = lambda image: image.with_configs(entity, configs)
         return self._add(element)
 
     def observe_configs(self, entity: str, configs: EntityConfigs) -> None:
-        """Others have written the configs of a broker, or of all of them."""
+        """Add an element that writes nothing, for configs of a broker, or of all of them, that others have written."""
         self._add(observation(lambda image: image.with_configs(entity, configs)))
 
     def decide(self, refusal: Refusal | None = None) -> Element:
@@ -187,7 +187,7 @@ class Draft:
         return element
 
     def suppose(self, evolve_image: Callable[[Image], Image]) -> None:
-        """The rest of the request sees the image so changed; nobody else does."""
+        """Let the rest of the request, and nobody else, see the image so changed."""
         self.suppositions.append(evolve_image)
         self.image = evolve_image(self.image)
         self.is_supposed = True
@@ -228,13 +228,13 @@ class Job:
         self.elements: list[Element] = []
         self.open_elements = 0
         self.is_given_up = False
-        """Nobody waits for it any more: as long as nothing of it is on its way, nothing will be."""
+        """Whether nobody waits for it any more: it is not planned any more, and a plan that is under way comes to nothing."""
         self.conflicts = 0
         """How often others wrote what it was about to write."""
         self.unexplained = 0
-        """How often of these nothing was found that the image did not show: others had taken it back meanwhile, or the plan is wrong."""
+        """In how many conflicts nothing was found that the image did not show: others had taken it back meanwhile, or the plan is wrong."""
         self.barred: dict[str | None, Refusal] = {}
-        """By key: what the store refuses again and again, and why."""
+        """Refusals of elements that the store refuses again and again, by key."""
         self.done = trio.Event()
 
     def fail(self, error: BaseException) -> None:
@@ -244,22 +244,22 @@ class Job:
 
     @property
     def nothing_of_it_stands(self) -> bool:
-        """No element took effect, or may have: it can be done anew, here or by another controller."""
+        """Whether no element took effect, or may have: the job can be done anew, here or by another controller."""
         return not any(element.begun or element.settled for element in self.elements)
 
 
 class Journal(Protocol):
-    """Who is told what becomes of decisions, in the order in which they take effect."""
+    """Is told what becomes of decisions, in the order in which they take effect."""
 
     disturbances: int
-    """How often what was planned did not come to be as it was planned, so that later plans saw what never was."""
+    """How often elements did not take effect as they were planned, so that later plans saw what never was."""
 
     def disturbed(self, topics: Collection[str]) -> None:
-        """What was planned for these topics will not be as plans saw it."""
+        """Note that elements of these topics will not take effect as plans saw them."""
 
     def restarted(self, image: Image) -> None: ...
 
     def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
-        """These are settled, in this order: they took effect, or are refused, or were never to have one."""
+        """Note that these elements are settled, in this order: they took effect, were refused, or had nothing to write."""
 
     def doubted(self, image: Image | None, element: Element) -> None: ...

@@ -1,7 +1,7 @@
 """The controller tells every registered node what changed, by a channel to each, and knows who has acknowledged what.
 
-Rule: who is registered has a channel, for as long as that registration lives; a node that was born again is another one. Whoever waits
-for the nodes waits for those that are registered, and no longer than this controller rules.
+Rule: a registered node has a channel for as long as that registration lives; a node that registers anew gets another one. Whoever waits
+for the nodes waits for those that are registered, and no longer than this node is the controller.
 """
 
 import logging
@@ -54,7 +54,7 @@ class Propagation:
         self._acknowledgements = trio.lowlevel.ParkingLot()
         self._encoded: dict[str, tuple[Topic, bytes]] = {}
         self._encoded_for: frozenset[int] = frozenset()
-        """Who was live: it decides which replicas are offline."""
+        """The brokers that were live when `_encoded` was made: they decide which replicas are offline."""
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         try:
@@ -68,7 +68,7 @@ class Propagation:
     # ------------------------------------------------------------------ brokers
 
     def restart(self, image: Image) -> None:
-        """The state was read anew: whatever was told before, everyone is told everything."""
+        """Close all channels, and tell every node everything anew: the state was loaded anew."""
         for channel in self._channels.values():
             channel.scope.cancel()
         self._channels.clear()
@@ -76,7 +76,7 @@ class Propagation:
         self.brokers_changed(image)
 
     def brokers_changed(self, image: Image) -> None:
-        """Open channels to new brokers, close those of brokers that are gone or were born again, tell all of them."""
+        """Open channels to new brokers, close those of brokers that are gone or have registered anew, and tell all nodes of it."""
         assert self._nursery is not None
         self._sequence += 1
         for broker_id, channel in list(self._channels.items()):
@@ -110,7 +110,7 @@ class Propagation:
             self._tell_leaders(channel, topic)
 
     def tell_replicas(self, broker_id: int, image: Image) -> None:
-        """LeaderAndIsr for all replicas of a broker: the same as before, for the sake of its answer."""
+        """Send a broker LeaderAndIsr for all its replicas once more: its answer says which of them it has lost."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             for topic in image.topics.values():
@@ -126,7 +126,7 @@ class Propagation:
     # ------------------------------------------------------------------ topics
 
     def topic_changed(self, before: Topic | None, after: Topic) -> None:
-        """Tell what differs: the partitions that have another state, to everyone, and LeaderAndIsr to their replicas."""
+        """Tell all nodes which partitions have another state, and the replicas of these by LeaderAndIsr."""
         self._sequence += 1
         known: tuple[Partition, ...] = ()
         if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
@@ -150,13 +150,13 @@ class Propagation:
                     channel.leaders(after.name, index, is_new=is_new)
 
     def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
-        """Replicas of these partitions went offline or came back, and nothing else about them changed."""
+        """Tell all nodes that replicas of these partitions went offline or came back, and nothing else about them changed."""
         self._sequence += 1
         for channel in self._channels.values():
             channel.metadata(self._sequence, topic.name, partitions)
 
     def topic_forgotten(self, topic: Topic) -> None:
-        """The topic is marked for deletion: nobody serves it any more."""
+        """Tell all nodes that the topic is marked for deletion, so that nobody serves it any more."""
         self._sequence += 1
         self._encoded.pop(topic.name, None)
         for channel in self._channels.values():
@@ -175,10 +175,10 @@ class Propagation:
     # ------------------------------------------------------------------ who knows what
 
     async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
-        """Until every node, or this one, that is registered now and stays so has in its metadata all that has been told before this call.
-        `configs`: and has read the configs of brokers as they are now, or later.
+        """Wait until every registered node, or this one, has in its metadata all that was told before this call; one that loses its
+        registration is not waited for. With `configs`, wait also until they have read the configs of brokers anew.
 
-        False if the reign ended before: then it is another controller's to tell them, and nothing is known.
+        Return False if the controller's term ended first: then it is not known who has it.
         """
         sequence, request = self._sequence, 0
         if configs:
@@ -191,32 +191,34 @@ class Propagation:
         return not behind
 
     def expect_at(self, broker_id: int) -> int:
-        """Return the number of the newest change, of which this node will hear: now, or when it is registered again."""
+        """Return the number of the newest change, and have this node told of it: now, or when it registers again."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.expect(self._sequence)
         return self._sequence
 
     def reaches(self, broker_id: int) -> bool:
-        """Whether this node is told of changes as they come, as far as anybody knows."""
+        """Return whether this node is told of changes as they come, as far as the last request to it shows."""
         channel = self._channels.get(broker_id)
         return channel is None or channel.is_reached
 
     def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
-        """Which nodes, or whether this one, have not acknowledged so much."""
+        """Return the channels, of all nodes or of this one, that have not acknowledged this change or this request to read configs."""
         channels = self._channels.values() if broker_id is None else filter(None, [self._channels.get(broker_id)])
         return [channel for channel in channels if channel.acknowledged < sequence or channel.configured < request]
 
     @property
     def behind(self) -> int:
-        """How many nodes have not acknowledged everything."""
+        """How many registered nodes have not acknowledged the newest change."""
         return sum(channel.acknowledged < self._sequence for channel in self._channels.values())
 
     def acknowledged(self) -> None:
         self._acknowledgements.unpark_all()
 
     def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None:
-        """A partition's 11 is normal on a take-over (the broker has this leader epoch already); the others are news."""
+        """Log the errors of partitions in a broker's answer, and report the replicas that it has lost with a directory.
+        STALE_CONTROLLER_EPOCH is normal after an election: the broker has this leader epoch already.
+        """
         rows = [
             (topic.topic_id, row.partition_index, row.error_code)
             for topic in answer.topics
@@ -236,7 +238,7 @@ class Propagation:
         self._on_replicas_deleted(broker.broker_id, topics)
 
     def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
-        """The whole topic as an element of UpdateMetadata, encoded once for all nodes."""
+        """Return the whole topic as an element of UpdateMetadata, encoded once for all nodes."""
         if live != self._encoded_for:
             self._encoded.clear()
             self._encoded_for = live

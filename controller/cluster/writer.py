@@ -7,10 +7,10 @@ counts itself in a znode of ours, on the condition that all before it have: behi
 
 How a commit can fail, and what becomes of it:
 - the fence: another controller was elected. `ControllerMoved`; every job is told so.
-- the session ended: `SessionExpired`, the same.
+- the session ended: `SessionExpired`, with the same result.
 - the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the state anew and calls `reset`. What
   was never sent is planned again.
-- one operation was refused: somebody else wrote there. What that is is read anew, and all that was planned upon it is planned again, in
+- one operation was refused: somebody else wrote there. What they wrote is read, and all that was planned since is planned again, in
   order. An element that the store refuses although nothing has changed, or again and again, is refused.
 """
 
@@ -48,20 +48,20 @@ from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
 T = TypeVar("T")
 
 MAX_CONFLICTS = 10
-"""A job that was planned so often upon what others then wrote is not planned again for the element that meets them."""
+"""How often a job is planned anew because others wrote what it was about to write, before the element that met them is refused."""
 MAX_UNEXPLAINED = 3
-"""So often nothing new was found where they wrote: others may have taken it back before it was looked at."""
+"""How often a job is planned anew though nothing new was found where others wrote: they may have taken it back at once."""
 OPERATIONS_BEFORE = 2
-"""In a commit that writes: the fence and the count."""
+"""How many operations a commit that writes begins with: the fence and the count."""
 MAX_COMMITS_IN_FLIGHT = 2
-"""One travels while the next is planned; more make the commits smaller, and a commit's price is mostly its own, not its operations'."""
+"""One commit travels while the next is planned; more make commits smaller, and a commit's price is mostly its own, not its operations'."""
 MAX_PLANNED_JOBS = 200
 PLANNING_SECONDS = 0.05
-"""So many jobs, or for so long, are planned before what came of them is sent, and what came back is collected."""
+"""How long jobs are planned, MAX_PLANNED_JOBS at most, before the result is sent and answers are collected."""
 
 
 Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
-"""What the image has to learn of the znode of this path, which others wrote, as elements without operations. Raises StoreError."""
+"""Returns what others wrote at this path, as elements without operations that bring the image up to date. Raises StoreError."""
 
 
 async def _nothing_new(_image: Image, _path: str) -> Sequence[Element]:
@@ -88,7 +88,7 @@ class Writer:
         self._store = store
         self._fence = fence
         self._max_bytes = store.max_commit_bytes - weight(fence) - weight(_count(0))
-        """Of the operations of a commit beside the fence and the count."""
+        """How many bytes the operations of a commit may have, beside the fence and the count."""
         self._on_commit = on_commit
         """Called with the image before, the image after, and the elements that were settled, for each commit in order."""
         self._reread = reread
@@ -101,7 +101,7 @@ class Writer:
         """Commits that wait for room in flight."""
         self._in_flight: deque[Commit] = deque()
         self._count = 0
-        """Commits that are counted in the store when all in flight have taken effect."""
+        """The store's count of commits once all that are in flight have taken effect."""
         self._wake = trio.lowlevel.ParkingLot()
         self._turn = Turn()
 
@@ -109,16 +109,16 @@ class Writer:
 
     @property
     def in_flight(self) -> int:
-        """Commits that were sent and are not settled."""
+        """How many commits were sent and are not settled."""
         return len(self._in_flight)
 
     async def write(
         self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
     ) -> T:
-        """Plan, commit, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
+        """Plan a job, commit it, and return what the plan returned; its elements tell in `refusal` which of them the store refused.
 
-        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. Of a caller who
-        is cancelled nothing is begun any more, unless his job has found room and is to be carried out `in_any_case`; what was planned goes on.
+        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved, or what the plan raised. If the caller is
+        cancelled, a job that is not planned yet is dropped, unless it has room in the queue and is to be carried out `in_any_case`.
         """
         job = Job(plan)
         self.queue.put(job, urgent=urgent)
@@ -134,8 +134,8 @@ class Writer:
         return result
 
     def reset(self, image: Image, count: int) -> None:
-        """Go on from this image and this count of commits, freshly loaded: what was in doubt is settled by whether the image shows
-        it, jobs of which nothing was sent are planned again, and what is left of the others is sent as it is.
+        """Go on from an image and a count of commits that were freshly loaded: what was in doubt is settled by whether the image shows it,
+        jobs of which nothing was sent are planned again, and the unsent rest of the others is sent as it is.
         """
         self._disturbed(element for job in self._begun for element in job.elements)
         self._forget_what_is_under_way()
@@ -160,13 +160,13 @@ class Writer:
         self._rebase()
 
     async def finish(self) -> None:
-        """Begin nothing any more; returns when all that was begun is settled."""
+        """Begin no other job, and return when all that were begun are settled."""
         self.queue.close(ControllerMoved())
         for job in list(self._begun):
             await job.done.wait()
 
     def close(self, reason: BaseException) -> None:
-        """No job gets through any more: what was in flight may have taken effect, and times out; the rest was not done."""
+        """End all jobs: those that may have taken effect time out, and the others, as well as any later ones, fail with ControllerMoved."""
         self.queue.close(reason)
         begun, self._begun = self._begun, {}
         for job in begun:
@@ -176,7 +176,7 @@ class Writer:
                 self._settle_by(None, job.elements)
 
     def _settle_by(self, image: Image | None, elements: Sequence[Element]) -> None:
-        """Of those that are open: what this image shows took effect, the others time out."""
+        """Settle the open elements: those that the image shows took effect, the others time out (without an image, all)."""
         for element in elements:
             if not element.settled:
                 if element.refusal is None and (image is None or not element.holds(image)):
@@ -186,7 +186,7 @@ class Writer:
                 self._element_settled(element)
 
     def _plan_again(self, jobs: Iterable[Job]) -> None:
-        """Before all others, in their order."""
+        """Put these jobs before all that wait, in their order, to be planned again."""
         again = list(jobs)
         for job in again:
             self._begun.pop(job, None)
@@ -194,7 +194,7 @@ class Writer:
         self.queue.put_back(again)
 
     def _disturbed(self, elements: Iterable[Element]) -> None:
-        """These will not come to be, or not as they were planned."""
+        """Tell the journal that these elements will not take effect, or not as they were planned."""
         if self._journal is not None:
             self._journal.disturbed({element.topic for element in elements if element.topic is not None})
 
@@ -218,7 +218,7 @@ class Writer:
                 await self._wake.park()
 
     async def _plan_waiting(self) -> None:
-        """A part of what waits: what is planned is not kept from the store by those that come after it."""
+        """Plan a part of the waiting jobs, so that what is planned is sent before the rest is planned."""
         total, ends = 0, trio.current_time() + PLANNING_SECONDS
         for _ in range(MAX_PLANNED_JOBS):
             job = self.queue.take()
@@ -329,7 +329,7 @@ class Writer:
             raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
 
     async def _go_back_before(self, refused: Commit, error: StoreError) -> None:
-        """Nothing of this commit and of what was planned behind it took effect: look what others wrote, and plan it again."""
+        """Take back the plans from a refused commit on, of which nothing took effect: read what others wrote, and plan again."""
         assert error.index is not None
         element = refused.owners[error.index - OPERATIONS_BEFORE]
         try:
@@ -350,12 +350,12 @@ class Writer:
         self._rebase()
 
     def _undone(self) -> list[Element]:
-        """All that is planned and not settled, in order."""
+        """Return all elements that are planned and not settled, in order."""
         commits = (*self._in_flight, *self._ready)
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
     def _blame(self, element: Element, refusal: Refusal, *, learned: bool) -> None:
-        """Planned again its job sees what others wrote. Where that is known already time and again, or ever something else, it is refused."""
+        """Count that others wrote what this element was about to write (`learned`: news to the image). After too many times it is refused."""
         job = element.job
         job.conflicts += 1
         job.unexplained += not learned
@@ -363,7 +363,7 @@ class Writer:
             job.barred[element.key] = refusal
 
     def _settle_for(self, undone: Iterable[Element], blamed: Element, refusal: Refusal) -> list[Element]:
-        """What is sent as it was planned, because some of its job stands; refused is what was built upon what will not be."""
+        """Return the elements of jobs that took effect in part: to be sent as planned, or refused where they build upon one that will not be."""
         kept, gone = [], {blamed.key}
         for element in undone:
             if element.job.nothing_of_it_stands:
@@ -375,7 +375,7 @@ class Writer:
         return kept
 
     def _settle(self, commit: Commit, after: Image | None = None) -> None:
-        """`after`: the image with the commit's elements, where that is known."""
+        """Let the elements of a commit take effect, and settle them. `after`: the image with them, where that is known."""
         self._take_effect(commit.finishes, after)
         for element in commit.finishes:
             self._element_settled(element)
@@ -405,12 +405,12 @@ class Writer:
 
 
 def _count(count: int) -> SetData:
-    """One commit more than these."""
+    """Return the operation that counts one more commit in the store, where there are `count` so far."""
     return SetData(layout.COMMITS, None, count)
 
 
 def _is_behind(error: StoreError) -> bool:
-    """A commit before this one was refused."""
+    """Whether a commit was refused because one before it was."""
     return isinstance(error, VersionConflict) and error.index == 1
 
 

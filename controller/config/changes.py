@@ -1,8 +1,8 @@
 """The notifications in `/config/changes`: who writes a config adds one, and every node follows them.
 
 Rule: a notification only names what changed, so a late or double one does no harm, and what came before the start is not looked at
-at all: the state is loaded after the watch is set. Which are new is told by their names as they are: a number that somebody has made
-up hides none of those that follow. Looking is bounded: a stream of changes costs a few looks a second, not one a
+at all: the state is loaded after the watch is set. A notification is new if its name is: a number that somebody has made up hides
+none of those that follow. Looking is bounded: a stream of changes costs a few looks a second, not one a
 change, since every look lists all that is there.
 """
 
@@ -20,10 +20,10 @@ from ..store.sessions import wait_connected
 log = logging.getLogger("minicontroller.config")
 
 EntityChanged = Callable[[str, str], None]
-"""(entity type, entity name): ("topics", "orders"), ("brokers", "1"), ("users", "alice/clients/<default>")."""
+"""Called with the type and name of an entity: ("topics", "orders"), ("brokers", "1"), ("users", "alice/clients/<default>")."""
 
 PAUSE_SECONDS = 0.1
-"""Between two looks, the first of which is immediate."""
+"""The pause between two looks, the first of which is immediate."""
 LOOKING_SHARE = 20
 """A look that took long is followed by a pause this many times as long."""
 MAX_PAUSE_SECONDS = 2.0
@@ -31,11 +31,11 @@ MAX_PAUSE_SECONDS = 2.0
 
 KEPT_MS = 15 * 60 * 1000  # Kafka: how long a notification waits for those who have not seen it
 MAX_KEPT = 100_000
-"""More than that and a list of their names would no longer fit into what Kafka's brokers take from ZooKeeper (4 MiB)."""
+"""How many notifications may stay: the names of more would no longer fit into what Kafka's brokers take from ZooKeeper (4 MiB)."""
 TIDY_PAUSE_SECONDS = 30.0
 TIDY_BATCH = 1_000
 TIDY_BATCHES = 10
-"""After one look: what changed meanwhile waits for its end."""
+"""How many batches are removed after one look: what changed meanwhile waits for its end."""
 
 
 def now_ms() -> int:
@@ -62,8 +62,8 @@ class ConfigChanges:
         tidies: Callable[[], bool],
         task_status: trio.TaskStatus[None],
     ) -> None:
-        """Until cancelled. `load` is called at the start and after each loss of the session or the connection, `notice` for
-        what changes in between.
+        """Follow the notifications until cancelled. `load` is called at the start and after each loss of the session or the connection,
+        `notice` for what changes in between; while `tidies()` holds, old ones are removed.
         """
         started = False
         unsubscribe = store.on_session(self._session_changed)
@@ -98,7 +98,7 @@ class ConfigChanges:
         notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
         tidies: Callable[[], bool],
     ) -> None:
-        """Until the session is lost."""
+        """Follow the notifications until the session is lost."""
         began = trio.current_time()
         while True:
             await self._process(store, names, notice)
@@ -134,7 +134,9 @@ class ConfigChanges:
         self._seen = present
 
     async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:
-        """Remove the oldest, as far as they have been there long enough, or there are too many. False if some of those are left."""
+        """Remove the notifications that are older than KEPT_MS or more than `most`, the oldest first. Return False if some of those are
+        left.
+        """
         oldest = sorted(names, key=_number)
         horizon = self._clock_ms() - KEPT_MS
         for start in range(0, TIDY_BATCHES * TIDY_BATCH, TIDY_BATCH):
@@ -166,7 +168,7 @@ async def _remove(store: Store, doomed: Sequence[Delete]) -> None:
     except (StoreUnavailable, SessionExpired):
         raise
     except StoreError as error:
-        # Somebody was faster with one of them, has put something below it, or keeps it for himself: that one stays.
+        # Others were faster with one of them, have put something below it, or keep it for themselves: that one stays.
         log.debug("%s cannot be removed: %s", error.path, error)
         if len(doomed) > 1:
             half = len(doomed) // 2
@@ -175,6 +177,6 @@ async def _remove(store: Store, doomed: Sequence[Delete]) -> None:
 
 
 def _number(name: str) -> int:
-    """ZooKeeper counts them in the last ten digits."""
+    """Return the number that ZooKeeper gave a notification, in the last ten digits of its name, or -1 if there is none."""
     digits = name[-10:]
     return int(digits) if digits.isascii() and digits.isdigit() else -1

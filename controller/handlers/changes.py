@@ -1,7 +1,7 @@
 """The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and when it counts as complete.
 
 Rule: an element is answered with success only when its commit is safe and the change is complete where `metadata.completion` asks
-for it. What was not planned when the time is over, or its client is gone, is never begun; but with a timeout of 0 or less everything that is
+for it. What is not planned when the time is over, or when the client is gone, is never begun; but with a timeout of 0 or less everything that is
 valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
@@ -45,33 +45,33 @@ class Change(msgspec.Struct):
     topic: str = ""
     refusal: Refusal | None = None
     element: Element | None = None
-    """Its place among all that is decided; None until it is planned."""
+    """The element that carries it out, in the order of all decisions; None until it is planned."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     overtaken: Callable[[Image], bool] = lambda _image: False
-    """Whether it never will, by the controller's image: it took effect, and what others did since then has undone it."""
+    """Whether the controller's image shows that it never will be complete: it took effect, and others have undone it since."""
     changes_configs: bool = False
-    """Which a node reads in the store, and is not told of."""
+    """Whether it changes configs, which a node reads in the store and is not told of."""
     kind: str = "topic"
-    """Or `broker`, or `logger`: what `topic` names."""
+    """What `topic` names: a `topic`, a `broker` or a `logger`; `resource` stands for a whole request."""
     operations: Mapping[str, str | None] | None = None
-    """Of configs: the keys that the request named, with their operands, None to delete one."""
+    """For configs: the keys that the request named, with their operands, None to delete one."""
     operation_kinds: Mapping[str, str] | None = None
-    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
+    """The kind of operation on each of these keys: `set`, `delete`, `append`, `subtract`."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
-    """Of the loggers that the request names, those that hold and those that will."""
+    """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False
-    """The node that received the request has done it: there is nothing to write."""
+    """Whether the node that received the request has carried it out: there is nothing to write."""
     sequence: int = 0
-    """Of its event in the audit log; 0 as long as there is none."""
+    """The number of its event in the audit log; 0 as long as there is none."""
     judgement: Judgement | None = None
     """What the policy was asked, and what it said."""
     is_late: bool = False
-    """It was carried out, and its client was told REQUEST_TIMED_OUT."""
+    """Whether it was carried out, and its client was told REQUEST_TIMED_OUT."""
 
     @property
     def is_carried_out(self) -> bool:
-        """It was neither refused nor only validated."""
+        """Whether the change was neither refused nor only validated."""
         return self.refusal is None and self.element is not None and not self.element.is_decision_only
 
     @property
@@ -84,19 +84,19 @@ class Change(msgspec.Struct):
 
 
 def ruling(node: "Node") -> ActiveController:
-    """The elected controller, which is this node. Raises NOT_CONTROLLER."""
+    """Return the active controller, which runs on this node. Raises NOT_CONTROLLER if none does."""
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
     return node.controller
 
 
 def now_ms() -> int:
-    """Since 1970."""
+    """Return the milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
-    """What every request to the policy tells of the caller."""
+    """Return what every request to the policy tells of the caller."""
     return {
         "topic": topic,
         "principal": context.principal,
@@ -111,10 +111,10 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
 def default_configs(
     node: "Node", image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """What holds for topics that say nothing, as far as that is not Kafka's own default: by the default of all brokers upon this node's file. What
-    a broker says for itself holds where it leads, and so for no topic as such: not even what this one says.
+    """Return the default topic configs that differ from Kafka's own: the default of all brokers upon this node's file. A broker's own
+    configs hold where it leads, and so for no topic as such: not even this node's.
 
-    `of_broker` and `of_all` are for who asks what these configs of a broker, or of all brokers, would come to.
+    With `of_broker` or `of_all`, return what these configs of a broker, or of all brokers, would make of them.
     """
     if of_all is None:
         stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
@@ -124,7 +124,7 @@ def default_configs(
 
 async def judge(node: "Node", context: RequestContext, question: Callable[[], Judged], draft: Draft) -> None:
     """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal. Where nobody judges or records,
-    the question is not even made.
+    `question` is not even called.
     """
     if node.policy is None and node.audit is None:
         return
@@ -141,14 +141,14 @@ async def judge(node: "Node", context: RequestContext, question: Callable[[], Ju
 
 
 def resource_of(request: Judged) -> tuple[str, str]:
-    """Kind and name, as a `Change` has them."""
+    """Return the kind and name of what a request to the policy changes, as a `Change` has them."""
     if isinstance(request, PolicyRequest):
         return "topic", request.topic
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
 
 
 def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:
-    """Before a replica is placed: a topic is one znode, and what no znode holds is not worth the memory. Raises INVALID_PARTITIONS."""
+    """Refuse a topic too large for its znode, before memory is spent on placing its replicas. Raises INVALID_PARTITIONS."""
     if layout.least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
         text = (
             f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
@@ -157,7 +157,7 @@ def check_storable(node: "Node", partitions: int, replication_factor: int) -> No
 
 
 def deleted_since(topic: Topic) -> Callable[[Image], bool]:
-    """Whether an image shows that this topic, which was there, is gone or going."""
+    """Return a test whether an image shows that this topic, which was there, is gone or going."""
 
     def is_gone(image: Image) -> bool:
         now = image.topics.get(topic.name)
@@ -167,7 +167,7 @@ def deleted_since(topic: Topic) -> Callable[[Image], bool]:
 
 
 async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
-    """Those of the partitions from `first` on. One that nobody leads yet has none."""
+    """Return the operations that create the znodes of the partitions from `first` on; one that nobody leads yet has none."""
     operations: list[Operation] = []
     for index in range(first, len(topic.partitions)):
         partition = topic.partitions[index]
@@ -188,7 +188,8 @@ async def carry_out(
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[Change]:
-    """Plan and commit the elements of a request, and wait until they are complete or the time is over. `unbegun`: all of them, refused.
+    """Plan and commit the elements of a request, and wait until they are complete or the time is over. `unbegun` returns all of them
+    refused.
 
     Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER if another controller was elected.
     """
@@ -243,7 +244,7 @@ async def _carry_out_all(
     *,
     in_any_case: bool,
 ) -> None:
-    """Part by part; `audited` has one of each."""
+    """Plan and commit a request part by part; `audited` gets an entry for each part where there is an audit log."""
     while True:
         plan: Plan = partial(decided, parts.plan)
         if audited:
@@ -255,7 +256,7 @@ async def _carry_out_all(
 
 
 async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
-    """Where answers wait for the disk. Raises REQUEST_TIMED_OUT if it does not come in time."""
+    """Wait until a request is in the audit log, where answers wait for that. Raises REQUEST_TIMED_OUT at the deadline."""
     ledger = controller.ledger
     if ledger is None or not ledger.answers_wait:
         return
@@ -267,7 +268,7 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
 
 
 async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
-    """The same, each with its element, in order, and with what the policy had to say."""
+    """Plan changes, and return them with their elements, in order, and with what the policy had to say."""
     changes = await plan(draft)
     elements: dict[Element, None] = {}
     for change in changes:
@@ -282,7 +283,7 @@ async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: D
 
 
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
-    """Its elements, each refused."""
+    """Return a change for each element of a request, refused."""
     return [
         Change(
             topic=wish.name,
@@ -298,7 +299,9 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
 async def committed(
     controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]], *, in_any_case: bool = False
 ) -> Sequence[Change]:
-    """The elements once their commits are safe, or refused by the store. `in_any_case`: see `Writer.write`."""
+    """Return the planned changes once their commits are safe, or refused by the store. `in_any_case`: see `Writer.write`. Raises
+    NOT_CONTROLLER.
+    """
     try:
         changes = await controller.write(plan, in_any_case=in_any_case)
     except ControllerMoved:
@@ -312,8 +315,8 @@ async def committed(
 async def _is_known(
     node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
 ) -> bool:
-    """Wait until those have heard of the changes who have to: every node, or the one that forwarded the request, which needs no waiting for what
-    it will hear before it answers a question. False if it will not be learnt.
+    """Wait until the nodes that must know of the changes do: every node, or the one that forwarded the request unless it will hear of them
+    anyway before it answers a read. Return False if that will not be learnt.
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
@@ -336,7 +339,7 @@ def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequen
 
 
 def _is_complete(node: "Node", controller: ActiveController, change: Change) -> bool:
-    """For the node; what was overtaken is complete, too: nothing more will come of it."""
+    """Whether a change is complete at this node; one that was overtaken is, too: nothing more will come of it."""
     return change.reached(node.cache.image) or change.overtaken(controller.image)
 
 
@@ -347,7 +350,7 @@ async def _wait_until_complete(
     changes: Sequence[Change],
     completed: set[int],
 ) -> None:
-    """Adds to `completed` what is complete as soon as it is: an element that never will be holds up none of the others (K4-C7)."""
+    """Add each change to `completed` as soon as it is complete: an element that never will be holds up none of the others (K4-C7)."""
     ready: list[int] = []
     late: list[tuple[int, Change]] = []
     for index, change in enumerate(changes):
