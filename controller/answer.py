@@ -1,7 +1,7 @@
 """The line: from a frame to its answer, in order of happening. Here, and nowhere else, errors become answers.
 
     the peer's fault   ProtocolError   the connection ends, with one line in the log
-    a wish refused     Refusal         the API's own error form, with the code copied to every entity it names
+    a request refused  Refusal         the API's own error form, with the code copied to every entity it names
     ours               anything else   UNKNOWN_SERVER_ERROR in that form, and in the log with its request; nothing else suffers
 
 Rule: `answer` is synchronous: what its handler returns at once costs no task. An awaitable becomes an awaitable answer.
@@ -40,10 +40,10 @@ log = logging.getLogger("minicontroller.answer")
 
 BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 MAX_REMEMBERED_SOFTWARE = 1_000
-"""Names of clients whose leftover bytes have been logged: strangers choose them, so there is an end to remembering."""
+"""How many names of clients whose leftover bytes were logged are remembered: strangers choose them, so there is an end to it."""
 
 RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
-"""Called with every request that no handler saw. The answer waits for what it returns."""
+"""Called with every request that no handler saw. The answer waits for the awaitable that it returns, if any."""
 
 _NAMES = {int(key): key.name for key in ApiKey}
 
@@ -53,7 +53,7 @@ WhenRefused = Callable[[RequestContext, Any, Refusal], None]
 
 
 class Counters(msgspec.Struct):
-    """What happened on the line since the start."""
+    """What happened to requests and connections since the start."""
 
     forged_forwarding: int = 0
     """Requests refused because they carried the tags of a forwarded one and came from no node of ours (K590-6)."""
@@ -62,7 +62,7 @@ class Counters(msgspec.Struct):
     leftover_requests: int = 0
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
-    """UNKNOWN_SERVER_ERROR."""
+    """Requests answered with UNKNOWN_SERVER_ERROR."""
     protocol_errors: int = 0
     """Connections that ended because of what was sent on them."""
     failed_authentications: int = 0
@@ -82,7 +82,7 @@ class AnswerLine:
         self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
         self.strangers = Strangers()
-        """Tells of them in the log."""
+        """Limits the log lines about whoever connects."""
         self.metrics = RequestMetrics()
         self.routes = Routes(handlers)
         self._node = node
@@ -91,7 +91,7 @@ class AnswerLine:
         self._software_with_leftovers: set[str] = set()
 
     def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
-        """The answer, with its size in front. Raises ProtocolError where the connection has to end without one."""
+        """Return the answer, or an awaitable of it, with its size in front. Raises ProtocolError where the connection has to end without one."""
         if len(frame) < registry.START.size:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
         api_key, version, correlation_id = registry.START.unpack_from(frame)
@@ -131,7 +131,7 @@ class AnswerLine:
         return self._answer_later(ctx, request, response)
 
     async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
-        """The answer to a request that came inside another one, not yet encoded."""
+        """Return the answer, not yet encoded, to a request that came inside another one."""
         try:
             self._authorize(ctx)
             check_changes(request)
@@ -143,13 +143,13 @@ class AnswerLine:
         return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
 
     def _turn_away(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
-        """The answer, or an awaitable of it where the refusal is recorded first."""
+        """Return the answer to a request that no handler saw, or an awaitable of it where the refusal is recorded first."""
         answer = self.error_response(ctx, request, refusal)
         recorded = self._record_refusal(ctx, request, refusal)
         return answer if recorded is None else _answer_after(recorded, answer)
 
     async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
-        """To decode so much took long enough for one turn."""
+        """Return the answer to a request that asks for too much, in another turn: decoding it took long enough for one."""
         await trio.lowlevel.checkpoint()
         answer = self._turn_away(ctx, request, refusal)
         return answer if isinstance(answer, msgspec.Struct) else await answer
@@ -184,7 +184,7 @@ class AnswerLine:
         return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
 
     def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
-        """Whatever was raised while a request was answered, as the answer."""
+        """Return the response that tells whatever was raised while a request was answered."""
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # a handler's nursery wraps what its task raised
         ctx.first_error = 0
@@ -197,7 +197,7 @@ class AnswerLine:
         return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
-        """From clients as Kafka takes them; a node of ours that sends them has a bug that must not hide."""
+        """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError for a node's: its bug must not hide."""
         if caller.from_peer:
             raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
         self.counters.leftover_requests += 1
@@ -227,20 +227,20 @@ class AnswerLine:
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
-        """Told once a connection, and seldom of many: strangers must not fill the log."""
+        """Log once a connection, and seldom for many, that its client poses as a node: strangers must not fill the log."""
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
             self.strangers.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
-    """What changes something has done it by now: that is told as Kafka tells what may have been done."""
+    """Return the refusal of an answer that is too large. What a request changes is done by then: it is told as what may have been done."""
     code = ErrorCode.REQUEST_TIMED_OUT if ctx.api_key in FORWARDABLE_APIS else ErrorCode.INVALID_REQUEST
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
 
 
 async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
-    """Of a change of many elements: others have their turns meanwhile."""
+    """Encode the rows of a long answer, letting others have their turns meanwhile."""
     setattr(response, rows, await rows_in_turns(getattr(response, rows), ctx))
     return response
 
@@ -262,7 +262,7 @@ def _name(api_key: int) -> str:
 
 
 def _admit(caller: Caller, route: Route, now: float) -> None:
-    """What the connection has proved allows this API at all; else it ends, as Kafka ends it."""
+    """Check that the connection has proved enough for this API. Raises ProtocolError, which ends it, as Kafka does."""
     api = route.api
     if api.key in BEFORE_AUTHENTICATION:
         return
@@ -275,7 +275,7 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
 
 
 def _speak_older(route: Route, correlation_id: int) -> bytes:
-    """KIP-511: whoever speaks a newer ApiVersions than we do is told, in the oldest form, up to where we do."""
+    """Answer a newer ApiVersions than we serve in its oldest form, with the versions that we do serve (KIP-511)."""
     api = route.api
     ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
@@ -283,7 +283,7 @@ def _speak_older(route: Route, correlation_id: int) -> bytes:
 
 
 def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
-    """Who asks; and whether somebody who may not do so claims to ask for another."""
+    """Return the context of a request, and whether its sender claims to ask for another without being allowed to."""
     tagged = bool(
         header.principal_name is not None
         or header.client_host is not None
@@ -317,7 +317,7 @@ def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[Request
 
 
 def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
-    """K590-5: the tags of a node say who asked it, from where, and in which version."""
+    """Take over from a node's tags who asked it, from where, and in which version (K590-5). Raises ProtocolError."""
     try:
         ctx.principal = None if header.principal_name is None else principal_from_text(header.principal_name)
     except ValueError as error:

@@ -3,7 +3,7 @@
 Rule: everything that runs is a child of `run_node`, and the order of starting and of stopping stands here and nowhere else.
 
 Starting: check what needs no store, learn the cluster, bind, register, stand for controller. A node registers when its sockets are bound, so
-whoever reads its registration can connect. Stopping: make room for another controller, hand leaderships over to it, answer what runs, leave.
+whoever reads its registration can connect. Stopping: let another controller be elected, hand leaderships over, answer what runs, leave.
 """
 
 import logging
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("minicontroller.node")
 
 GRACE_SECONDS = 5.0
-"""For requests that run when the node is told to stop."""
+"""How long requests that run when the node is told to stop have to finish."""
 HANDOVER_SECONDS = 3.0
-"""For the controller to move the leaderships of a node that stops; it stops all the same."""
+"""How long the controller has to move the leaderships of a node that stops; the node stops all the same."""
 RETRY_SECONDS = 0.05
-"""Before a controller is asked again that was not reached, or did not rule yet."""
+"""The pause before a controller that was not reached, or is none yet, is asked again."""
 TAKEOVER_MARGIN_SECONDS = 2.0
-"""ZooKeeper ends sessions at its own ticks, and a little later while it elects a leader."""
+"""How much longer than its timeout a session may live: ZooKeeper ends sessions at its ticks, and later while it elects a leader."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class RunningNode:
         self.stopping.set()
 
     async def wait_ready(self, broker_ids: frozenset[int]) -> None:
-        """Until this node knows the controller and these brokers."""
+        """Wait until this node knows the controller and these brokers."""
         await self.node.cache.wait_cluster(
             lambda image: image.controller_id in image.brokers and broker_ids.issubset(image.brokers)
         )
@@ -114,9 +114,12 @@ async def run_node(
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """One node from its first bind to its last answer. Started when it serves. What is wrong with its configuration or its machine is told before its store is waited for.
+    """Run one node from its first bind to its last answer; it is reported as started when it serves. What is wrong with its configuration
+    or its machine is told before its store is waited for.
 
-    `neighbours` are the nodes of this process, by id: the controller tells them without sockets. `decisions` is theirs too, `room` is for so many connections. Raises OSError if it cannot listen, ConfigurationError or PolicyLoadError if it is configured wrongly.
+    `neighbours` are the nodes of this process, by id, which the controller tells without sockets; they share `decisions`. `room` is how
+    many connections the process has descriptors for. Raises OSError if the node cannot listen, ConfigurationError or PolicyLoadError if it
+    is configured wrongly.
     """
     NODE.set(config.integer("broker.id"))
     listeners = server_listeners(config)
@@ -189,7 +192,7 @@ async def run_node(
 
 
 async def prepare(store: Store) -> str:
-    """The paths that every Kafka cluster has, and the cluster's id, which the first node chooses. Waits for a store that is away."""
+    """Create the paths that every Kafka cluster has, and return the cluster's id, which the first node chooses. Waits for a store that is away."""
     while True:
         await wait_connected(store)
         try:
@@ -222,7 +225,7 @@ def open_audit(settings: AuditSettings | None, node: Node) -> AuditLog | None:
 
 
 def rule_files(config: NodeConfig) -> Sequence[Path]:
-    """What the configuration names, in order; a file that is named twice is one."""
+    """Return the rule files that the configuration names, in order and each once."""
     named = config.string(POLICY_KEY).strip()
     names = [*([named] if is_rule_file(named) else []), *config.strings("policy.rules.files")]
     return [Path(name) for name in dict.fromkeys(names)]
@@ -230,7 +233,7 @@ def rule_files(config: NodeConfig) -> Sequence[Path]:
 
 @asynccontextmanager
 async def loaded_policy(config: NodeConfig) -> "AsyncIterator[tuple[PolicyRunner | None, RuleFiles | None]]":
-    """What judges, and the rules of its files, in force; None where nothing is configured. Raises PolicyLoadError."""
+    """Load the configured policy and its rule files, None where none is configured, and end the policy with the block. Raises PolicyLoadError."""
     policy = await load_policy(config)
     try:
         yield policy, load_rules(config, policy)
@@ -249,7 +252,7 @@ async def load_policy(config: NodeConfig) -> PolicyRunner | None:
 
 
 def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> "RuleFiles | None":
-    """The rules of the configuration's files, in force. Raises PolicyLoadError."""
+    """Put the rules of the configured files in force, and return what follows these files. Raises PolicyLoadError."""
     if policy is None or not rule_files(config):
         return None
     from .rule_files import RuleFiles  # with the engines for CEL and regular expressions: 20 MiB
@@ -260,12 +263,12 @@ def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> "RuleFiles | 
 
 
 def takeover_seconds(config: NodeConfig) -> float:
-    """How long the session of a process that died with this node's id may live on."""
+    """Return how long the session of a process that died with this node's id may live on."""
     return config.integer("zookeeper.session.timeout.ms") / 1000 + TAKEOVER_MARGIN_SECONDS
 
 
 def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
-    """`room`: for how many connections there are descriptors."""
+    """Return the configured limits of connections. `room`: for how many connections there are descriptors."""
     wanted = config.integer("max.connections")
     idle_ms = config.integer("connections.max.idle.ms")
     return ConnectionLimits(
@@ -280,13 +283,13 @@ def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
 
 
 def _unfinished_bytes(config: NodeConfig) -> int:
-    """One request has room in any case."""
+    """Return how many bytes of unfinished requests may be kept: one request has room in any case."""
     wanted = config.integer("queued.max.request.bytes")
     return max(wanted if wanted > 0 else DEFAULT_BYTES, config.integer("socket.request.max.bytes"))
 
 
 def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:
-    """What the others are told; port 0 becomes the port that it came to be."""
+    """Return the endpoints that others are told; port 0 becomes the port that was bound."""
     return tuple(
         Endpoint(
             listener=listener.name,
@@ -300,7 +303,7 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
 
 
 def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
-    """What the node registers when it listens at these ports. Raises ConfigurationError if the others could not read it."""
+    """Return what the node registers when it listens at these ports. Raises ConfigurationError if others could not read it."""
     return registrable(
         Broker(
             broker_id=config.integer("broker.id"),
@@ -312,7 +315,7 @@ def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
 
 
 def registrable(broker: Broker) -> Broker:
-    """The same. Raises ConfigurationError if the others could not read its registration."""
+    """Return this broker. Raises ConfigurationError if others could not read its registration."""
     try:
         registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
     except layout.LayoutError as error:
@@ -323,7 +326,7 @@ def registrable(broker: Broker) -> Broker:
 
 
 def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
-    """Where clients begin: the first listener that is not the nodes' own, if there is one."""
+    """Return host:port where clients begin: the first listener that is not the nodes' own, if there is one."""
     nodes = config.inter_broker_listener.name
     endpoint = next((each for each in broker.endpoints if each.listener != nodes), broker.endpoints[0])
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
@@ -334,7 +337,7 @@ def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
 
 
 def tell_the_controller(node: Node, kind: str, name: str) -> None:
-    """Of a change of configs, if it is this node."""
+    """Tell the controller of a change of configs, if it is this node."""
     if node.controller is not None:
         node.controller.entity_changed(kind, name)
 
@@ -353,7 +356,7 @@ async def ask_to_alter(
 
 
 async def hand_over(node: Node, links: ControlLinks) -> None:
-    """Controlled shutdown, where there is somebody to take over."""
+    """Ask the controller for a controlled shutdown, where it is enabled and there is a node to take over."""
     if len(node.cache.image.brokers) < 2 or not node.config.boolean("controlled.shutdown.enable"):
         return
     request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)

@@ -2,7 +2,7 @@
 
 Rule: a client is never told NOT_CONTROLLER while forwarding is on. A request goes to whoever is the controller, this node
 included; it waits while there is none, woken by the metadata cache; and it goes to the next one only when it is certain that it
-was not done: the controller said NOT_CONTROLLER of all of it, or farewell, or no connection could be made. A connection that breaks
+was not done: the controller said NOT_CONTROLLER of all of it, or that it stops, or no connection could be made. A connection that breaks
 after the request was sent leaves it in doubt, and so does a controller that has a successor and does not answer soon: it is frozen, or
 cut off. Doubt is answered with REQUEST_TIMED_OUT, in Kafka's sense: it may have been done, or still be. A request that a node
 forwarded is never forwarded again, however unstable the election.
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from .handlers import Handler
 
 RETRY_SECONDS = 0.1
-"""Kafka's `retry.backoff.ms`: before asking the same controller again that could not be reached, or has not begun to serve."""
+"""The pause before a controller that could not be reached, or has not begun to serve, is asked again (Kafka: `retry.backoff.ms`)."""
 REPLY_GRACE_SECONDS = 1.0
-"""The controller keeps the request's timeout itself and then answers what it has: its answer needs time to travel."""
+"""How long after the request's timeout the answer may come: the controller keeps the timeout, and its answer needs time to travel."""
 SUCCEEDED_SECONDS = 0.5
-"""A controller with a successor has answered what it began before it went, or does so now, or never will."""
+"""How long a controller with a successor is waited for: it answers what it began at once, or never."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 
 
 class ControllerNode(Protocol):
-    """What is asked of a node here."""
+    """What forwarding needs of a node."""
 
     @property
     def controller(self) -> object | None:
@@ -53,7 +53,7 @@ class ControllerNode(Protocol):
 
 
 def at_the_controller(handler: "Handler") -> "Handler":
-    """The same API, handled at the controller, wherever it is."""
+    """Return a handler that has the same API handled at the controller, wherever it is."""
 
     def routed(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
         if not ctx.forwarded and node.forwarder is not None:
@@ -66,17 +66,17 @@ def at_the_controller(handler: "Handler") -> "Handler":
 
 
 Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
-"""How this node and another one show each other who they are."""
+"""Returns the credentials by which this node and another one show each other who they are."""
 
 
 class _Controller(msgspec.Struct, frozen=True):
-    """Who rules, as this node was last told."""
+    """The controller, as this node was last told of it."""
 
     broker_id: int
     epoch: int
     broker: Broker | None
     endpoint: Endpoint | None
-    """Where nodes meet."""
+    """Where it listens for other nodes."""
 
 
 class Forwarder:
@@ -101,10 +101,10 @@ class Forwarder:
         self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
         cache.on_change(self._look)
         self.outcomes: Counter[str] = Counter()
-        """What came of the requests that were sent on, by a word."""
+        """How many forwarded requests had each outcome."""
 
     async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
-        """The controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took the request in time, or in doubt."""
+        """Return the controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took the request in time, or it is in doubt."""
         deadline = ctx.arrived + self._patience(request)
         while True:
             controller = self._who_rules(self._cache.image)
@@ -131,7 +131,7 @@ class Forwarder:
             self._nursery.start_soon(self._leave_predecessors, after)
 
     async def _leave_predecessors(self, image: Image) -> None:
-        """Nobody waits for a controller that was succeeded, however long his request may take."""
+        """Close the connections to other nodes than this controller soon, so that no request waits for one that was succeeded."""
         ruling = self._who_rules(image).endpoint
         peers = [
             peer
@@ -144,7 +144,7 @@ class Forwarder:
                 peer.close()
 
     async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
-        """Until this node is told of a change; if there is a controller, no longer than it takes to try it again."""
+        """Wait until this node is told of another controller, or it is time to ask the same one again. Raises REQUEST_TIMED_OUT."""
         again = trio.current_time() + RETRY_SECONDS if last.broker_id >= 0 else deadline
         with trio.move_on_at(min(again, deadline)):
             await self._cache.wait_cluster(lambda image: self._who_rules(image) != last)
@@ -152,7 +152,9 @@ class Forwarder:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
 
     def _patience(self, request: Any) -> float:
-        """Seconds. The request's own timeout, if it has one; one of 0 says not to wait for the result, not for a controller."""
+        """Return how many seconds a request may take: its timeout, if it has one; one of 0 says not to wait for the result, not for a
+        controller.
+        """
         timeout_ms: int = getattr(request, "timeout_ms", 0)
         return timeout_ms / 1000 if timeout_ms > 0 else self._request_timeout_seconds
 
@@ -161,7 +163,7 @@ class Forwarder:
     async def _there(
         self, controller: _Controller, ctx: RequestContext, request: Any, deadline: float
     ) -> WireStruct | None:
-        """None: it certainly was not done."""
+        """Return the controller's answer, or None if the request certainly was not done. Raises Refusal."""
         key = ApiKey(ctx.api_key)
         told, answer = -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
@@ -193,7 +195,7 @@ class Forwarder:
                         ErrorCode.REQUEST_TIMED_OUT,
                         "The controller went away before it answered: the request may have been done.",
                     ) from error
-                if error.stranger:  # nobody's name is told to him: the client has to go there himself
+                if error.stranger:  # it is told no client's name: the client has to go there itself
                     self.outcomes["not_reached"] += 1
                     raise Refusal(
                         ErrorCode.NOT_CONTROLLER,
@@ -222,7 +224,7 @@ class Forwarder:
 
 
 async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any | None:
-    """At this node, which rules. None: it did no longer, and nothing was done."""
+    """Return the answer of this node as the controller, or None if it no longer was, and nothing was done."""
     try:
         answer = handler(node, ctx, request)
         return answer if isinstance(answer, msgspec.Struct) else await answer
@@ -233,7 +235,7 @@ async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler
 
 
 def _with_time_left(request: Any, deadline: float) -> Any:
-    """The controller counts from when it gets the request, so it is told what is left of the client's time."""
+    """Return the request with what is left of the client's time, since the controller counts from when it gets it."""
     if getattr(request, "timeout_ms", 0) <= 0:
         return request
     left = max(1, int((deadline - trio.current_time()) * 1000))
@@ -241,13 +243,13 @@ def _with_time_left(request: Any, deadline: float) -> Any:
 
 
 def _newest_form(request: Any) -> Any:
-    """A request as its newest version says it, where that differs by more than added fields."""
+    """Return the request as its newest version says it, where that differs by more than added fields."""
     upgrade = UPGRADES.get(type(request))
     return request if upgrade is None else upgrade(request)
 
 
 def _delete_topics_by_state(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
-    """Names moved into `topics` with version 6."""
+    """Move the names of topics into `topics`, where version 6 and later have them."""
     named = [DeleteTopicState(name=name) for name in request.topic_names]
     return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
 

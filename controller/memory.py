@@ -1,9 +1,9 @@
 """How many bytes of clients' unfinished requests, and of answers that clients do not take, a node keeps over all connections.
 
 Rule: what is small comes with its connection (`max.connections`). A large request has room for all of it before more of it is read, so that
-whoever has begun can finish; the smallest that waits is next, so that nobody waits behind giants. Room that is needed by others is kept by
-progress alone: whoever sends nothing, too slowly, or is carried out for too long loses it with his connection, in the order in which they
-got it. Where too many answers lie about, it is he who has taken nothing for the longest. Connections of nodes are not counted.
+a request that has begun can finish; the smallest that waits is next, so that none waits behind giants. Room that others need is kept by
+progress alone: a connection that sends nothing, sends too slowly, or whose request runs for too long is closed, the oldest room first.
+Where too many answers wait, the one that has taken nothing for the longest is closed. Connections of nodes are not counted.
 """
 
 import heapq
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("minicontroller.server")
 
 DEFAULT_BYTES = 256 * 1024 * 1024
-"""Of requests, where `queued.max.request.bytes` says nothing; Kafka has no limit then. One request always passes."""
+"""How many bytes of requests are kept where `queued.max.request.bytes` says nothing; Kafka has no limit then. One request always passes."""
 UNREAD_BYTES = 256 * 1024 * 1024
-"""Of answers: two of the largest."""
+"""How many bytes of answers that clients do not take are kept: two of the largest answers."""
 SMALL_BYTES = 8 * 1024
-"""Of a request: less is not counted, and more is not read at once while there is no room."""
+"""A request up to this size is not counted, and no more is read at once while there is no room."""
 IDLE_SECONDS = 3.0
-"""Without a byte."""
+"""How long a connection may send nothing while others wait for its room."""
 PATIENCE_SECONDS = 10.0
-"""And as long as it takes at LEAST_BYTES_A_SECOND."""
+"""How long a request may take to come in while others wait, beside the time that it takes at LEAST_BYTES_A_SECOND."""
 LEAST_BYTES_A_SECOND = 1024 * 1024
 RUNNING_SECONDS = 60.0
-"""For a request that came in whole: twice Kafka's default timeout."""
+"""How long a request that came in whole may take while others wait for its room: twice Kafka's default timeout."""
 
 
 class Holder(Protocol):
-    """A connection."""
+    """A connection that holds memory."""
 
     caller: "Caller"
     last_active: float
@@ -56,36 +56,36 @@ class Room(msgspec.Struct):
 
 
 class Place(msgspec.Struct):
-    """In the line."""
+    """The place of a connection in the line for room."""
 
     given: trio.Event
     holder: Holder | None
-    """None once he has left."""
+    """The connection; None once it has left the line."""
 
 
 class Memory:
-    """Of one node."""
+    """The memory of one node for clients' requests and answers."""
 
     def __init__(self, most: int = DEFAULT_BYTES) -> None:
         self.most = most
         self.read_bytes = READ_BYTES
-        """Of one read."""
+        """How many bytes a connection reads at once."""
         self.of_requests = 0
         self.of_answers = 0
         self.waiting = 0
         """Connections that are not read until there is room."""
         self.closed = 0
-        """Connections that lost theirs."""
+        """Connections that were closed for the memory that they held."""
         self._rooms: dict[Holder, Room] = {}
         self._answers: dict[Holder, int] = {}
-        """Whoever has taken a part the longest ago comes first."""
+        """How many bytes of answers wait for each connection; the one that has taken none for the longest comes first."""
         self._line: list[tuple[int, int, Place]] = []
         self._numbers = count()
         self._told = Seldom(log)
         self._is_needed = trio.lowlevel.ParkingLot()
 
     async def room_for(self, holder: Holder, size: int) -> None:
-        """Wait until the whole request may be read. Whoever asks holds none."""
+        """Wait until a whole request of this size may be read. The connection must hold no room yet."""
         place = Place(trio.Event(), holder)
         heapq.heappush(self._line, (size, next(self._numbers), place))
         self.waiting += 1
@@ -103,19 +103,19 @@ class Memory:
                 self._admit()
 
     def keep(self, holder: Holder, size: int) -> None:
-        """It came in whole, and is being carried out."""
+        """Count a request that came in whole and is being carried out."""
         self._remove(holder)
         self._add(holder, size)
         self._admit()
 
     def give_back(self, holder: Holder) -> None:
-        """What it held of requests."""
+        """Give back the room that a connection holds for requests."""
         if holder in self._rooms:
             self._remove(holder)
             self._admit()
 
     def unread(self, holder: Holder, size: int) -> None:
-        """So much of answers waits for the holder, who has just taken a part, or begins to. With 0 he has taken all."""
+        """Count the bytes of answers that wait for a connection, which has just taken some or begins to wait; 0 if it has taken all."""
         self.of_answers += size - self._answers.pop(holder, 0)
         if not size:
             return
@@ -126,12 +126,12 @@ class Memory:
             self._close(slowest)
 
     def forget(self, holder: Holder) -> None:
-        """Its connection has ended."""
+        """Give back all memory of a connection that has ended."""
         self.give_back(holder)
         self.unread(holder, 0)
 
     async def run(self) -> None:
-        """Take room from those who make nothing of it, whenever others wait for it."""
+        """Close connections that make no progress, whenever others wait for their room."""
         while True:
             while not self._line:
                 await self._is_needed.park()
@@ -140,7 +140,7 @@ class Memory:
             self._make_room(sum(size for size, _, place in self._line if place.holder), trio.current_time())
 
     def _admit(self) -> None:
-        """Whoever is next and finds room."""
+        """Give room to the connections in the line that find it, the smallest request first."""
         line = self._line
         while line:
             size, _, place = line[0]
@@ -154,7 +154,7 @@ class Memory:
         self.read_bytes = SMALL_BYTES if line or self.of_requests >= self.most else READ_BYTES
 
     def _tidy(self) -> None:
-        """Few of the line have left; now and then all of those."""
+        """Remove the places that connections have left from the line, once they are more than half of it."""
         if len(self._line) > 2 * self.waiting:
             self._line = [entry for entry in self._line if entry[2].holder is not None]
             heapq.heapify(self._line)

@@ -57,7 +57,7 @@ class Change(msgspec.Struct):
     operations: Mapping[str, str | None] | None = None
     """For configs: the keys that the request named, with their operands, None to delete one."""
     operation_kinds: Mapping[str, str] | None = None
-    """The kind of operation on each of these keys: `set`, `delete`, `append`, `subtract`."""
+    """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False

@@ -36,33 +36,33 @@ if TYPE_CHECKING:
 
 Configs = Mapping[str, str]
 R = TypeVar("R", bound=Any)
-"""A resource of either request."""
+"""A resource of AlterConfigs or of IncrementalAlterConfigs."""
 
 
 class Alteration(msgspec.Struct, frozen=True):
-    """One resource's change: what it makes of the configs that are there, and what it asked for."""
+    """The change of one resource's configs: what the request asks for, and what that makes of the configs that are there."""
 
     resource_type: int
     resource_name: str
     topic_configs: Callable[[Topic], Configs]
-    """Raises Refusal."""
+    """Returns the new configs of a topic. Raises Refusal."""
     broker_configs: Callable[[Configs], Configs]
-    """Of `/config/brokers/<id>` or `<default>`. Raises Refusal."""
+    """Returns what `/config/brokers/<id>` or `<default>` becomes. Raises Refusal."""
     operations: Mapping[str, str | None]
     """Keys with their operands, None to delete one: what the older policies see."""
     operation_kinds: Mapping[str, str]
-    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
+    """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
     def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
-        """And of those that it deletes by leaving them out."""
+        """Return the kind of operation on each key, also on those that AlterConfigs deletes by leaving them out."""
         return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
 
     def operands(self, kinds: Mapping[str, str]) -> Mapping[str, str | None]:
-        """As a policy sees them."""
+        """Return the operand of each key that `kinds` names, as a policy sees it."""
         return known(dict.fromkeys(kinds) | dict(self.operations))
 
     def changed(self, **said: Any) -> Change:
-        """What becomes of it."""
+        """Return the `Change` of this resource, with what has become of it so far."""
         kind, name = kind_and_name(self.resource_type, self.resource_name)
         return Change(topic=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said)
 
@@ -75,7 +75,7 @@ async def judged_here(
     *,
     loggers: bool = False,
 ) -> dict[int, Change]:
-    """The resources that the node that was asked refuses, by their place in the request. `check` comes first, `check_of_type` last."""
+    """Return those resources that the receiving node refuses itself, by their place in the request. `check` comes first, `check_of_type` last."""
     names = await in_turns(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
         for resource in resources
@@ -118,7 +118,7 @@ def _check_type(resource_type: int, *, loggers: bool) -> None:
 
 
 def check_own_id(node: "Node", name: str) -> None:
-    """A node changes its own configs only."""
+    """Refuse to change the configs of another broker at this node. Raises INVALID_REQUEST."""
     if broker_id_of(name) != node.broker_id:
         raise Refusal(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
@@ -126,7 +126,7 @@ def check_own_id(node: "Node", name: str) -> None:
 
 
 def broker_id_of(name: str) -> int:
-    """Kafka takes whatever Java takes for a number: "+1" and "01" are node 1, " 1" is not."""
+    """Return the broker id that Java, and so Kafka, reads from a name: "+1" and "01" are node 1, " 1" is none. Raises INVALID_REQUEST."""
     number = java_int(name)
     if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
@@ -144,7 +144,7 @@ class Planner:
         self._validate_only: bool = request.validate_only
 
     async def carry_out(self) -> Sequence[Change]:
-        """What was decided before it came here, then the alterations."""
+        """Record what the node that forwarded the request has decided, then carry out the alterations; return all of it in this order."""
         try:
             return await carry_out(
                 self._node,
@@ -184,7 +184,7 @@ class Planner:
             return alteration.changed(refusal=refusal)
 
     async def _judge_loggers(self, draft: Draft, change: Change) -> Change:
-        """Of what the node that was asked has decided, their levels alone are for the policy to judge: it will set them."""
+        """Ask the policy about levels of loggers, which the node that received the request will set. Its other decisions are not judged."""
         if change.kind != "logger" or change.refusal is not None:
             return change
         before, after = change.levels or ({}, {})
@@ -207,7 +207,7 @@ class Planner:
         return change
 
     def _asked_by(self) -> dict[str, Any]:
-        """As of a topic."""
+        """Return what a request to the policy about configs of a broker or levels of loggers tells of the caller."""
         asked = asked_by(self._context, "", validate_only=self._validate_only)
         del asked["topic"]
         return asked
@@ -276,26 +276,26 @@ class Planner:
         return alteration.changed(element=element, changes_configs=True)
 
     def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:
-        """What holds for topics that say nothing, with these configs of a broker or of all brokers."""
+        """Return the default configs of topics as they are with these configs of a broker, or of all brokers if `broker` is empty."""
         if broker:
             return default_configs(self._node, draft.image, of_broker=configs)
         return default_configs(self._node, draft.image, of_all=configs)
 
 
 def _refuse_unreadable(path: str, version: int) -> None:
-    """A change would wipe out what others wrote there. Raises INVALID_CONFIG."""
+    """Refuse to change configs that cannot be read: that would wipe out what others wrote there. Raises INVALID_CONFIG."""
     if version == UNREADABLE:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:
-    """Upon this version of the znode; where there is none (-1), it is made."""
+    """Return the operation that writes configs upon this version of their znode, or makes the znode where there is none (-1)."""
     data = layout.encode_config(configs)
     return Create(path, data) if version < 0 else SetData(path, data, version)
 
 
 def notification(entity_path: str) -> Create:
-    """What makes every node read an entity's configs again."""
+    """Return the operation that makes every node read an entity's configs again."""
     return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
 
 
@@ -306,9 +306,9 @@ async def settled(
     decided: Mapping[int, Change],
     decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
 ) -> list[Change]:
-    """What becomes of each resource of the request: of `decided`, by their place in it, what this node said; of the others what the
-    controller says, wherever it is. Where there is an audit log the controller is told of all, and what it cannot record is not decided; so it is
-    where there is a policy, which has to judge the levels of loggers.
+    """Return what becomes of each resource: those in `decided`, by their place in the request, were decided by this node; of the others the
+    controller decides, wherever it is. It is told of all where there is an audit log, and what it cannot record is not decided; so it is
+    where a policy has to judge the levels of loggers.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
     is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())

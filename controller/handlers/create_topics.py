@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 CONFIGS_SINCE = 5
-"""The first version that tells the configs of what was created (KIP-525)."""
+"""The first version whose answer tells the configs of what was created (KIP-525)."""
 
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
@@ -120,7 +120,7 @@ class Planner:
         )
 
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
-        """None where it is only validated: those after it see it all the same."""
+        """Stage the creation of a topic. Return None if it is only validated: later topics of the request see it all the same."""
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((topic,)))
             return None
@@ -138,7 +138,9 @@ class Planner:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 
     async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
-        """The topic as it will be, and whether its replicas were chosen here. They are chosen when nothing speaks against the topic."""
+        """Return the topic as it will be, and whether its replicas were chosen here: that is done when nothing speaks against the topic.
+        Raises Refusal.
+        """
         image = draft.image
         existing = image.topics.get(wanted.name)
         if existing is not None and not existing.marked_for_deletion:
@@ -164,7 +166,7 @@ class Planner:
         return self._topic(image, wanted.name, assignment, configs), counts is not None
 
     def _counts(self, brokers: Sequence[PlacedBroker], wanted: CreatableTopic) -> tuple[int, int]:
-        """Partitions and replicas that can be placed."""
+        """Return how many partitions and replicas the topic gets. Raises Refusal if they cannot be placed."""
         partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
         if partitions == -1:
             partitions = config.integer("num.partitions")
@@ -210,10 +212,10 @@ class Planner:
 
 
 async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Operation]:
-    """The znodes of a new topic: whole, with its leaders, so that nobody ever sees half of it.
+    """Return the operations that create a topic whole, with its leaders, so that nobody ever sees half of it.
 
-    In an order in which a part of them, of a topic too large for one commit, is something that a successor completes. Configs that an
-    earlier topic of this name left are overwritten, as Kafka does it (AdminZkClient.writeTopicPartitionAssignment).
+    If it is too large for one commit, the first of them make something that a successor completes. Configs that an earlier topic of this
+    name left are overwritten, as Kafka does it (AdminZkClient.writeTopicPartitionAssignment).
     """
     path, configs = layout.topic_config_path(topic.name), layout.encode_config(topic.configs)
     return [
@@ -225,7 +227,7 @@ async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Opera
 
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:
-    """The effective configs of a new topic. All topics without overrides share theirs, encoded once."""
+    """Return the effective configs of a new topic; all topics without overrides share theirs, encoded once."""
     rows = _default_rows(node, version)
     if not configs:
         return cast("list[CreatableTopicConfigs]", list(rows))
@@ -255,8 +257,8 @@ def _row(entry: ConfigEntry) -> CreatableTopicConfigs:
 
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
-    """The assignment of the request, checked. Kafka accepts unknown brokers and empty lists, and makes a topic that can neither be
-    used nor deleted; KIP-4 (and KRaft) refuse them, and so do we.
+    """Return the assignment that the request names, checked. Raises Refusal. Kafka accepts unknown brokers and empty lists, and makes a
+    topic that can neither be used nor deleted; KIP-4 (and KRaft) refuse them, and so do we.
     """
     rows = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
     if len(rows) != len(wanted.assignments):
