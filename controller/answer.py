@@ -1,4 +1,4 @@
-"""The line: from a frame to its answer, in order of happening. Here, and nowhere else, errors become answers.
+"""The request pipeline: from a frame to its answer, step by step. Here, and nowhere else, errors become answers.
 
     the peer's fault   ProtocolError   the connection ends, with one line in the log
     a request refused  Refusal         the API's own error form, with the code copied to every entity it names

@@ -1,7 +1,7 @@
 """Jobs that wait for the writer.
 
-Rule: urgent jobs pass all others, and jobs that were planned once and are to be planned anew pass those. The others are taken as they came:
-a client's connection has one request at a time under way, whichever node it is at, so that is a turn for each connection. There is
+Rule: urgent jobs pass all others, and jobs that were planned once and are to be planned anew pass even those. The others are taken in the
+order of their coming: a connection has one request at a time under way, at whichever node, so each connection gets its turn. There is
 room for so many of them (`queued.max.requests`); those beyond stay outside until there is, and leave when their callers stop waiting.
 A job inside that nobody waits for any more is never planned either, unless it is to be carried out all the same.
 """

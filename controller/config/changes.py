@@ -2,7 +2,7 @@
 
 Rule: a notification only names what changed, so a late or double one does no harm, and what came before the start is not looked at
 at all: the state is loaded after the watch is set. A notification is new if its name is: a number that somebody has made up hides
-none of those that follow. Looking is bounded: a stream of changes costs a few looks a second, not one a
+none of those that follow. The number of looks is bounded: a stream of changes costs a few looks a second, not one a
 change, since every look lists all that is there.
 """
 
@@ -27,7 +27,7 @@ PAUSE_SECONDS = 0.1
 LOOKING_SHARE = 20
 """A look that took long is followed by a pause this many times as long."""
 MAX_PAUSE_SECONDS = 2.0
-"""However long: it may have been the store that was slow, and what others change is to be known soon."""
+"""The longest pause: it may have been the store that was slow, and what others change is to be known soon."""
 
 KEPT_MS = 15 * 60 * 1000  # Kafka: how long a notification waits for those who have not seen it
 MAX_KEPT = 100_000

@@ -7,45 +7,33 @@ import trio
 import trio.testing
 
 from minicontroller.controller.cluster.jobs import Draft
-from minicontroller.controller.handlers import create_topics, incremental_alter_configs
-from minicontroller.controller.store import layout
-from minicontroller.controller.store.base import Create, SetData
-from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.handlers import create_topics
+from minicontroller.controller.store.base import SetData, Store
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from minicontroller.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from tests.cluster.small_cluster import SmallCluster, context_for
-from tests.store.worlds import MemoryWorld, zookeeper_world
-from tests.support.zookeeper import ZooKeeperServer
+from tests.cluster.config_znodes import notification
+from tests.cluster.small_cluster import BROKER, SmallCluster, context_for
+from tests.store.worlds import MemoryWorld, on_zookeeper
 
 RETENTION = "log.retention.ms"
 
 
-async def set_default(cluster: SmallCluster, key: str, value: str) -> int:
-    """For all brokers, by way of the controller."""
-    node = cluster.controller.node
-    step = AlterableConfig(name=key, config_operation=0, value=value)
-    request = IncrementalAlterConfigsRequest(
-        resources=[AlterConfigsResource(resource_type=4, resource_name="", configs=[step])]
-    )
-    context = context_for(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
-    return (await incremental_alter_configs.handle(node, context, request)).responses[0].error_code
+async def set_default(cluster: SmallCluster, value: str) -> int:
+    """Set the default retention of all brokers, by way of the controller. Return the error code."""
+    return await cluster.change_config("", RETENTION, value, resource_type=BROKER)
 
 
-def in_force(cluster: SmallCluster, key: str) -> list[str | None]:
-    return [member.node.dynamic_configs.current.text(key) for _, member in sorted(cluster.members.items())]
+def in_force(cluster: SmallCluster) -> list[str | None]:
+    """Return the retention that is in force at each node, in the order of their ids."""
+    return [member.node.dynamic_configs.current.text(RETENTION) for _, member in sorted(cluster.members.items())]
 
 
 async def changed_everywhere(cluster: SmallCluster, *, times: int) -> None:
     for number in range(times):
         value = str(100_000 + number)
-        assert await set_default(cluster, RETENTION, value) == 0
-        assert in_force(cluster, RETENTION) == [value] * 3
+        assert await set_default(cluster, value) == 0
+        assert in_force(cluster) == [value] * 3
 
 
 @pytest.mark.parametrize("neighbours", [False, True], ids=["wire", "neighbours"])
@@ -54,19 +42,14 @@ async def test_no_node_answers_with_an_old_config(
 ) -> None:
     """K4-6: a changed default is in force at every node when it is acknowledged, time and again."""
     cluster = SmallCluster(nursery, memory, neighbours=neighbours)
-    await cluster.start(1, 2, 3)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1, 2, 3)
     await changed_everywhere(cluster, times=20)
 
 
-async def test_no_node_answers_with_an_old_config_on_zookeeper(zookeeper: ZooKeeperServer) -> None:
-    """The same on a real server, where each node reads by a connection of its own."""
-    async with zookeeper_world(zookeeper, "/completion") as world, trio.open_nursery() as nursery:
-        cluster = SmallCluster(nursery, world)
-        await cluster.start(1, 2, 3)
-        await cluster.until_quiet()
-        await changed_everywhere(cluster, times=20)
-        nursery.cancel_scope.cancel()
+@on_zookeeper
+async def test_no_node_answers_with_an_old_config_on_zookeeper(cluster: SmallCluster) -> None:
+    """K4-6: a changed default is in force everywhere on a real server, too, where each node reads by a connection of its own."""
+    await changed_everywhere(cluster, times=20)
 
 
 async def test_the_controller_itself_has_the_config(
@@ -74,65 +57,50 @@ async def test_the_controller_itself_has_the_config(
 ) -> None:
     """With metadata.completion=local a changed default is in force at the controller when it is acknowledged, and elsewhere soon."""
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2, 3)
-    await cluster.until_quiet()
-    assert await set_default(cluster, RETENTION, "5") == 0
-    assert in_force(cluster, RETENTION)[0] == "5"
-    await cluster.until(lambda: in_force(cluster, RETENTION) == ["5"] * 3)
+    await cluster.start_in_turn(1, 2, 3)
+    assert await set_default(cluster, "5") == 0
+    assert in_force(cluster)[0] == "5"
+    await cluster.until(lambda: in_force(cluster) == ["5"] * 3)
 
 
 async def test_a_node_without_the_store_is_waited_for(
-    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+    cluster: SmallCluster, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """It would answer with the old value; what needs no store it is told meanwhile."""
-    cluster = SmallCluster(nursery, memory)
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2, 3)
-    await cluster.until_quiet()
-    store = cluster.members[3].store
-    assert isinstance(store, MemoryStore)
-    memory.tree.suspend(store)
+    """A change of configs waits for a node that has lost the store and would answer with the old value; of topics it is told meanwhile."""
+    await memory.suspend(cluster.members[3].store)
     answers: list[int] = []
 
     async def change() -> None:
-        answers.append(await set_default(cluster, RETENTION, "5"))
+        answers.append(await set_default(cluster, "5"))
 
     nursery.start_soon(change)
     await trio.sleep(5)
     assert await cluster.create("t", replication_factor=2) == [0]
     assert "t" in cluster.seen(3).topics
     assert answers == []
-    memory.tree.resume(store)
+    await memory.resume(cluster.members[3].store)
     await cluster.until(lambda: answers == [0])
-    assert in_force(cluster, RETENTION) == ["5"] * 3
+    assert in_force(cluster) == ["5"] * 3
 
 
 async def test_a_neighbour_without_the_store_is_told(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """In one process the controller says what it has written: no node has to read it."""
+    """Within one process a node that has lost the store is told of changed configs: the controller says what it has written."""
     cluster = SmallCluster(nursery, memory, neighbours=True)
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2, 3)
-    await cluster.until_quiet()
-    store = cluster.members[3].store
-    assert isinstance(store, MemoryStore)
-    memory.tree.suspend(store)
-    assert await set_default(cluster, RETENTION, "5") == 0
-    assert in_force(cluster, RETENTION) == ["5"] * 3
+    await cluster.start_in_turn(1, 2, 3)
+    await memory.suspend(cluster.members[3].store)
+    assert await set_default(cluster, "5") == 0
+    assert in_force(cluster) == ["5"] * 3
 
 
 async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojump_clock: object) -> None:
-    """A change of configs is complete when all who are registered have it."""
+    """A change of configs is complete when all registered nodes have it: one that dies is waited for no longer."""
     cluster.unreachable.add(3)
     answers: list[int] = []
 
     async def change() -> None:
-        answers.append(await set_default(cluster, RETENTION, "5"))
+        answers.append(await set_default(cluster, "5"))
 
     async with trio.open_nursery() as clients:
         clients.start_soon(change)
@@ -145,12 +113,9 @@ async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojum
 async def test_a_node_that_cannot_be_told_is_waited_for(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """With metadata.completion=local it would answer nobody until it heard of what it forwarded; so the change is complete when it has."""
+    """With metadata.completion=local a change that was forwarded by a node that cannot be told is complete when that node has heard of it."""
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2, 3)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1, 2, 3)
     assert await create_by_way_of(cluster, 3, "first") == 0
     cluster.unreachable.add(3)
     assert await cluster.create("other") == [0]
@@ -163,7 +128,7 @@ async def test_a_node_that_cannot_be_told_is_waited_for(
 
 
 async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> int:
-    """Create a topic by a request that this node forwards. Return its error code."""
+    """Create a topic by a request that this node forwards, and return the error code."""
     node = cluster.controller.node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
     context.forwarded, context.received_node = True, broker_id
@@ -179,10 +144,9 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
 async def test_a_topic_that_is_deleted_meanwhile_was_created(
     completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Both take effect in one commit, so no node ever shows the topic: its creator is told at once what is true, and so is who let it grow."""
+    """Who created a topic, or let it grow, is answered with success at once though its deletion took effect in the same commit."""
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": completion})
-    await cluster.start(1, 2)
-    await cluster.until_quiet()
+    await cluster.start_in_turn(1, 2)
     answers: dict[str, list[int]] = {}
 
     async def create() -> None:
@@ -209,12 +173,9 @@ async def test_a_topic_that_is_deleted_meanwhile_was_created(
     assert answers == {"create": [0], "grow": [0], "delete": [0]}
 
 
-async def test_a_refusal_is_the_controller_s(
-    cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
-) -> None:
-    """Who was deposed without knowing it refuses nothing by what it remembers: its successor may have changed it."""
+async def test_a_refusal_is_the_controller_s(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
+    """A controller that does not know that it was deposed refuses nothing by what it remembers: its successor may have changed it."""
     assert await cluster.create("t") == [0]
-    other = await memory.open()
     await other.commit([SetData("/controller_epoch", b"7")])
     assert await cluster.create("t") == [41]
     await cluster.until_quiet()
@@ -223,21 +184,15 @@ async def test_a_refusal_is_the_controller_s(
 
 
 async def test_a_default_that_nobody_can_read_stays_in_force(
-    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+    memory: MemoryWorld, other: Store, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Others write what is no JSON: every node keeps what was said before, the controller's own and its neighbours too."""
+    """When others write a default that is no JSON, every node keeps the one before, the controller's and its neighbours too."""
     cluster = SmallCluster(nursery, memory, neighbours=True)
-    await cluster.start(1)
-    await cluster.until_quiet()
-    await cluster.start(2, 3)
-    await cluster.until_quiet()
-    assert await set_default(cluster, RETENTION, "5") == 0
-    other, path = await memory.open(), "brokers/<default>"
-    await other.commit([SetData(f"/config/{path}", b"garbage")])
-    await other.commit([Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(path), sequential=True)])
+    await cluster.start_in_turn(1, 2, 3)
+    assert await set_default(cluster, "5") == 0
+    await other.commit([SetData("/config/brokers/<default>", b"garbage")])
+    await other.commit([notification("brokers/<default>")])
     await trio.sleep(5)
-    assert in_force(cluster, RETENTION) == ["5"] * 3
-    epoch = cluster.controller.epoch
-    cluster.controller.resign()
-    await cluster.until_succeeded(epoch)
-    assert in_force(cluster, RETENTION) == ["5"] * 3
+    assert in_force(cluster) == ["5"] * 3
+    await cluster.elect_anew()
+    assert in_force(cluster) == ["5"] * 3
