@@ -2,7 +2,7 @@
 
 Rule: an address that has too many is refused at once. Where a node or a listener is full, connections on which nothing happens make room,
 of addresses that have more than others; while there are none, newcomers wait in the kernel's queue. At the inter-broker listener
-nobody waits, since he may be a node: any stranger's connection makes room there.
+nobody waits, since it may be a node: any stranger's connection makes room there.
 """
 
 from collections import Counter

@@ -25,7 +25,7 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     principal: str | None
     """`User:alice`; None for a caller who is not authenticated."""
     listener: str
-    """The name of the listener on which the caller reached the node that holds his connection."""
+    """The name of the listener on which the caller reached the node that holds their connection."""
     forwarded: bool = False
     """By an authenticated peer: never forwarded again."""
     from_peer: bool = False
@@ -35,8 +35,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     software: str = ""
     """KIP-511, `name/version`; empty if the client never said."""
     on_behalf_of: int = -1
-    """The API that the client used, where this request is made for him by a node: Metadata or FindCoordinator of a topic that is
-    created automatically. -1 for what he asked himself."""
+    """The API that the client used, where this request is made for it by a node: Metadata or FindCoordinator of a topic that is
+    created automatically. -1 for what it asked itself."""
     client_correlation_id: int = 0
     """As the client numbered it: differs from `correlation_id` in a forwarded request."""
     received_node: int = -1

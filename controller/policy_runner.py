@@ -4,7 +4,7 @@ Rule: `judge` returns for one reason only: the policy looked at the request and 
 a returned value, a hanging method and a process that cannot be had are all raised as a `PolicyRefusal`. So whoever forgets to look
 at the verdict lets nothing through.
 
-The caller learns why only where the policy said it for him: a `PolicyViolation` carries its text, everything else is
+The caller learns why only where the policy said it for them: a `PolicyViolation` carries its text, everything else is
 UNKNOWN_SERVER_ERROR without one, and the reason stands in the log (`minicontroller.policy`) with the request.
 
 Rules and a policy in Python are all asked; the first that denies gives the answer, the rules coming first. Rules are judged in place:

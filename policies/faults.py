@@ -1,7 +1,7 @@
 """Faults of foreign code, told in one sentence.
 
 Rule: a policy is somebody else's program. Whatever it raises while it is loaded becomes a `PolicyLoadError` that names the
-exception and the line of the policy that raised it, so that nobody needs a traceback to mend a file of his own.
+exception and the line of the policy that raised it, so that nobody needs a traceback to mend a file of their own.
 """
 
 import sysconfig

@@ -38,15 +38,15 @@ class RequestHeader(WireStruct):
     correlation_id: Int32 = 0
     client_id: Annotated[str | None, since(1), classic, ignorable] = ""
     principal_name: Annotated[str | None, since(2), tagged(0)] = (
-        None  # who sent the request to the node that forwards it; null if he did not authenticate
+        None  # who sent the request to the node that forwards it; null if they did not authenticate
     )
     client_host: Annotated[str | None, since(2), tagged(1)] = None  # from where
     client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version
-    on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for him
+    on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for them
     received_node: Annotated[Int32, since(2), tagged(4)] = -1  # at which node
     software: Annotated[str, since(2), tagged(5)] = ""  # with which client (KIP-511)
     decided: Annotated[list[DecidedElement], since(2), tagged(6)] = []  # what that node decided, for the audit log
-    client_correlation_id: Annotated[Int32, since(2), tagged(7)] = 0  # as he numbered it
+    client_correlation_id: Annotated[Int32, since(2), tagged(7)] = 0  # as they numbered it
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

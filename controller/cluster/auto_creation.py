@@ -54,7 +54,7 @@ class Asker(NamedTuple):
     software: str
     listener: str
     api: int
-    """By which he asked."""
+    """By which they asked."""
     api_version: int
 
 
@@ -63,7 +63,7 @@ class Flight(msgspec.Struct):
 
     landed: trio.Event
     code: ErrorCode | None = None
-    """None if he who asked the controller went away: then somebody else has to ask."""
+    """None if whoever asked the controller went away: then somebody else has to ask."""
 
 
 class AutoCreation:

@@ -1,6 +1,6 @@
 """Who waits for which topic, and the waking of them.
 
-Rule: a waiter is woken by a change of what he waits for, never by a clock, and leaves no trace when he is cancelled.
+Rule: a waiter is woken by a change of what it waits for, never by a clock, and leaves no trace when it is cancelled.
 """
 
 from collections.abc import Iterable

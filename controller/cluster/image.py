@@ -1,6 +1,6 @@
 """The metadata image: what a node knows of the cluster at one moment.
 
-Rule: an image never changes. Whoever holds one may read it for as long as he likes; a change makes a new image that shares
+Rule: an image never changes. Whoever holds one may read it for as long as they like; a change makes a new image that shares
 everything else with the old one (`immutables.Map`, a hash array mapped trie), so that it costs the same in a small cluster
 and in a large one. The controller's image is what ZooKeeper holds; a node's image is what the controller told it.
 """

@@ -1,7 +1,7 @@
 """A node's own view of the cluster: what the controller last told it.
 
 Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by the same content without the wire), and reads
-answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes him, nobody polls. What a client of this node was
+answer from it alone. Whoever waits for a change of the cluster waits here: `apply` wakes them, nobody polls. What a client of this node was
 told is done no reader is answered without: until the controller's word of it comes, reads wait (K4-6). A controller that is lost, or
 cut off from this node, holds them up once and not for long.
 

@@ -76,7 +76,7 @@ async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -
     except StoreError as error:
         if error.index == 0:
             raise ControllerMoved from error
-        log.info("somebody was faster, or keeps it for himself: %s", error)
+        log.info("somebody was faster, or keeps it for themselves: %s", error)
 
 
 async def read(store: Store, watch: Watch) -> Found:

@@ -1,4 +1,4 @@
-"""How a client at a listener sees partitions: with the leaders and replicas that he can reach there.
+"""How a client at a listener sees partitions: with the leaders and replicas that it can reach there.
 
 Rule: a broker is alive for a client if it is registered and listens under the client's listener name. A dead leader is an error of
 the partition, a dead replica is one in Metadata v0 alone (K4-M3): later versions keep the id, and the broker's absence from the

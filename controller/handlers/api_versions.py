@@ -1,4 +1,4 @@
-"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says he is).
+"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says it is).
 
 The answer is the table of routes itself, so that what is advertised is what is answered. A version that is too high never comes
 here: the line answers it in version 0.

@@ -58,7 +58,7 @@ def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host
         client_api_version=header.api_version,
         correlation_id=header.correlation_id,
         client_correlation_id=header.correlation_id,
-        software="",  # of the node that forwards, and not of his client
+        software="",  # of the node that forwards, and not of its client
         client_id=header.client_id,
         client_host=client_host,
         principal=principal,

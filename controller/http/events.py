@@ -1,7 +1,7 @@
 """Server-sent events: the page's news.
 
-Rule: nothing is kept for a listener but what he was last sent. When he has taken it he gets the newest state, and the decisions that
-were made meanwhile and are still known; what came in between he never sees. So a slow listener costs no more than a fast one, and a
+Rule: nothing is kept for a listener but what it was last sent. When it has taken that it gets the newest state, and the decisions that
+were made meanwhile and are still known; what came in between it never sees. So a slow listener costs no more than a fast one, and a
 thousand changes a second are two messages.
 """
 

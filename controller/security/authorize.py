@@ -1,4 +1,4 @@
-"""Whether a caller may ask what he asks. ACLs will be asked here; today only nodes are told from everyone else.
+"""Whether a caller may ask what they ask. ACLs will be asked here; today only nodes are told from everyone else.
 
 Rule: this is decided before a handler sees the request, on what the connection proved. Where nothing is proved nothing is believed,
 also where nodes meet.

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: what he has proved, and what he has said of himself.
+"""Who is at the other end of a connection: what they have proved, and what they have said of themselves.
 
 Rule: `principal` and `from_peer` follow from what was proved on this connection, never from what a request says.
 """
@@ -64,7 +64,7 @@ class Caller:
     def __init__(self, listener: Listener, line: "AnswerLine", host: str, port: int) -> None:
         self.listener = listener
         self.line = line
-        """Where his requests are answered."""
+        """Where their requests are answered."""
         self.host = host
         self.port = port
         self.principal: str | None = None
@@ -74,13 +74,13 @@ class Caller:
         self.forwards = False
         """He has asked in the name of others, as only a node of ours does."""
         self.is_suspect = False
-        """The log has told that he claimed what only nodes may."""
+        """The log has told that they claimed what only nodes may."""
         self.software = ""
-        """KIP-511: `name/version`; empty if he did not say."""
+        """KIP-511: `name/version`; empty if they did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
-        """None where the listener authenticates nobody, and he has not said that he is a node."""
+        """None where the listener authenticates nobody, and they have not said that they are a node."""
         self.expires = float("inf")
-        """trio's time from which on he must have authenticated again (KIP-368)."""
+        """trio's time from which on they must have authenticated again (KIP-368)."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} at {self.listener.name}"

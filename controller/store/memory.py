@@ -2,7 +2,7 @@
 
 Rule: it keeps ZooKeeper's semantics, and the suite that proves it runs on ZooKeeper too. No method waits: a commit is a few
 dictionary operations, and its result is there when the call returns. Watches and session news are queued to the event loop,
-so that nobody is called back inside his own commit.
+so that nobody is called back inside their own commit.
 """
 
 import time

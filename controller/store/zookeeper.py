@@ -1,6 +1,6 @@
 """The store on ZooKeeper; the only module that knows kazoo.
 
-Rules: nothing is sent twice, and nothing is sent in another session than the caller knew of when he asked. So requests go
+Rules: nothing is sent twice, and nothing is sent in another session than the caller knew of when it asked. So requests go
 to kazoo's queue directly (its public calls retry and re-queue), under a lock that kazoo's changes of state take too, and
 are refused at once while the connection is not the one that the event loop has heard of.
 

@@ -1,6 +1,6 @@
 """Which topics and principals a rule is about: exact names, globs, and regular expressions between slashes.
 
-Rule: whatever a stranger calls his topic, to match it takes time in proportion to its length. Regular expressions are RE2's, which
+Rule: whatever a stranger calls their topic, to match it takes time in proportion to its length. Regular expressions are RE2's, which
 never goes back; a glob is one as well. `{user}` in a pattern is the name of whoever asks, letter by letter, whatever characters are in it.
 """
 
@@ -23,7 +23,7 @@ GLOBS = {"*": ".*", "?": "."}
 
 Match = Callable[[str], bool]
 MatchOfUser = Callable[[str, Callable[[], str | None]], bool]
-"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who has no name has no names of his own."""
+"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who has no name has no names of their own."""
 
 
 class PatternFault(Exception):  # noqa: N818 - it is what is wrong with a pattern

@@ -26,7 +26,7 @@ class Guard(Enum):
     SOME_NAMES = 1
     """They are for some only."""
     ALL_BUT_ONES_OWN = 2
-    """Everybody creates what has his own name in it, and nothing else."""
+    """Everybody creates what has their own name in it, and nothing else."""
 
 
 class Rule(msgspec.Struct, frozen=True):
