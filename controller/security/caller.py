@@ -70,9 +70,9 @@ class Caller:
         self.principal: str | None = None
         """`User:alice`, or None."""
         self.from_peer = False
-        """He is an authenticated node of this cluster: by the proof of nodes, or, where SASL is configured between them, as their user."""
+        """Whether they are an authenticated node of this cluster: by the proof of nodes, or, where SASL is configured between them, as their user."""
         self.forwards = False
-        """He has asked in the name of others, as only a node of ours does."""
+        """Whether they have asked in the name of others, as only a node of ours does."""
         self.is_suspect = False
         """The log has told that they claimed what only nodes may."""
         self.software = ""
