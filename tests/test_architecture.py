@@ -56,6 +56,21 @@ def test_each_path_on_the_map_exists() -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
+def modules_of_contracts() -> Iterator[Path]:
+    """Each module that a contract names without its folder, in the folder that the contract's heading names."""
+    contracts = MAP.partition("## Contracts between the modules\n")[2].partition("\n## ")[0]
+    for place, text in re.findall(r"^### [^\n]*`([a-z_/.]+)`\n(.*?)(?=^### |\Z)", contracts, re.DOTALL | re.MULTILINE):
+        folder = ROOT / place if place.endswith("/") else (ROOT / place).parent
+        yield from (folder / name for name in re.findall(r"`([a-z_]+\.py)`", text))
+
+
+def test_each_module_of_a_contract_is_in_the_folder_of_the_contract() -> None:
+    """A contract names a module without its folder only where the module is in the folder that the heading names."""
+    named = list(modules_of_contracts())
+    assert len(named) > 5
+    assert [module for module in named if not module.exists()] == []
+
+
 def test_each_module_on_the_drawing_exists() -> None:
     """The drawn way of a request names modules of the controller and of the protocol."""
     drawing = MAP.partition("```text")[2].partition("```")[0]

@@ -294,7 +294,7 @@ remote.fetch.max.wait.ms | int | 500 | >=1 | cluster | How long a fetch waits fo
 
 # Who may do what
 authorizer.class.name | string | "" | - | - | The class that decides who may do what; empty for everybody everything.
-principal.builder.class | class | org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder | - | broker | The class that tells a caller's name from his connection.
+principal.builder.class | class | org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder | - | broker | The class that tells a caller's name from the connection.
 delegation.token.secret.key | password | - | - | - | The secret from which delegation tokens are made.
 delegation.token.master.key | password | - | - | - | The older name of delegation.token.secret.key.
 delegation.token.expiry.time.ms | long | 86400000 | >=1 | - | How long a delegation token is valid without being renewed.

@@ -118,7 +118,7 @@ def _is_guarded(quota: Rule, guards: Collection[Guard]) -> bool:
 
 
 def _unguarded(quota: Rule) -> str:
-    pair = f"a [[name_pattern]] with {USER} that denies keeps everybody to his own"
+    pair = f"a [[name_pattern]] with {USER} that denies keeps users to their own names"
     if USER not in (quota.owned or ""):
         pair += ", and [[protected_topics]] keeps these for some"
     return f"{quota.name} counts the topics called {quota.owned}, whoever creates them, and no others: {pair}."
