@@ -128,6 +128,14 @@ def test_a_read_sees_what_was_asked_before_it() -> None:
     assert is_possible(THREE, doubtful, op(CONFIGS, 7, 8, configs={"a": "1"}, after=doubtful.number))
 
 
+def test_a_read_behind_a_change_may_miss_a_partition_without_a_leader() -> None:
+    """Nodes show the partitions that were led: fewer than the topic has, whatever else the node must know."""
+    change = setting(0, 1, "1")
+    for partitions, is_right in ((3, True), (2, True), (4, False)):
+        read = op(DESCRIBE, 0, 2, partitions=partitions, after=change.number)
+        assert is_possible(THREE, change, read) is is_right, partitions
+
+
 def test_nodes_may_be_behind_unless_they_must_not() -> None:
     """A read that need not be fresh may show any earlier state, and none that never was."""
     change = setting(0, 1, "1")

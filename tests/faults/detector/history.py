@@ -67,6 +67,8 @@ class Operation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The operation before it on the same connection."""
     is_fresh: bool = False
     """Of a read: what was acknowledged before it must be in it."""
+    is_placed: bool = False
+    """Of a read: it is part of the order. A node's view is not otherwise."""
     is_fresh_of_node: bool = False
     """Of a read: what was acknowledged by way of its node before it must be in it."""
 

@@ -42,7 +42,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 def is_read(operation: Operation) -> bool:
     """At a node. (A look at the tree in a quiet moment is part of the order.)"""
-    return operation.kind in (DESCRIBE, CONFIGS) and operation.node != 0
+    return operation.kind in (DESCRIBE, CONFIGS) and operation.node != 0 and not operation.is_placed
 
 
 class Search:
@@ -235,6 +235,6 @@ def _sees(before: State, operations: Iterable[Operation], read: Operation, asked
 
 def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
     """Whether there is an order in which the read is behind what its node knew, and perhaps ahead of what others had been answered."""
-    placed = msgspec.structs.replace(read, node=0, began=known.began, after=known.number)
+    placed = msgspec.structs.replace(read, is_placed=True, is_fresh=False, began=known.began, after=known.number)
     until = read.ended or read.began
     return check(before, [*(each for each in operations if each.began <= until and not is_read(each)), placed]) is None
