@@ -163,7 +163,7 @@ def apis() -> None:
 @click.argument("message")
 @click.argument("version", type=int)
 def show(message: str, version: int) -> None:
-    """The generated encoder and decoder of a MESSAGE, such as CreateTopicsRequest, in a VERSION."""
+    """Show the generated code of a MESSAGE. It is the encoder and the decoder, in a VERSION, of a message such as CreateTopicsRequest."""
     from ..protocol import describe
 
     try:

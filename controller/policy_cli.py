@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ..policies.plurals import plural
 from ..policies.rules import RuleFileError, RuleSet, read
 from ..policies.verdict import Action
 from .policy_cases import CaseError, Outcome, judged, read_cases, read_request
@@ -28,12 +29,12 @@ def policy() -> None:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @click.option("--request", "requests", multiple=True, type=FILE, help="A request in TOML, to be judged; repeatable.")
 def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
-    """Name every mistake of rule files by file, line and column, and try the rules on sample requests.
+    """Name every mistake of rule files. Each is named by file, line and column; the rules are then tried on sample requests.
 
     The exit code is 3 if one of the requests would be refused, 1 if a file has a mistake.
     """
     rules = _rules(files)
-    click.echo(f"{_counted(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
+    click.echo(f"{plural(len(rules.rules), 'rule')}, no mistake; {rules.hash}")
     for warning in rules.warnings:
         click.echo(f"warning: {warning}", err=True)
     try:
@@ -51,7 +52,7 @@ def check(files: tuple[Path, ...], requests: tuple[Path, ...]) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--junit", "report", type=click.Path(dir_okay=False, path_type=Path), help="Also as JUnit's XML, for CI.")
 def test(folder: Path, report: Path | None) -> None:
-    """Run the cases of DIR: each *.cases.toml says which rules it is about, what is asked, and what is expected."""
+    """Run the cases in the files of DIR. Each *.cases.toml says which rules it is about, what is asked, and what is expected."""
     try:
         cases = [case for file in sorted(folder.rglob("*.cases.toml")) for case in read_cases(file)]
     except CaseError as error:
@@ -70,7 +71,7 @@ def test(folder: Path, report: Path | None) -> None:
     if report is not None:
         _write(report, junit(outcomes))
     failed = sum(outcome.failure is not None for outcome in outcomes)
-    click.echo(f"{_counted(len(outcomes), 'case')}, {failed} failed")
+    click.echo(f"{plural(len(outcomes), 'case')}, {failed} failed")
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -80,7 +81,7 @@ def _rules(files: Sequence[Path]) -> RuleSet:
         return read(files)
     except RuleFileError as error:
         click.echo(str(error), err=True)
-        raise click.ClickException(f"{_counted(len(error.mistakes), 'mistake')}.") from None
+        raise click.ClickException(f"{plural(len(error.mistakes), 'mistake')}.") from None
 
 
 def _tell(outcome: Outcome) -> None:
@@ -102,7 +103,3 @@ def _write(report: Path, text: str) -> None:
         report.write_text(text, encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"Cannot write {report}: {error}.") from None
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -204,7 +204,7 @@ def ingest(
     follow: bool,
     fail_on: str | None,
 ) -> None:
-    """Take what is new in the audit's files into the tables, each event once.
+    """Take what is new in the audit log into the tables. Each event is taken once.
 
     Several folders can be given: --audit DIR DIR DIR.
     """
@@ -265,7 +265,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 @_candidate
 @spark_options(_are_filled, is_pythons=True)
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
-    """Put every recorded request to POLICY: what would it have decided?
+    """Put every recorded request to POLICY. What would it have decided?
 
     POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or file.py:Class), or a node's server.properties.
     """
@@ -288,7 +288,10 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 @click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
 @spark_options(_are_filled)
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
-    """Who was refused and why, what grows, how long changes take: a page with plots, and the figures as JSON and CSV."""
+    """Make a page with plots of what was recorded.
+
+    It tells who was refused and why, what grows, and how long changes take. The figures are written as JSON and CSV, too.
+    """
     from .report.command import run_command
 
     run_command(spark, tables, files, since=period["since"], until=period["until"], clusters=clusters)

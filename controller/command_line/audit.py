@@ -22,6 +22,7 @@ from ...policies.audit_event import (
 )
 from ...policies.escaping import escaped
 from ...policies.moments import moment
+from ...policies.plurals import plural
 from ..audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
 from ..audit.verifying import Verification
 from .audit_text import one_line, print_details
@@ -45,7 +46,7 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 @click.group()
 def audit() -> None:
-    """The audit log: who changed what, and by which rule he was refused. PATH is a folder (audit.dir), or a file."""
+    """The audit log: who changed what, and which rule refused a change. PATH is a folder (audit.dir), or a file."""
 
 
 paths_argument = click.argument(
@@ -145,7 +146,7 @@ def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **
 @filter_options
 @json_option
 def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
-    """All events, or those that match, with all that is recorded of them."""
+    """Show events with all that is recorded of them."""
     topic = filters["topic"]
     _require_files(paths)
     for located in _matching(read_all(paths), wanted(**filters), complains=True):
@@ -181,9 +182,10 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
         }
         click.echo(msgspec.json.encode({"summary": counts}))
     else:
-        verdict = "whole" if not summary.findings else f"{summary.findings} findings"
+        verdict = plural(summary.findings, "finding") if summary.findings else "whole"
         click.echo(
-            f"{verdict}: {summary.events} events of {len(summary.epochs)} epochs in {len(summary.files)} files",
+            f"{verdict}: {plural(summary.events, 'event')} of {plural(len(summary.epochs), 'epoch')} "
+            f"in {plural(len(summary.files), 'file')}",
             err=True,
         )
     sys.exit(1 if summary.findings else 0)

@@ -5,6 +5,7 @@ Rule: what stands in a log was chosen by strangers (names, client ids, messages)
 
 from datetime import UTC, datetime
 
+import msgspec
 from rich.text import Text
 
 from ...policies.audit_event import (
@@ -22,6 +23,7 @@ from ...policies.audit_event import (
     as_plain,
 )
 from ...policies.escaping import escaped
+from ...policies.plurals import plural
 from .console import PlainConsole
 
 COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
@@ -60,13 +62,13 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
             return f"others changed {escaped(event.topic)}: {changes(event.before, event.after)}", "magenta"
         case SnapshotBegin():
             return (
-                f"node {event.decided_node} is the controller ({escaped(event.reason)}): {event.topics} topics",
+                f"node {event.decided_node} is the controller ({escaped(event.reason)}): {plural(event.topics, 'topic')}",
                 "blue",
             )
         case SnapshotTopics():
-            return f"state of {len(event.topics)} topics", "dim"
+            return f"state of {plural(len(event.topics), 'topic')}", "dim"
         case SnapshotEnd():
-            return f"that was the state of {event.topics} topics", "dim"
+            return f"that was the state of {plural(event.topics, 'topic')}", "dim"
         case Dropped():
             return (
                 f"events {event.first_sequence} to {event.last_sequence} were dropped: {escaped(event.reason)}",
@@ -114,7 +116,7 @@ def changes(before: State | None, after: State | None) -> str:
 
 def _size(state: State) -> str:
     replicas = len(state.replicas[0]) if state.replicas else 0
-    return f"{len(state.replicas)} partitions, {replicas} replicas"
+    return f"{plural(len(state.replicas), 'partition')}, {plural(replicas, 'replica')}"
 
 
 def _configs(state: State) -> str:
@@ -132,19 +134,26 @@ def print_details(event: AuditEvent) -> None:
     one_line(event)
     console = _console()
     for key, value in as_plain(event).items():
-        if key in COMMON or value is None or value in ("", [], {}):
+        if key in COMMON or _is_empty(value):
             continue
         shown = _state_text(value) if key in STATES else _flat(value)
         console.print(Text(f"    {key}: ", style="dim").append(shown, "default"), soft_wrap=True)
 
 
 def _state_text(value: dict[str, object]) -> str:
-    return _flat({key: each for key, each in value.items() if each not in (None, False, {}, [])})
+    return _flat({key: each for key, each in value.items() if each is not False and not _is_empty(each)})
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or (isinstance(value, str | list | tuple | dict) and not value)
 
 
 def _flat(value: object) -> str:
+    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets."""
+    if value is None or isinstance(value, bool):
+        return msgspec.json.encode(value).decode()
     if isinstance(value, dict):
         return ", ".join(f"{escaped(str(key))}={_flat(each)}" for key, each in value.items())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + " ".join(_flat(each) for each in value) + "]"
     return escaped(str(value))

@@ -62,7 +62,7 @@ def get(
     cluster: bool,
     who: Asking,
 ) -> None:
-    """What was set, or the KEYs that are named, with where each value comes from."""
+    """Show what was set, and where it comes from. With KEYs: their values, set or not."""
     resources = _resources(topics, brokers, cluster=cluster)
 
     def question(admin: "AdminClient") -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...policies.escaping import escaped
+from ...policies.plurals import plural
 from ..admin.errors import AdminError
 from ..admin.model import (
     BROKER_DEFAULT,
@@ -77,7 +78,7 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @admin_options
 def describe(*, names: Sequence[str], who: Asking) -> None:
-    """The partitions of topics, their leaders and replicas, and what is configured. All topics if none is named."""
+    """Show partitions, leaders, replicas and configs. All topics if none is named."""
 
     async def question(admin: "AdminClient") -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
         found = await admin.describe_topics(names or tuple(await admin.list_topics()))
@@ -109,7 +110,7 @@ def _set_here(entries: Sequence[ConfigEntry] | AdminError) -> dict[str, str | No
 def _print_topic(topic: TopicDescription, configs: dict[str, str | None]) -> None:
     from .tables import print_table
 
-    facts = [f"{len(topic.partitions)} partitions", f"replication factor {topic.replication_factor}"]
+    facts = [plural(len(topic.partitions), "partition"), f"replication factor {topic.replication_factor}"]
     facts += [f"id {_id(topic.topic_id)}"] if topic.topic_id != NO_ID else []
     facts += ["internal"] if topic.is_internal else []
     click.echo(f"{escaped(topic.name)}: {', '.join(facts)}")

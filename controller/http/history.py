@@ -15,6 +15,7 @@ import trio
 
 from ...policies.audit_event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...policies.audit_event import Decision as Decided
+from ...policies.plurals import noun, plural
 from ...policies.verdict import Action
 from ...policies.verdict import Decision as Said
 from ...protocol.error_codes import ErrorCode
@@ -184,7 +185,11 @@ def _of_history(wanted: Wanted, event: AuditEvent) -> Decision | Happening | Non
             return _decision(event) if is_meant and not wanted.leaves_out(event.error) else None
         case Dropped():
             count = event.last_sequence - event.first_sequence + 1
-            return _happening(event, "", f"{count} events of all topics are missing here: {event.reason}")
+            return _happening(
+                event,
+                "",
+                f"{plural(count, 'event')} of all topics {noun(count, 'is', 'are')} missing here: {event.reason}",
+            )
         case Removal() if event.topic == name:
             return _happening(event, name, "its clean-up is complete")
         case Observed() if event.topic == name:

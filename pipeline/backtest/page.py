@@ -84,7 +84,7 @@ def _figures(summary: Summary) -> list[tuple[str, str, str]]:
 def _existing(summary: Summary, results: Results) -> Sheet:
     columns = (
         Column("topic", "Topic", Holds.NAME),
-        Column("principal", "Created by", Holds.NAME),
+        Column("principal", "As if created by", Holds.PRINCIPAL),
         Column("partitions", "Partitions", Holds.COUNT),
         Column("rule", "Rule", Holds.NAME),
         Column("message", "Why", Holds.TEXT),

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..page.sheet import Kind, Sheet, count, shortened, shown
+from ..page.sheet import Kind, Sheet, count, plural, shortened, shown
 from .summary import TITLES, Summary
 from .verdicts import Kind as Differs
 from .wording import ABOUT, answer, lacks, steadiness
@@ -33,8 +33,9 @@ def print_summary(summary: Summary, file: IO[str]) -> None:
             console.print(_table(sheet))
             console.print()
     if summary.existing.topics:
-        refused, topics = count(summary.existing.refused), count(summary.existing.topics)
-        console.print(Text(f"Of the {topics} topics of today {refused} would be refused."))
+        refused, topics = summary.existing.refused, plural(summary.existing.topics, "topic")
+        verb = "exists" if summary.existing.topics == 1 else "exist"
+        console.print(Text(f"{topics} {verb} today; {count(refused)} would be refused."))
         for cluster, rule, number in summary.existing.by_rule[:ROWS]:
             console.print(
                 Text(

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
+from ...policies.audit_event import NOT_AUTHENTICATED
 from ...policies.escaping import escaped
+from ...policies.plurals import noun
 
 Value = str | int | float | bool | None
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,6 +26,8 @@ class Kind(Enum):
     """Words: ours, or a message."""
     NAME = "name"
     """Somebody else's name for something."""
+    PRINCIPAL = "principal"
+    """The name of a caller; null for one who is not authenticated."""
     COUNT = "count"
     SHARE = "share"
     """Between 0 and 1."""
@@ -36,7 +40,7 @@ class Kind(Enum):
 
     @property
     def is_number(self) -> bool:
-        return self not in {Kind.TEXT, Kind.NAME}
+        return self not in {Kind.TEXT, Kind.NAME, Kind.PRINCIPAL}
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Sheet:
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
     def telling(self) -> "Sheet":
-        """Return the sheet without columns of zeros and nulls; its first column stays, and all do if no other would."""
+        """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller; its first column stays, and all do if no other would."""
         kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
         if len(kept) == 1:
             return self
@@ -106,7 +110,9 @@ class Sheet:
         return [row[index] for row in self.rows]
 
     def _tells(self, index: int) -> bool:
-        return any(row[index] for row in self.rows) or bool(self.totals.get(self.columns[index].name))
+        column = self.columns[index]
+        says = column.kind is Kind.PRINCIPAL or any(row[index] for row in self.rows)
+        return says or bool(self.totals.get(column.name))
 
     def _sums(self, rows: Sequence[tuple[Value, ...]]) -> dict[str, int]:
         return {
@@ -122,7 +128,7 @@ class Sheet:
 def shown(value: Value, kind: Kind) -> str:
     """Write a value as text; what a terminal or a page would obey, bidirectional marks too, is escaped."""
     if value is None:
-        return NOTHING
+        return NOT_AUTHENTICATED if kind is Kind.PRINCIPAL else NOTHING
     if isinstance(value, str):
         return escaped(value) or NOTHING
     match kind:
@@ -202,4 +208,4 @@ def _width(text: str) -> int:
 
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Write a count with its noun: `1 topic`, `2 topics`."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+    return f"{count(number)} {noun(number, one, many)}"

@@ -139,7 +139,7 @@ class Activity:
 
     def by_principal(self) -> Question:
         sheet = self._top(
-            "activity_by_principal", "Changes by principal", (Column("principal", "Principal", Kind.NAME),)
+            "activity_by_principal", "Changes by principal", (Column("principal", "Principal", Kind.PRINCIPAL),)
         )
         return Question(
             "principals",

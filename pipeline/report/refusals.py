@@ -15,7 +15,7 @@ from .question import BARS, NOTHING_ASKED, Part, Question, label_of, named, rank
 from .selection import Selection
 from .tops import ascending, descending, different, last_event, last_of_all, top
 
-_PRINCIPAL = Column("principal", "Principal", Kind.NAME)
+_PRINCIPAL = Column("principal", "Principal", Kind.PRINCIPAL)
 _RULE = Column("rule", "Rule, or policy", Kind.NAME)
 _REFUSED = Column("refused", "Refused", Kind.COUNT, sums=True)
 _PRINCIPALS = Column("principals", "Principals", Kind.COUNT)
@@ -218,7 +218,7 @@ def _with_rest(sheet: Sheet) -> Sheet:
 
 def _warnings_answer(sheet: Sheet) -> str:
     if not sheet.rows:
-        return "Of nothing: no rule found anything that it did not refuse."
+        return "Nothing: no rule found anything that it did not refuse."
     findings, applied = sheet.totals["findings"], sheet.totals["applied"]
     rule, action, most = sheet.rows[0][:3]
     if sheet.all_rows == 1:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from ..interface import TopicState
+from ..plurals import noun, plural
 from ..topic_counts import Held, counts_of, total
 from ..verdict import Action
 from .config_bounds import read_config_bounds
@@ -51,12 +52,12 @@ def read_name_pattern(table: Table, name: str) -> Rule:
 
 def read_partitions(table: Table, name: str) -> Rule:
     """Read a rule about how many partitions a topic may have."""
-    return _limits(table, name, "partitions", lambda before, after: _bounded(before, after, "num_partitions"))
+    return _limits(table, name, "partition", lambda before, after: _bounded(before, after, "num_partitions"))
 
 
 def read_replication(table: Table, name: str) -> Rule:
     """Read a rule about how many replicas each partition may have."""
-    return _limits(table, name, "replicas", _replica_counts)
+    return _limits(table, name, "replica", _replica_counts)
 
 
 def _bounded(before: TopicState | None, after: TopicState, field: str) -> Iterator[int]:
@@ -87,12 +88,16 @@ def _limits(
             return None
         for count in counts(facts.before, facts.after):
             if least is not None and count < least:
-                return scope.message or f"{count} {what} are fewer than {least}."
+                return scope.message or f"{_are(count, what)} fewer than {least}."
             if most is not None and count > most:
-                return scope.message or f"{count} {what} are more than {most}."
+                return scope.message or f"{_are(count, what)} more than {most}."
         return None
 
     return scope.rule(judge)
+
+
+def _are(count: int, what: str) -> str:
+    return f"{plural(count, what)} {noun(count, 'is', 'are')}"
 
 
 # ------------------------------------------------------------------ who, how many, when
@@ -154,10 +159,13 @@ def _over_quota(
         return None
     others = _held_by_others(facts, match, literal_prefix(owned, user))
     if most_topics is not None and before is None and others.topics + 1 > most_topics:
-        return scope.message or f"{facts.principal} has {others.topics} of {most_topics} topics already."
+        return scope.message or f"{facts.principal} has {others.topics} of {plural(most_topics, 'topic')} already."
     partitions = others.partitions + after.num_partitions
     if most_partitions is not None and partitions > most_partitions:
-        return scope.message or f"{facts.principal} would have {partitions} partitions, but may have {most_partitions}."
+        return (
+            scope.message
+            or f"{facts.principal} would have {plural(partitions, 'partition')}, but may have {most_partitions}."
+        )
     return None
 
 

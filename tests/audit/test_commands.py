@@ -37,7 +37,7 @@ def test_tail(log: Path) -> None:
     assert result.exit_code == 0
     first, second = result.stdout.splitlines()
     assert "User:bob create_topic bad\\x1b[31m POLICY_VIOLATION" in first
-    assert "User:alice create_topic good ok - new, 1 partitions, 1 replicas" in second
+    assert "User:alice create_topic good ok - new, 1 partition, 1 replica" in second
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,14 @@ def test_show(log: Path) -> None:
     """All that is recorded of an event."""
     shown = call("show", log, "--topic", "good").stdout
     assert "principal: User:alice" in shown and "latency_us: 5" in shown
+
+
+def test_show_writes_values_as_json_does(tmp_path: Path) -> None:
+    """Constants are those of JSON, lists are in brackets, and what is empty is left out."""
+    write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a")])
+    shown = call("show", tmp_path, "--topic", "a").stdout
+    assert "validate_only: false" in shown and "replicas=[[" in shown
+    assert not any(word in shown for word in ("True", "False", "None", "()", "assumed"))
 
 
 def test_what_is_no_time(log: Path) -> None:

@@ -170,7 +170,7 @@ def test_two_compressed_copies(tmp_path: Path) -> None:
     put(tmp_path, ".gz", gzip.compress(TEXT))
     put(tmp_path, ".zst", zstd(TEXT))
     assert found(tmp_path) == []
-    assert call("verify", tmp_path).stderr.endswith(f"whole: {len(EVENTS)} events of 1 epochs in 1 files\n")
+    assert call("verify", tmp_path).stderr.endswith(f"whole: {len(EVENTS)} events of 1 epoch in 1 file\n")
 
 
 @kinds

@@ -101,6 +101,13 @@ def test_a_table_on_the_page_has_the_columns_that_tell_something() -> None:
     assert a_sheet(("a", 0, None)).telling().columns == COLUMNS
 
 
+def test_a_caller_without_a_name_is_not_authenticated() -> None:
+    """A principal that is null is shown as the caller who is not authenticated, and its column is never left out as empty."""
+    columns = (COLUMNS[0], Column("principal", "Principal", Kind.PRINCIPAL), COLUMNS[1])
+    assert Sheet("sheet", "A sheet", columns, [("a", None, 0)]).telling().columns == columns[:2]
+    assert (shown(None, Kind.PRINCIPAL), shown("User:alice", Kind.PRINCIPAL)) == ("(not authenticated)", "User:alice")
+
+
 # ------------------------------------------------------------------ files
 
 

@@ -34,7 +34,7 @@ def test_limits_leave_what_is_older_alone() -> None:
     assert said(text, alter(replicas=[[1]] * 9, operations={"retention.ms": "1"}), old) == []
     assert said(text, alter(replicas=[[1]] * 10), old) == [
         "10 partitions are more than 5.",
-        "1 replicas are fewer than 2.",
+        "1 replica is fewer than 2.",
     ]
 
 

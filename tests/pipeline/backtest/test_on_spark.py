@@ -200,7 +200,9 @@ def test_the_topics_of_today(tried: Tried, tmp_path: Path) -> None:
     ]
     assert (summary.existing.refused, summary.fails_on("existing")) == (7, 7)
     assert summary.existing.topics == len(a_history().topics)
-    assert "<script>alert" not in files.out.read_text()
+    page = files.out.read_text()
+    assert "<script>alert" not in page
+    assert '<td class="principal"><bdi>(not authenticated)</bdi>' in page
 
 
 def rows(query: str) -> list[Any]:

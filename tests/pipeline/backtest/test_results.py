@@ -55,7 +55,7 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
     existing = msgspec.structs.replace(summary.existing, topics=1, refused=1, by_rule=[("c", "", 1)])
     said = io.StringIO()
     print_summary(msgspec.structs.replace(summary, existing=existing), said)
-    assert "1 by the policy in c" in said.getvalue()
+    assert "1 topic exists today; 1 would be refused.\n  1 by the policy in c" in said.getvalue()
     for text in (told, said.getvalue()):
         assert "deletions of what was deleted already (1)" in text
 
