@@ -114,7 +114,7 @@ class PlatformPolicy(TopicManagementPolicy):
 
     def _name_faults(self, topic: str) -> Iterator[str]:
         if not self.name_pattern.fullmatch(topic):
-            yield f"the name {topic} is not team.domain.name in lower case, such as sales.orders.placed"
+            yield f"the name {topic} is not team.domain.name, such as sales.orders.placed, with team and domain in lower case"
 
     def _partition_faults(self, state: TopicState) -> Iterator[str]:
         if state.num_partitions > self.max_partitions:

@@ -149,11 +149,11 @@ def _is_empty(value: object) -> bool:
 
 
 def _flat(value: object) -> str:
-    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets."""
+    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets, objects in braces."""
     if value is None or isinstance(value, bool):
         return msgspec.json.encode(value).decode()
     if isinstance(value, dict):
-        return ", ".join(f"{escaped(str(key))}={_flat(each)}" for key, each in value.items())
+        return "{" + ", ".join(f"{escaped(str(key))}={_flat(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + " ".join(_flat(each) for each in value) + "]"
     return escaped(str(value))

@@ -73,10 +73,10 @@ def test_show(log: Path) -> None:
 
 
 def test_show_writes_values_as_json_does(tmp_path: Path) -> None:
-    """Constants are those of JSON, lists are in brackets, and what is empty is left out."""
+    """Constants are those of JSON, lists are in brackets, objects in braces, and what is empty is left out."""
     write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a")])
     shown = call("show", tmp_path, "--topic", "a").stdout
-    assert "validate_only: false" in shown and "replicas=[[" in shown
+    assert "validate_only: false" in shown and "after: {topic_id=" in shown and "replicas=[[" in shown
     assert not any(word in shown for word in ("True", "False", "None", "()", "assumed"))
 
 
