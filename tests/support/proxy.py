@@ -103,11 +103,14 @@ class Proxy:
         self._spawn(self._pump, server, client, both, True)
 
     def _pump(self, source: socket.socket, sink: socket.socket, both: threading.Barrier, answers: bool) -> None:
+        lost = False
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK_BYTES):
                 if self._delay_seconds:
                     time.sleep(self._delay_seconds)
-                if self._swallowed is not answers:
+                # A wire that has lost something carries nothing that comes behind it, also while it is being cut.
+                lost = lost or self._swallowed is answers
+                if not lost:
                     sink.sendall(data)
         shut(source)
         shut(sink)
