@@ -128,6 +128,14 @@ def test_a_read_sees_what_was_asked_before_it() -> None:
     assert is_possible(THREE, doubtful, op(CONFIGS, 7, 8, configs={"a": "1"}, after=doubtful.number))
 
 
+def test_a_read_behind_a_change_needs_no_answer_that_came_later() -> None:
+    """What was under way when the read was answered ends as something explains that comes behind the read."""
+    change, slow = setting(2, 3, "1"), op(DELETE, 1, 9, REFUSED, code=UNKNOWN_TOPIC)
+    read = op(CONFIGS, 2, 4, configs={"a": "1", "k": "1"}, after=change.number)
+    assert is_possible(THREE, slow, change, read, op(DELETE, 5, 6))
+    assert not is_possible(THREE, slow, change, read)
+
+
 def test_a_read_behind_a_change_may_miss_a_partition_without_a_leader() -> None:
     """Nodes show the partitions that were led: fewer than the topic has, whatever else the node must know."""
     change = setting(0, 1, "1")

@@ -6,7 +6,7 @@ import msgspec
 
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, REFUSED, Operation, Window, by_entity, told
-from tests.faults.detector.linearizability import Contradiction, Undecided, check, is_read
+from tests.faults.detector.linearizability import Contradiction, Undecided, changes_until, check
 from tests.faults.detector.models import changes_nothing, initial, shown
 
 LOST, DONE, STALE, ORDER, ODD, WORLD, TRACEBACK = (
@@ -147,7 +147,7 @@ def _was_so(window: Window, operations: Sequence[Operation], found: Contradictio
     if not (found.is_read and (read.is_fresh or read.is_fresh_of_node)):
         return False
     late = msgspec.structs.replace(read, is_fresh=False, is_fresh_of_node=False)
-    others = [each for each in operations if each.began <= (read.ended or read.began) and not is_read(each)]
+    others = changes_until(read.ended or read.began, operations)
     try:
         return check(initial(window.before.get(read.entity)), [*others, late]) is None
     except Undecided:

@@ -236,5 +236,13 @@ def _sees(before: State, operations: Iterable[Operation], read: Operation, asked
 def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
     """Whether there is an order in which the read is behind what its node knew, and perhaps ahead of what others had been answered."""
     placed = msgspec.structs.replace(read, is_placed=True, is_fresh=False, began=known.began, after=known.number)
-    until = read.ended or read.began
-    return check(before, [*(each for each in operations if each.began <= until and not is_read(each)), placed]) is None
+    return check(before, [*changes_until(read.ended or read.began, operations), placed]) is None
+
+
+def changes_until(moment: float, operations: Iterable[Operation]) -> list[Operation]:
+    """Return what may have taken effect by then; of what was not answered yet nobody knows how it ends."""
+    return [
+        each if each.ended is None or each.ended <= moment else msgspec.structs.replace(each, ended=None)
+        for each in operations
+        if each.began <= moment and not is_read(each)
+    ]
