@@ -41,7 +41,7 @@ verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Sa
 @click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="minicontroller")
 def commands() -> None:
-    """The admin half of a Kafka broker: sidecar controller, faithful fake cluster, policy gateway."""
+    """The admin half of a Kafka broker: a cluster for tests, policies for topics, and an administrative client."""
 
 
 for name, place, summary in (

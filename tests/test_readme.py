@@ -17,7 +17,7 @@ from tests.support.zookeeper import ZooKeeperServer
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-LINES_OF_A_SCREEN = 84
+LINES_OF_A_SCREEN = 90
 SHOWN = "127.0.0.1:9092"
 ANYWHERE = ("--port", "0")
 
