@@ -14,7 +14,7 @@ zookeeper: $(VENV)/.dev java
 	@mkdir -p $(ZOOKEEPER)
 	@printf '%s\n' dataDir=$(ZOOKEEPER) clientPort=2181 clientPortAddress=127.0.0.1 admin.enableServer=false > $(ZOOKEEPER)/zoo.cfg
 	@echo "ZooKeeper at 127.0.0.1:2181 keeps its data in $(ZOOKEEPER); Ctrl-C ends it"
-	@exec java -Dorg.apache.logging.log4j.level=ERROR -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
+	@exec java -Dorg.apache.logging.log4j.level=ERROR -Dzookeeper.jmx.log4j.disable=true -cp "$$($(BIN)/python -c 'from tests.support.zookeeper import class_path; print(class_path())')" \
 	  org.apache.zookeeper.server.ZooKeeperServerMain $(ZOOKEEPER)/zoo.cfg
 
 test: $(VENV)/.dev java chromium lint unit

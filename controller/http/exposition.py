@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
         "Requests answered, by API, version and outcome: the first error code in the answer, or NONE.",
         ("node", "api", "version", "outcome"),
     ),
-    "request_seconds": (HistogramMetricFamily, "From a request's arrival to its answer.", ("node", "api")),
+    "request_seconds": (HistogramMetricFamily, "The time from a request's arrival to its answer.", ("node", "api")),
     "decisions": (
         CounterMetricFamily,
         "Topics and resources that this node decided on as the controller, by API and outcome.",
@@ -70,15 +70,15 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "connections": (GaugeMetricFamily, "Open connections.", ("node", "listener")),
     "request_bytes": (
         GaugeMetricFamily,
-        "Of large requests that come in or are carried out (queued.max.request.bytes).",
+        "The bytes of large requests that come in or are carried out (queued.max.request.bytes).",
         ("node",),
     ),
     "connections_without_room": (
         GaugeMetricFamily,
-        "Connections that are not read until their large request has room among those.",
+        "Connections that are not read until there is room for their large request (queued.max.request.bytes).",
         ("node",),
     ),
-    "unread_answer_bytes": (GaugeMetricFamily, "Of answers that clients do not take.", ("node",)),
+    "unread_answer_bytes": (GaugeMetricFamily, "The bytes of answers that clients have not taken yet.", ("node",)),
     "connections_closed_for_memory": (
         CounterMetricFamily,
         "Connections closed because others needed the memory that their request or their answers took.",
@@ -87,12 +87,12 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "requests_waiting": (GaugeMetricFamily, "Requests that wait for something, such as the controller.", ("node",)),
     "is_controller": (GaugeMetricFamily, "1 if this node is the elected controller and serves.", ("node",)),
     "controller_id": (GaugeMetricFamily, "Whom this node takes for the controller; -1 for nobody.", ("node",)),
-    "controller_epoch": (GaugeMetricFamily, "The epoch of that controller.", ("node",)),
+    "controller_epoch": (GaugeMetricFamily, "The epoch of the controller that this node knows.", ("node",)),
     "elections_won": (CounterMetricFamily, "Elections that this node won.", ("node",)),
     "writer_waiting_requests": (GaugeMetricFamily, "Changes that wait to be planned.", ("node",)),
     "writer_held_requests": (
         GaugeMetricFamily,
-        "Changes that wait for room among those (queued.max.requests): their connections are not read.",
+        "Changes that wait for room in the writer's queue (queued.max.requests): their connections are not read.",
         ("node",),
     ),
     "writer_given_up_requests": (
@@ -102,7 +102,7 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     ),
     "writer_commits_in_flight": (GaugeMetricFamily, "Commits that were sent and are not settled.", ("node",)),
     "commits": (CounterMetricFamily, "Commits that took effect.", ("node",)),
-    "committed_elements": (CounterMetricFamily, "Topics and resources changed by them.", ("node",)),
+    "committed_elements": (CounterMetricFamily, "Topics and resources changed by commits that took effect.", ("node",)),
     "nodes_behind": (
         GaugeMetricFamily,
         "Nodes elsewhere that have not acknowledged everything this controller told them.",
@@ -113,7 +113,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "partitions": (GaugeMetricFamily, "Partitions in this node's image.", ("node",)),
     "leaderless_partitions": (GaugeMetricFamily, "Partitions without a leader in this node's image.", ("node",)),
     "store_session": (GaugeMetricFamily, "1 for the state of this node's session with the store.", ("node", "state")),
-    "store_session_changes": (CounterMetricFamily, "Changes to that state.", ("node", "state")),
+    "store_session_changes": (
+        CounterMetricFamily,
+        "Changes of the state of this node's session with the store, by the new state.",
+        ("node", "state"),
+    ),
     "policy_verdicts": (
         CounterMetricFamily,
         "What the policy said: allowed, violated or broken; the rule where the policy has rules.",
@@ -150,7 +154,11 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "audit_dropped_events": (CounterMetricFamily, "Events that the audit log could not take.", ("node",)),
     "audit_syncs": (CounterMetricFamily, "Times that events were forced to the disk.", ("node",)),
     "audit_waiting_events": (GaugeMetricFamily, "Events decided and not yet in the audit log.", ("node",)),
-    "audit_lag_seconds": (GaugeMetricFamily, "The age of the oldest of them.", ("node",)),
+    "audit_lag_seconds": (
+        GaugeMetricFamily,
+        "The age of the oldest event that is decided and not yet in the audit log.",
+        ("node",),
+    ),
     "audit_failed_writes": (CounterMetricFamily, "Attempts to write the audit log that failed.", ("node",)),
     "audit_refused_requests": (
         CounterMetricFamily,

@@ -113,12 +113,14 @@ SERVED = r"ApiVersions-v[0-4]-(plain|software 'a\.b-c' '1-x\.2')"
 
 DIFFERENCES = [
     Difference(
-        "server-error-for-a-wish", "IncrementalAlterConfigs-v.-append unknown config", refused_as("responses", 40)
+        "server-error-for-a-request", "IncrementalAlterConfigs-v.-append unknown config", refused_as("responses", 40)
     ),
-    Difference("server-error-for-a-wish", "IncrementalAlterConfigs-v.-unknown operation", refused_as("responses", 42)),
-    Difference("server-error-for-a-wish", "CreatePartitions-v3-(dot|empty name)", refused_as("results", 3)),
     Difference(
-        "server-error-for-a-wish",
+        "server-error-for-a-request", "IncrementalAlterConfigs-v.-unknown operation", refused_as("responses", 42)
+    ),
+    Difference("server-error-for-a-request", "CreatePartitions-v3-(dot|empty name)", refused_as("results", 3)),
+    Difference(
+        "server-error-for-a-request",
         "IncrementalAlterConfigs-v.-unknown topic before unknown operation",
         refused_as("responses", 3),
     ),
