@@ -52,6 +52,7 @@ class Caller:
         "forwards",
         "from_peer",
         "host",
+        "is_ours",
         "is_suspect",
         "line",
         "listener",
@@ -73,6 +74,8 @@ class Caller:
         """Whether they are an authenticated node of this cluster: by the proof of nodes, or, where SASL is configured between them, as their user."""
         self.forwards = False
         """Whether they have asked in the name of others, as only a node of ours does."""
+        self.is_ours = False
+        """Whether they have proved to be a node of this cluster, whatever user it has."""
         self.is_suspect = False
         """The log has told that they claimed what only nodes may."""
         self.software = ""
@@ -114,12 +117,15 @@ class Caller:
         """Note that the caller is a node of the cluster. Where nodes also have a user, only that user makes it a peer, as with Kafka's
         brokers.
         """
+        self.is_ours = True
         if not self.listener.sasl:
             self.from_peer = True
+            self.forwards = True  # or will: what it has sent already, and nobody reads any more, is told as not read
 
     def proved(self, username: str) -> None:
         """Note that the caller has authenticated as this user."""
         self.principal = user_principal(username)
         self.from_peer = self.listener.inter_broker and username == self.listener.peer_user
+        self.forwards = self.forwards or (self.from_peer and self.is_ours)
         if self.listener.reauthenticate_ms > 0:
             self.expires = trio.current_time() + self.listener.reauthenticate_ms / 1000
