@@ -358,10 +358,13 @@ class PeerConnection:
     async def _read(self, link: _Link) -> None:
         reason = "the connection was closed"
         try:
-            while data := await link.transport.receive():
-                link.frames.feed(data)
+            while True:
                 while (frame := link.frames.next_frame()) is not None:
-                    link.settle(frame)
+                    link.settle(frame)  # at first what came together with the last answer of the login: a farewell
+                data = await link.transport.receive()
+                if not data:
+                    break
+                link.frames.feed(data)
         except (Disconnected, ProtocolError) as error:
             reason = str(error)
         finally:

@@ -115,6 +115,8 @@ class NodeExchange:
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
         self._expected: str | None = None
+        self._secret: bytes | None = None
+        """By which the proof began."""
         self._node = -1
 
     def step(self, token: bytes) -> Step:
@@ -132,13 +134,15 @@ class NodeExchange:
         if secret is None:
             return Rejected("The cluster's tree holds no secret that this node can read.")
         nonce = secrets.token_hex(NONCE_BYTES)
-        self._node, self._expected = hello.node, _proof(secret, CONNECTING, hello, nonce)
+        self._node, self._secret, self._expected = hello.node, secret, _proof(secret, CONNECTING, hello, nonce)
         return Challenge(encode(Answer(nonce, _proof(secret, LISTENING, hello, nonce))))
 
     def _judge(self, token: bytes) -> Step:
         proof = _read(PROOF, token)
         if proof is None or not _same(proof.proof, self._expected or ""):
             return Rejected("This does not prove a node of the cluster.")
+        if self._membership.secret() != self._secret:
+            return Rejected("The nodes have agreed on another secret since this proof began.")
         return ProvedNode(self._node)
 
 

@@ -130,6 +130,20 @@ def test_without_a_secret_nothing_is_proved() -> None:
         next(to_two(member(1, None)).exchange())
 
 
+def test_a_proof_that_began_with_the_last_secret_is_none() -> None:
+    """K590-6: whoever began a proof in time cannot finish it once the nodes have agreed on another secret."""
+    secrets = [SECRET]
+    reached = Membership(CLUSTER, 2, lambda: secrets[-1])
+    reached.addresses = (AT_TWO,)
+    tokens, exchange = to_two().exchange(), reached.exchange()
+    answer = exchange.step(next(tokens))
+    assert isinstance(answer, Challenge)
+    secrets.append(b"the secret that they have agreed on since")
+    step = exchange.step(tokens.send(answer.token))
+    assert isinstance(step, Rejected)
+    assert "another secret since" in str(step)
+
+
 def test_another_version_is_refused_in_words() -> None:
     """Nodes of a later program learn which version is spoken here."""
     hello: dict[str, Any] = json.loads(next(to_two().exchange()))

@@ -12,6 +12,7 @@ from minicontroller.controller.bounds import MAX_BETWEEN_NODES_BYTES
 from minicontroller.controller.context import RequestContext
 from minicontroller.controller.peer import (
     CONNECT_TIMEOUT_SECONDS,
+    FAREWELL,
     RECONNECT_BACKOFF_SECONDS,
     OnBehalfOf,
     PeerConnection,
@@ -21,6 +22,7 @@ from minicontroller.controller.peer import (
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -28,6 +30,9 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from minicontroller.protocol.schema import WireStruct
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
 
 NODE = PlainCredentials("node", "node-secret")
@@ -179,6 +184,34 @@ async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClo
         await until(lambda: len(told) == 2)
         assert told == {"read": "done", "unread": "not done"}
         assert set(gates.events) == {"read"}
+
+
+async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> None:
+    """K4-5: what is sent to a node that stopped reading while it let us in is not in doubt, also if all that it said came at once."""
+
+    async def let_in_and_stop(stream: trio.SocketStream) -> None:
+        frames = FrameBuffer(MAX_BETWEEN_NODES_BYTES)
+        answers: list[tuple[WireStruct, bytes]] = [
+            (SaslHandshakeResponse(mechanisms=["PLAIN"]), b""),
+            (SaslAuthenticateResponse(), FAREWELL),
+        ]
+        for answer, farewell in answers:
+            while (frame := frames.next_frame()) is None:
+                frames.feed(await stream.receive_some())
+            asked, _, _ = registry.decode_request(frame)
+            said = registry.encode_response(asked.api_key, asked.api_version, asked.correlation_id, answer)
+            await stream.send_all(said + farewell)
+        while await stream.receive_some():
+            pass
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, let_in_and_stop, 0)
+        port = listeners[0].socket.getsockname()[1]
+        peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=(NODE,))
+        with trio.fail_after(30), pytest.raises(PeerUnavailable, match="it stops") as caught:
+            await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"), on_behalf_of=ALICE)
+        assert not caught.value.in_doubt
+        nursery.cancel_scope.cancel()
 
 
 async def test_nodes_are_heard_until_the_last_client_is_answered(autojump_clock: MockClock) -> None:
