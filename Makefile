@@ -22,7 +22,7 @@ test: $(VENV)/.dev java chromium lint unit
 lint: $(VENV)/.dev build/typing/minicontroller
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.policies -p minicontroller.controller -p minicontroller.pipeline
+	MYPYPATH=build/typing $(BIN)/mypy -p minicontroller.protocol -p minicontroller.text -p minicontroller.policies -p minicontroller.audit -p minicontroller.controller -p minicontroller.client -p minicontroller.pipeline
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 

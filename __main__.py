@@ -1,6 +1,6 @@
 """`python -m minicontroller` is the `minicontroller` command."""
 
-from .controller.cli import main
+from .controller.command_line.cli import main
 
 if __name__ == "__main__":
     main()

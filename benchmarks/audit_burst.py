@@ -1,8 +1,10 @@
-"""`python -m benchmarks.audit_burst`: what a burst of decisions costs without the audit log and with it, flushed in intervals and always.
+"""`python -m benchmarks.audit_burst`: what a burst of decisions costs without the audit log and
+with it, flushed in intervals and always.
 
-Rule: a machine is never the same for long, so bursts are compared that ran one after the other, in an order that turns round each time;
-what is told is the median of these ratios and the half of them around it. Processor time stands beside wall time: what else happens on
-the machine disturbs it less. Every burst has a node of its own, and every answer is checked.
+Rule: a machine is never the same for long, so bursts are compared that ran one after the other, in
+an order that turns round each time; what is told is the median of these ratios and the half of them
+around it. Processor time stands beside wall time: what else happens on the machine disturbs it
+less. Every burst has a node of its own, and every answer is checked.
 """
 
 import argparse
@@ -92,7 +94,9 @@ def requests(count: int, *, refused: bool) -> list[bytes]:
 
 
 def send(address: Address, frames: Sequence[bytes]) -> tuple[list[bytes], list[float]]:
-    """The answers, and the seconds that each took. A new request goes out for each answer that comes in."""
+    """The answers, and the seconds that each took. A new request goes out for each answer that
+    comes in.
+    """
     sent: list[float] = []
     answers: list[bytes] = []
     latencies: list[float] = []
@@ -161,7 +165,9 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def report(rounds: Sequence[Mapping[str, Figures]]) -> str:
-    """A table: medians for each decision, and of the ratios of each round's bursts to its own without the log."""
+    """A table: medians for each decision, and of the ratios of each round's bursts to its own
+    without the log.
+    """
     modes = [mode for mode in MODES[1:] if mode in rounds[0]]
     lines = ["", "| | without | " + " | ".join(f"`{mode}` | with / without" for mode in modes) + " |"]
     lines.append("|---|---:|" + "---:|---:|" * len(modes))

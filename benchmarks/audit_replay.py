@@ -1,6 +1,8 @@
-"""`python -m benchmarks.audit_replay`: how many recorded decisions a policy can be asked again in a second, over small and large clusters.
+"""`python -m benchmarks.audit_replay`: how many recorded decisions a policy can be asked again in a
+second, over small and large clusters.
 
-Rule: the same made-up history for all kinds of policy; half of its decisions change the cluster, so that nothing can be kept for long.
+Rule: the same made-up history for all kinds of policy; half of its decisions change the cluster, so
+that nothing can be kept for long.
 """
 
 import statistics
@@ -9,8 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from minicontroller.policies import ClusterState
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Decision,
     Effect,
@@ -21,7 +22,8 @@ from minicontroller.policies.audit_event import (
     SnapshotTopics,
     State,
 )
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.replay import Replay
+from minicontroller.policies import ClusterState
 from minicontroller.policies.judging import Judged
 from minicontroller.policies.rules import Source, load
 
@@ -54,7 +56,9 @@ def a_state(random: Random) -> State:
 
 
 def history(size: int, questions: int = QUESTIONS) -> list[AuditEvent]:
-    """A snapshot of so many topics, and decisions: creations, deletions and alterations, half of them refused."""
+    """A snapshot of so many topics, and decisions: creations, deletions and alterations, half of
+    them refused.
+    """
     random = Random(size)
     topics = {f"team-{number % TEAMS}.topic-{number}": a_state(random) for number in range(size)}
     names = list(topics)

@@ -1,4 +1,6 @@
-"""A running system as its own Metadata shows it: its nodes, its controller, and which topics are led or gone where."""
+"""A running system as its own Metadata shows it: its nodes, its controller, and which topics are
+led or gone where.
+"""
 
 import itertools
 import time
@@ -22,7 +24,9 @@ UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 
 @dataclass
 class Waited:
-    """How long until all nodes agreed, up to the last answer that showed it, and how often they were asked."""
+    """How long until all nodes agreed, up to the last answer that showed it, and how often they
+    were asked.
+    """
 
     seconds: float
     polls: int
@@ -73,11 +77,15 @@ class Cluster:
         self.connections.clear()
 
     def wait_led(self, frame: bytes, topics: int, partitions: int) -> Waited:
-        """Asks every node with this Metadata frame until each shows that many topics with all partitions led."""
+        """Asks every node with this Metadata frame until each shows that many topics with all
+        partitions led.
+        """
         return self._wait(frame, lambda answer: messages.all_led(answer, topics, partitions))
 
     def wait_gone(self, frame: bytes) -> Waited:
-        """Asks every node with this Metadata frame, which names the topics, until none of them knows one."""
+        """Asks every node with this Metadata frame, which names the topics, until none of them
+        knows one.
+        """
         return self._wait(frame, gone)
 
     def wait_creatable(self, names: Sequence[str]) -> Waited:

@@ -1,8 +1,10 @@
-"""Sends frames that were encoded beforehand and keeps the answers: nothing else happens while the clock runs.
+"""Sends frames that were encoded beforehand and keeps the answers: nothing else happens while the
+clock runs.
 
-The driver must cost less than what it measures. So requests are bytes before the start, answers are decoded after the
-end, and in between there is one send and, as a rule, one receive for each. A correlation id that does not match, or a
-connection that ends, stops the measurement; error codes are the caller's to check, on `Timed.answers`.
+The driver must cost less than what it measures. So requests are bytes before the start, answers are
+decoded after the end, and in between there is one send and, as a rule, one receive for each. A
+correlation id that does not match, or a connection that ends, stops the measurement; error codes
+are the caller's to check, on `Timed.answers`.
 """
 
 import contextlib
@@ -28,7 +30,9 @@ class DriverError(Exception):
 
 @dataclass
 class Timed:
-    """What a run gave: answers without size prefix, in the order of the frames, and when each arrived."""
+    """What a run gave: answers without size prefix, in the order of the frames, and when each
+    arrived.
+    """
 
     seconds: float
     answers: list[bytes]
@@ -80,7 +84,9 @@ class Connection:
 
 
 def one_by_one(connection: Connection, frames: Sequence[bytes], *, seconds: float, at_least: int = 1) -> Timed:
-    """Sends the frames, each after the answer to the one before, until none is left or the time is over."""
+    """Sends the frames, each after the answer to the one before, until none is left or the time is
+    over.
+    """
     answers: list[bytes] = []
     latencies: list[float] = []
     call = connection.call
@@ -98,12 +104,16 @@ def one_by_one(connection: Connection, frames: Sequence[bytes], *, seconds: floa
 
 
 def side_by_side(connections: Sequence[Connection], frames: Sequence[bytes], *, seconds: float) -> Timed:
-    """Keeps one request in flight on every connection until no frame is left or the time is over."""
+    """Keeps one request in flight on every connection until no frame is left or the
+    time is over.
+    """
     return _SideBySide(connections, frames, seconds).run()
 
 
 class _SideBySide:
-    """One epoll loop; the state of a connection is the index of its frame and what has arrived of the answer."""
+    """One epoll loop; the state of a connection is the index of its frame and what has arrived of
+    the answer.
+    """
 
     def __init__(self, connections: Sequence[Connection], frames: Sequence[bytes], seconds: float) -> None:
         self._frames = frames
@@ -140,7 +150,9 @@ class _SideBySide:
                     upcoming += self._send(descriptor, upcoming)
 
     def _send(self, descriptor: int, index: int) -> int:
-        """Puts the frame of that index on the connection; how many were sent: 0 when none is left."""
+        """Puts the frame of that index on the connection; how many were sent: 0 when
+        none is left.
+        """
         if index >= len(self._frames):
             return 0
         self._flying[descriptor] = index
@@ -166,7 +178,9 @@ class _SideBySide:
 
 
 def check_correlation(frames: Sequence[bytes], answers: Sequence[bytes]) -> None:
-    """Every answer begins with the correlation id of its request, which lies behind size, key and version."""
+    """Every answer begins with the correlation id of its request, which lies behind size, key and
+    version.
+    """
     for frame, answer in zip(frames, answers, strict=False):
         if answer[:4] != frame[8:12]:
             raise DriverError(f"correlation id {answer[:4].hex()} came for {frame[8:12].hex()}")

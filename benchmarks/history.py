@@ -1,9 +1,12 @@
-"""Audit logs of any length, made of real runs of our own controllers: `python -m benchmarks.history OUT --events 10000000`.
+"""Audit logs of any length, made of real runs of our own controllers: `python -m benchmarks.history
+OUT --events 10000000`.
 
-Rule: every line was written by a controller about something that somebody asked it (`history_recording.py`). A long history is such runs one
-after the other, stretched over so many days and dealt out to so many clusters: the cluster, the epoch, the times and the ids of topics are put
-anew into each copy, nothing else. Each run begins and ends with an empty cluster, so the copies follow each other as one history, without a
-gap, and `minicontroller audit verify` finds nothing in it.
+Rule: every line was written by a controller about something that somebody asked it
+(`history_recording.py`). A long history is such runs one after the other, stretched over so many
+days and dealt out to so many clusters: the cluster, the epoch, the times and the ids of topics are
+put anew into each copy, nothing else. Each run begins and ends with an empty cluster, so the copies
+follow each other as one history, without a gap, and `minicontroller audit verify` finds nothing in
+it.
 """
 
 import argparse
@@ -18,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import trio
 
-from minicontroller.policies.audit_event import Event, decode
+from minicontroller.audit.event import Event, decode
 
 from .history_recording import record
 

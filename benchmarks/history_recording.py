@@ -1,7 +1,9 @@
-"""A real run of our own controllers, for their audit log: many people, few of whom do most, deployments, clean-ups, and fail-overs.
+"""A real run of our own controllers, for their audit log: many people, few of whom do most,
+deployments, clean-ups, and fail-overs.
 
-Rule: nothing in the log is made up. Three nodes serve on one embedded store; people connect to them over sockets as themselves, each to some
-node, and ask for what people ask for. In the end every topic is deleted again, so that a log can be followed by another one.
+Rule: nothing in the log is made up. Three nodes serve on one embedded store; people connect to them
+over sockets as themselves, each to some node, and ask for what people ask for. In the end every
+topic is deleted again, so that a log can be followed by another one.
 """
 
 import random
@@ -13,15 +15,15 @@ from typing import Final
 import msgspec
 import trio
 
-from minicontroller.controller.admin import config_messages, topic_messages
-from minicontroller.controller.admin.client_config import Address, ClientConfig
-from minicontroller.controller.admin.errors import AdminError
-from minicontroller.controller.admin.model import ConfigChange, ConfigOperation, NewTopic, Resource
-from minicontroller.controller.admin.network import NodeLink
-from minicontroller.controller.app import RunningNode, run_node
+from minicontroller.client import config_messages, topic_messages
+from minicontroller.client.configuration import Address, ClientConfig
+from minicontroller.client.errors import AdminError
+from minicontroller.client.model import ConfigChange, ConfigOperation, NewTopic, Resource
+from minicontroller.client.network import NodeLink
 from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.node import Node
-from minicontroller.controller.peer import PeerConnection, PeerUnavailable
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.network.peer import PeerConnection, PeerUnavailable
+from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
@@ -62,7 +64,9 @@ def people() -> list[Person]:
 async def record(
     folder: Path, *, requests: int, failovers: int, seed: int = 1, told: Callable[[int], None] = lambda _done: None
 ) -> None:
-    """Audit files of a run of so many requests in `folder`. `told` hears how many are done. `folder` must be there."""
+    """Audit files of a run of so many requests in `folder`. `told` hears how many are done.
+    `folder` must be there.
+    """
     async with _Cluster.running(folder) as cluster:
         crowd = _Crowd(cluster, random.Random(seed), told)
         share = -(-requests // (failovers + 1))

@@ -1,4 +1,6 @@
-"""The benchmarks' own look into ZooKeeper. Nothing else here imports kazoo, whose errors become `DriverError` at this edge."""
+"""The benchmarks' own look into ZooKeeper. Nothing else here imports kazoo, whose errors become
+`DriverError` at this edge.
+"""
 
 import contextlib
 import logging

@@ -1,4 +1,6 @@
-"""The works that need a system of their own: its start, its memory, and the death of its controller."""
+"""The works that need a system of their own: its start, its memory, and the death of its
+controller.
+"""
 
 import itertools
 import signal
@@ -26,7 +28,9 @@ TOPICS: Final = 1000
 
 
 def start_to_first_topic(bench: Bench) -> Figures:
-    """From the launch of the processes to the answer about a topic with three replicas; ZooKeeper runs already."""
+    """From the launch of the processes to the answer about a topic with three replicas; ZooKeeper
+    runs already.
+    """
     system = bench.system
     begin = perf_counter()
     system.start()
@@ -63,11 +67,14 @@ def memory_of_topics(bench: Bench) -> Figures:
 
 
 def failover(bench: Bench, signum: signal.Signals) -> Figures:
-    """Creates topics through surviving nodes without pause while the controller's process gets the signal."""
+    """Creates topics through surviving nodes without pause while the controller's process gets the
+    signal.
+    """
     system, cluster = bench.system, bench.cluster
     victim, process = cluster.controller, system.nodes[cluster.controller]
     survivors = [address for node_id, address in cluster.nodes.items() if node_id != victim]
-    # Who does not forward must be asked where the controller is, and before the end that is the victim.
+    # Who does not forward must be asked where the controller is, and before the end that is the
+    # victim.
     addresses = survivors if system.forwards else [*survivors, cluster.nodes[victim]]
 
     def attempt() -> None:
@@ -93,7 +100,9 @@ def failover(bench: Bench, signum: signal.Signals) -> Figures:
 
 
 class _Stream:
-    """Topics created one after the other in a thread, with the time of every success; what fails is tried again."""
+    """Topics created one after the other in a thread, with the time of every success; what fails is
+    tried again.
+    """
 
     def __init__(self, attempt: Callable[[], None]) -> None:
         self._attempt = attempt
@@ -117,7 +126,9 @@ class _Stream:
             time.sleep(RETRY_SECONDS)
 
     def longest_pause(self, moment: float) -> tuple[float, float]:
-        """The two successes that are furthest apart, of those of which the second came after the moment."""
+        """The two successes that are furthest apart, of those of which the second came after the
+        moment.
+        """
         pairs = [pair for pair in itertools.pairwise(self._successes) if pair[1] > moment]
         return max(pairs, key=lambda pair: pair[1] - pair[0])
 

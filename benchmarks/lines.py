@@ -1,4 +1,6 @@
-"""The table: which works there are, on whom, which figures each gives, and what minicontroller wants to reach."""
+"""The table: which works there are, on whom, which figures each gives, and what minicontroller
+wants to reach.
+"""
 
 import functools
 import signal
@@ -30,7 +32,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Goal:
-    """The subject's figure is to be that many times better than the peer's; without a peer, at most that much."""
+    """The subject's figure is to be that many times better than the peer's; without a peer, at most
+    that much.
+    """
 
     figure: str
     subject: str
@@ -65,7 +69,9 @@ def _nothing(_bench: Bench) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """One work. The lines of a stage share the systems, started anew for the stage; None: a new system each round."""
+    """One work. The lines of a stage share the systems, started anew for the stage; None: a new
+    system each round.
+    """
 
     run: Callable[[Bench], Figures]
     figures: Mapping[str, Figure]

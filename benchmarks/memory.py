@@ -1,4 +1,6 @@
-"""How much memory processes hold: resident, and proportional, which counts pages shared between them once."""
+"""How much memory processes hold: resident, and proportional, which counts pages shared between
+them once.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""The requests of the benchmarks as frames, and the reading of their answers: an error code in one is an exception.
+"""The requests of the benchmarks as frames, and the reading of their answers: an error code in one
+is an exception.
 
 Every request is in the newest version that all measured systems speak.
 """
@@ -9,16 +10,8 @@ from typing import Final, TypeVar
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
-from minicontroller.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from minicontroller.protocol.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -132,7 +125,9 @@ def read_metadata(answer: bytes) -> MetadataResponse:
 
 
 def all_led(answer: bytes, topics: int, partitions: int) -> bool:
-    """Whether the answer shows that many topics of that many partitions, each with a leader, and no error."""
+    """Whether the answer shows that many topics of that many partitions, each with a leader, and no
+    error.
+    """
     found = read_metadata(answer).topics
     return len(found) == topics and all(
         not topic.error_code

@@ -1,8 +1,10 @@
-"""What the pipeline costs beside its peers, in one run: `python -m benchmarks.pipeline`, or `make bench-pipeline`.
+"""What the pipeline costs beside its peers, in one run: `python -m benchmarks.pipeline`, or `make
+bench-pipeline`.
 
-Rule: every figure is of a command as a user calls it, start of Java and Spark included, on as many cores as are told; the peers get the same
-events on the same machine: one Python process that replays the same policy without Spark, and DuckDB that answers the report's questions from
-the same tables. What the back-test and its peer find must be the same, or nothing is told.
+Rule: every figure is of a command as a user calls it, start of Java and Spark included, on as many
+cores as are told; the peers get the same events on the same machine: one Python process that
+replays the same policy without Spark, and DuckDB that answers the report's questions from the same
+tables. What the back-test and its peer find must be the same, or nothing is told.
 """
 
 import argparse

@@ -1,7 +1,9 @@
-"""`python -m benchmarks.policy_process`: what a judgement by a class in Python costs in its process, beside the same class asked in place.
+"""`python -m benchmarks.policy_process`: what a judgement by a class in Python costs in its
+process, beside the same class asked in place.
 
-Rule: the same requests against the same clusters for both. Each topic that is asked about is made, so that every cluster differs from the one
-before by one topic, as those of a controller do. What is in place is the least that a policy can cost: no time limit holds for it.
+Rule: the same requests against the same clusters for both. Each topic that is asked about is made,
+so that every cluster differs from the one before by one topic, as those of a controller do. What is
+in place is the least that a policy can cost: no time limit holds for it.
 """
 
 import statistics
@@ -10,9 +12,9 @@ from collections.abc import Sequence
 
 import trio
 
-from minicontroller.controller.cluster.image import Image, Partition, Topic
-from minicontroller.controller.cluster.policy_view import TopicStates, requested, view
-from minicontroller.controller.policy_process import PolicyProcess
+from minicontroller.controller.metadata.image import Image, Partition, Topic
+from minicontroller.controller.metadata.policy_view import TopicStates, requested, view
+from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import POLICY_KEY

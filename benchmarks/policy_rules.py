@@ -1,6 +1,8 @@
-"""`python -m benchmarks.policy_rules`: what a request costs that fifty rules judge, beside a class in Python that judges the same.
+"""`python -m benchmarks.policy_rules`: what a request costs that fifty rules judge, beside a class
+in Python that judges the same.
 
-Rule: the same sample of requests for both, in turns, and every verdict is compared before anything is timed.
+Rule: the same sample of requests for both, in turns, and every verdict is compared before anything
+is timed.
 """
 
 import statistics
@@ -10,8 +12,8 @@ from functools import partial
 
 import trio
 
-from minicontroller.controller.policy_process import PolicyProcess
-from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.policy.process import PolicyProcess
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.rules import RuleSet, Source, load
@@ -29,7 +31,9 @@ CONDITIONS = (
     'request.topic.startsWith("sales.") || principal == "User:team-{limit}"',
     'request.topic.matches("^[a-z][a-z0-9-]*\\\\.[a-z][a-z0-9-]*\\\\.[A-Za-z0-9-]{{1,{limit}}}$")',
 )
-"""One after the other, with limits that all hold: the dearest case, because every rule is asked to its end."""
+"""One after the other, with limits that all hold: the dearest case, because every rule is asked to
+its end.
+"""
 
 
 class InPython(TopicManagementPolicy):

@@ -1,7 +1,8 @@
 """Where the time goes: a line run once on `minicontroller up`, and its most expensive functions.
 
-With cProfile every call is counted, but Python calls look dearer than they are and other threads are left out: read it
-as a map. With the sampler the shares are right, and a function that is rarely at work may be missing.
+With cProfile every call is counted, but Python calls look dearer than they are and other threads
+are left out: read it as a map. With the sampler the shares are right, and a function that is rarely
+at work may be missing.
 """
 
 import contextlib
@@ -29,7 +30,9 @@ TOP: Final = 30
 
 @dataclass(frozen=True)
 class Tool:
-    """The interpreter's arguments that come before `-m minicontroller`, and the reading of what it wrote."""
+    """The interpreter's arguments that come before `-m minicontroller`, and the reading of what it
+    wrote.
+    """
 
     arguments: Callable[[Path], list[str]]
     report: Callable[[Path], str]

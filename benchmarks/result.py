@@ -47,7 +47,9 @@ class Report(msgspec.Struct):
         return None if outcome is None else outcome.median(figure)
 
     def score(self, name: str, line: Line, goal: Goal) -> float | None:
-        """How many times better than the peer; without a peer the figure itself. None if a side is missing."""
+        """How many times better than the peer; without a peer the figure itself. None if a side is
+        missing.
+        """
         own = self.median(name, goal.subject, goal.figure)
         if goal.peer is None or own is None:
             return own

@@ -1,7 +1,9 @@
-"""Runs lines: rounds interleaved between the systems, so that what else the machine does meets all of them alike.
+"""Runs lines: rounds interleaved between the systems, so that what else the machine does meets all
+of them alike.
 
-The systems of a stage are up side by side and are measured one at a time. What fails in one system (it does not start,
-an answer carries an error) costs that system this line and is told in the result, never counted.
+The systems of a stage are up side by side and are measured one at a time. What fails in one system
+(it does not start, an answer carries an error) costs that system this line and is told in the
+result, never counted.
 """
 
 import contextlib
@@ -40,7 +42,9 @@ class Plan:
 
 
 def run(plan: Plan, tell: Tell) -> Report:
-    """Measures everything that is planned and can be measured here; what is done is written after each line."""
+    """Measures everything that is planned and can be measured here; what is done is written after
+    each line.
+    """
     return _Runner(plan, tell).run()
 
 
@@ -81,7 +85,9 @@ class _Runner:
         return self._report
 
     def _present(self) -> list[type[System]]:
-        """The systems that this machine can run; the report has a sentence about each of the others."""
+        """The systems that this machine can run; the report has a sentence about each of the
+        others.
+        """
         present = []
         for name in self._plan.systems:
             system = SYSTEMS[name]

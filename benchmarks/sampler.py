@@ -1,10 +1,12 @@
-"""`python sampler.py OUT -m MODULE ARGUMENTS...` runs the module and notes where its threads are, by processor time.
+"""`python sampler.py OUT -m MODULE ARGUMENTS...` runs the module and notes where its threads are,
+by processor time.
 
 It begins when it gets SIGUSR1, so that the start does not drown what is asked about.
 
-It costs a few per cent, where cProfile doubles the price of a call, and it sees the threads of kazoo. The samples are
-taken in a signal handler: a thread that asked for them would get its turn when the others release the interpreter's
-lock, and so see little but system calls. They are written to OUT as JSON when the program ends.
+It costs a few per cent, where cProfile doubles the price of a call, and it sees the threads of
+kazoo. The samples are taken in a signal handler: a thread that asked for them would get its turn
+when the others release the interpreter's lock, and so see little but system calls. They are written
+to OUT as JSON when the program ends.
 """
 
 import atexit
@@ -65,7 +67,9 @@ def stack_of(frame: FrameType | None) -> Stack:
 
 
 def report(path: Path, top: int) -> str:
-    """The busiest functions by own and by cumulative time, as shares of all samples of a working thread."""
+    """The busiest functions by own and by cumulative time, as shares of all samples of a working
+    thread.
+    """
     own: Counter[str] = Counter()
     cumulative: Counter[str] = Counter()
     threads: Counter[str] = Counter()

@@ -1,6 +1,8 @@
-"""The peer of the back-test: one Python process that reads the audit files in order and asks the policy again, without Spark.
+"""The peer of the back-test: one Python process that reads the audit files in order and asks the
+policy again, without Spark.
 
-Rule: the same replay and the same judge as everywhere; what differs is only who carries the events to them.
+Rule: the same replay and the same judge as everywhere; what differs is only who carries the events
+to them.
 """
 
 import argparse
@@ -9,8 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from minicontroller.policies.audit_event import Decision, decode
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.event import Decision, decode
+from minicontroller.audit.replay import Replay
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.rules import read
 

@@ -1,4 +1,6 @@
-"""What ZooKeeper and kazoo alone take to store topics as Kafka lays them out, with no broker around them."""
+"""What ZooKeeper and kazoo alone take to store topics as Kafka lays them out, with no broker around
+them.
+"""
 
 import itertools
 from collections import deque

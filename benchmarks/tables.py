@@ -1,4 +1,6 @@
-"""A report as tables: medians with their range, and each goal with the ratio that was reached. Rich or Markdown."""
+"""A report as tables: medians with their range, and each goal with the ratio that was reached. Rich
+or Markdown.
+"""
 
 from collections.abc import Iterator
 from typing import Final

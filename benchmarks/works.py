@@ -1,4 +1,5 @@
-"""The works that are timed on a system that stays up: topics, configs and Metadata, one by one, side by side, in batches.
+"""The works that are timed on a system that stays up: topics, configs and Metadata, one by one,
+side by side, in batches.
 
 A work leaves the system as it found it: it deletes what it made, after the clock has stopped.
 """
@@ -83,10 +84,13 @@ def create_side_by_side(bench: Bench) -> Figures:
 
 
 def batches_of_topics(bench: Bench) -> Figures:
-    """Creates and then deletes topics of 3 partitions x 3 replicas, 100 a request, one request after the other."""
+    """Creates and then deletes topics of 3 partitions x 3 replicas, 100 a request, one request
+    after the other.
+    """
     cluster, budget = bench.cluster, bench.budget
     groups = list(batches(bench.names(BATCH * budget.batches)))
-    # Whatever number of requests the time allows, the question about their topics is encoded beforehand.
+    # Whatever number of requests the time allows, the question about their topics is encoded
+    # beforehand.
     questions = [messages.metadata([*itertools.chain(*groups[:count])]) for count in range(1, len(groups) + 1)]
     creations = [
         messages.create_topics(group, partitions=PARTITIONS, replication_factor=REPLICAS, correlation_id=number)
@@ -161,7 +165,9 @@ def floor_frames(size: int, count: int) -> list[bytes]:
 
 
 def answer_bytes(topics: int, partitions: int, replicas: int) -> int:
-    """About the size of a Metadata answer: 40 bytes a topic, 18 a partition and 8 a replica (in two lists)."""
+    """About the size of a Metadata answer: 40 bytes a topic, 18 a partition and 8 a replica (in two
+    lists).
+    """
     return 120 + topics * (40 + partitions * (18 + 8 * replicas))
 
 

@@ -2,7 +2,8 @@
 
     topic.management.policy.class.name=config/policy.py:PlatformPolicy
 
-To change a number, do not edit it here: derive in a file beside this one, and name that class in the configuration.
+To change a number, do not edit it here: derive in a file beside this one, and name that class in
+the configuration.
 
     from policy import PlatformPolicy
 
@@ -10,8 +11,8 @@ To change a number, do not edit it here: derive in a file beside this one, and n
         max_partitions = 24
         platform_principals = frozenset({"User:kafka-ops"})
 
-An alteration is judged by what it changes: a topic that is older than a rule keeps working, and nobody has to mend all of it in
-order to change one thing.
+An alteration is judged by what it changes: a topic that is older than a rule keeps working, and
+nobody has to mend all of it in order to change one thing.
 """
 
 import re
@@ -37,8 +38,10 @@ DAY_MS = 24 * HOUR_MS
 
 class PlatformPolicy(TopicManagementPolicy):
     name_pattern = re.compile(r"[a-z][a-z0-9-]*+\.[a-z][a-z0-9-]*+\.[A-Za-z0-9-]++")
-    """`team.domain.name`. The last part has room for what Kafka Streams appends to the id of an application; an underscore has
-    no place, because in the names of metrics it cannot be told from a dot."""
+    """`team.domain.name`. The last part has room for what Kafka Streams appends to the id of an
+    application; an underscore has no place, because in the names of metrics it cannot be told from
+    a dot.
+    """
 
     max_partitions = 50
 
@@ -54,7 +57,9 @@ class PlatformPolicy(TopicManagementPolicy):
     """Kafka takes an empty list too, and then keeps everything for ever."""
 
     protected_topics: tuple[str, ...] = ("platform.*", "audit.*")
-    """With Kafka's internal topics, these are created, altered, emptied and deleted by platform principals only."""
+    """With Kafka's internal topics, these are created, altered, emptied and deleted by platform
+    principals only.
+    """
 
     platform_principals = frozenset({"User:platform"})
 

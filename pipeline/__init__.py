@@ -1,1 +1,3 @@
-"""The audit log on Spark: tables of it, reports on them, and policies tried on what was recorded. docs/pipeline.md tells how to use it."""
+"""The audit log on Spark: tables of it, reports on them, and policies tried on what was recorded.
+docs/pipeline.md tells how to use it.
+"""

@@ -1,7 +1,8 @@
 """`minicontroller pipeline`: ingest, report, backtest.
 
-Rule: what goes wrong is a sentence on stderr, and the exit code tells: 1 it failed, or found what it was told to fail on; 2 it was called
-wrongly. Spark is imported when a command is called, so that `--help` is quick.
+Rule: what goes wrong is a sentence on stderr, and the exit code tells: 1 it failed, or found what
+it was told to fail on; 2 it was called wrongly. Spark is imported when a command is called, so that
+`--help` is quick.
 """
 
 import re
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..policies.escaping import escaped
-from ..policies.moments import moment
+from ..text.escaping import escaped
+from ..text.moments import moment
 from .sizing import QUICK_START, suited
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:/", re.ASCII)
 
 
 class LocalPath(click.Path):
-    """A path on this machine; an address such as s3a://bucket/tables would be taken for a folder of that name, and is refused."""
+    """A path on this machine; an address such as s3a://bucket/tables would be taken for a folder of
+    that name, and is refused.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if URI.match(str(value)):
@@ -60,8 +63,9 @@ def pipeline() -> None:
 def spark_options(
     check: Callable[[Path], None], *, is_pythons: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of where Spark runs, as `tables` and `spark`. `check` looks at the tables before Spark's slow start;
-    whether the work is Python's, and how much there is, decides over settings that --conf does not name.
+    """Give a command the options of where Spark runs, as `tables` and `spark`. `check` looks at the
+    tables before Spark's slow start; whether the work is Python's, and how much there is, decides
+    over settings that --conf does not name.
     """
 
     def with_spark(function: Callable[..., None]) -> Callable[..., None]:
@@ -156,7 +160,9 @@ def _are_filled(tables: Path) -> None:
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """Turn a failure of Spark's that nobody in the block has told into a sentence: click.ClickException."""
+    """Turn a failure of Spark's that nobody in the block has told into a sentence:
+    click.ClickException.
+    """
     from .session import first_line
 
     try:
@@ -267,7 +273,8 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
     """Put every recorded request to POLICY. What would it have decided?
 
-    POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or file.py:Class), or a node's server.properties.
+    POLICY is a file of rules (.toml; several by commas), a class in Python (module:Class or
+    file.py:Class), or a node's server.properties.
     """
     from .backtest.command import run_command
 
@@ -290,7 +297,8 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
     """Make a page with plots of what was recorded.
 
-    It tells who was refused and why, what grows, and how long changes take. The figures are written as JSON and CSV, too.
+    It tells who was refused and why, what grows, and how long changes take. The figures are written
+    as JSON and CSV, too.
     """
     from .report.command import run_command
 

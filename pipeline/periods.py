@@ -1,7 +1,7 @@
 """Time in steps: which steps suit a range of times, and in which step an event is.
 
-Rule: steps begin where calendars begin them, in UTC. Clocks say anything, so a few events far from all others do not stretch the axis: they
-are left of it or right of it.
+Rule: steps begin where calendars begin them, in UTC. Clocks say anything, so a few events far from
+all others do not stretch the axis: they are left of it or right of it.
 """
 
 from collections.abc import Iterable
@@ -86,12 +86,16 @@ class Axis:
         return f.when(number.between(0, self.steps - 1), number.cast("int"))
 
     def clamped(self, time: Column) -> Column:
-        """Return a column's step, -1 for all times before the axis, the number of steps for all after it."""
+        """Return a column's step, -1 for all times before the axis, the number of steps for all
+        after it.
+        """
         return f.greatest(f.lit(-1), f.least(f.lit(self.steps), self.step.column(time) - self.first)).cast("int")
 
 
 def axis(first: int, last: int, *, finest: int = SECOND) -> Axis:
-    """Make an axis over a stretch of time, of the finest steps that are not too many, and not finer than `finest` microseconds."""
+    """Make an axis over a stretch of time, of the finest steps that are not too many, and not finer
+    than `finest` microseconds.
+    """
     for step in STEPS:
         if 0 < step.microseconds < finest:
             continue

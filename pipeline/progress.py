@@ -1,6 +1,7 @@
 """How far long work is, on the terminal.
 
-Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else gets nothing.
+Rule: on stderr, and only where somebody looks: a terminal gets one line that moves, anything else
+gets nothing.
 """
 
 import sys
@@ -71,7 +72,9 @@ def speed(events: float, seconds: float) -> str:
 
 
 def tasks(spark: SparkSession) -> tuple[int, int]:
-    """Return how many tasks are done, and how many Spark knows of; none if it cannot be asked any more."""
+    """Return how many tasks are done, and how many Spark knows of; none if it cannot be asked any
+    more.
+    """
     try:
         tracker = spark.sparkContext.statusTracker()
         infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]

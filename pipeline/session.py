@@ -1,6 +1,8 @@
-"""Spark, started and ended: quiet unless asked otherwise, with every way in which it fails to start told in a sentence.
+"""Spark, started and ended: quiet unless asked otherwise, with every way in which it fails to start
+told in a sentence.
 
-Rule: a session lives as long as one command. Whatever is wrong with Java or the master is found before anything is read or written.
+Rule: a session lives as long as one command. Whatever is wrong with Java or the master is found
+before anything is read or written.
 """
 
 import os
@@ -39,8 +41,9 @@ appender.stderr.layout.pattern = %m%n
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = off
 """
-"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there. Without a level of its own Spark would
-give the gateway one, and say so."""
+"""Of log4j, in the driver: what goes wrong reaches Python as an exception, and is told there.
+Without a level of its own Spark would give the gateway one, and say so.
+"""
 
 SETTINGS: Mapping[str, str] = {
     "spark.app.name": "minicontroller",
@@ -70,8 +73,8 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Start a Spark session for the time of the block. Raises SparkUnavailableError.
 
-    Without a master it is the one that spark-submit was given, if that started us, or this machine; settings of spark-submit that are not
-    given here hold.
+    Without a master it is the one that spark-submit was given, if that started us, or this machine;
+    settings of spark-submit that are not given here hold.
     """
     _check_java()
     submitted = _submitted()
@@ -93,7 +96,9 @@ def spark_session(
 
 
 def _submitted() -> dict[str, str]:
-    """Return the settings of spark-submit, which only Java knows; none if we were started otherwise."""
+    """Return the settings of spark-submit, which only Java knows; none if we were started
+    otherwise.
+    """
     if SUBMITTED not in os.environ:
         return {}
     SparkContext._ensure_initialized()  # noqa: SLF001 - until then a SparkConf knows nothing of Java's side
@@ -120,8 +125,8 @@ def _quiet(folder: Path) -> str:
 
 @contextmanager
 def _stderr_in(file: Path) -> Iterator[None]:
-    """Give what is started in the block this file as its stderr: Java warns of modules that Spark asks for. If the start fails, the error
-    says what the file holds.
+    """Give what is started in the block this file as its stderr: Java warns of modules that Spark
+    asks for. If the start fails, the error says what the file holds.
     """
     sys.stderr.flush()
     ours = os.dup(STDERR)
@@ -138,7 +143,9 @@ def _stderr_in(file: Path) -> Iterator[None]:
 
 
 def _reason(lines: Sequence[str]) -> str | None:
-    """Return what Java said before it ended; what it says of its own options stands before its complaint."""
+    """Return what Java said before it ended; what it says of its own options stands before its
+    complaint.
+    """
     if any(TOO_OLD in line for line in lines):
         return "this Java is too old, and Spark needs 17 or newer."
     for before, line in pairwise(("", *lines)):

@@ -1,6 +1,7 @@
 """Work that Spark deals out to its workers, a piece to each task.
 
-Rule: what goes wrong comes back as an answer. Between processes exceptions lose what they mean, and Spark would try again what fails.
+Rule: what goes wrong comes back as an answer. Between processes exceptions lose what they mean, and
+Spark would try again what fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,8 +27,8 @@ class Failed(NamedTuple):
 def by_workers(
     spark: SparkSession, work: Callable[[Piece], Answer], pieces: Sequence[Piece], folder: Path
 ) -> list[Answer]:
-    """Do the work on each piece by Spark's workers, and return the answers in the order of the pieces. Raises the first OSError, which
-    names `folder` if it names no file; and Spark's errors.
+    """Do the work on each piece by Spark's workers, and return the answers in the order of the
+    pieces. Raises the first OSError, which names `folder` if it names no file; and Spark's errors.
     """
     if not pieces:
         return []

@@ -1,7 +1,9 @@
-"""The tables: where they lie, which columns they have, and how they are read. docs/pipeline.md says what each column means.
+"""The tables: where they lie, which columns they have, and how they are read. docs/pipeline.md says
+what each column means.
 
-Rule: a table is a folder of Parquet files that any tool can read as it is. What the pipeline keeps for itself lies in `_state`, which no
-reader looks into: names that begin with an underscore are hidden from Spark, and no glob of the documentation meets them.
+Rule: a table is a folder of Parquet files that any tool can read as it is. What the pipeline keeps
+for itself lies in `_state`, which no reader looks into: names that begin with an underscore are
+hidden from Spark, and no glob of the documentation meets them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -194,7 +196,9 @@ class Tables:
         return self.folder / table.value
 
     def files(self, table: Table) -> Mapping[str, Sequence[Path]]:
-        """Return the files of a table that is partitioned by clusters, by cluster id, in the order of their names. Raises OSError."""
+        """Return the files of a table that is partitioned by clusters, by cluster id, in the order
+        of their names. Raises OSError.
+        """
         root, column = self.path(table), "cluster_id="
         folders = [folder for folder in root.iterdir() if folder.name.startswith(column)] if root.is_dir() else []
         found = {unquote(folder.name.removeprefix(column)): folder.rglob("*.parquet") for folder in folders}
@@ -204,7 +208,9 @@ class Tables:
         }
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """Read a table with the columns of its schema, in their order; it is empty where nothing was written yet."""
+        """Read a table with the columns of its schema, in their order; it is empty where nothing
+        was written yet.
+        """
         if not self.path(table).is_dir():
             return spark.createDataFrame([], table.schema)
         return spark.read.schema(table.schema).option("basePath", str(self.path(table))).parquet(str(self.path(table)))

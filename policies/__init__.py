@@ -1,4 +1,6 @@
-"""Pure judgement on frozen snapshots. What the author of a policy needs is importable from here; `interface.py` explains it."""
+"""Pure judgement on frozen snapshots. What the author of a policy needs is importable from here;
+`interface.py` explains it.
+"""
 
 from .interface import (
     AlterBrokerConfigsRequest,

@@ -1,7 +1,8 @@
 """Faults of foreign code, told in one sentence.
 
-Rule: a policy is somebody else's program. Whatever it raises while it is loaded becomes a `PolicyLoadError` that names the
-exception and the line of the policy that raised it, so that nobody needs a traceback to mend a file of their own.
+Rule: a policy is somebody else's program. Whatever it raises while it is loaded becomes a
+`PolicyLoadError` that names the exception and the line of the policy that raised it, so that nobody
+needs a traceback to mend a file of their own.
 """
 
 import sysconfig
@@ -38,7 +39,9 @@ def describe(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str | None:
-    """Return the innermost line of the policy at which an exception was: not of a library that it called, nor of its caller."""
+    """Return the innermost line of the policy at which an exception was: not of a library that it
+    called, nor of its caller.
+    """
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{shown(error.filename)}:{error.lineno}"
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
@@ -48,6 +51,8 @@ def _place(error: BaseException) -> str | None:
 
 
 def shown(file: str) -> str:
-    """Return a path as the reader would type it: relative to where they started the program, if it lies there."""
+    """Return a path as the reader would type it: relative to where they started the program, if it
+    lies there.
+    """
     here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file

@@ -1,9 +1,11 @@
 """From `module:Class` or `path/to/file.py:Class` to the class.
 
-Rule: nothing is guessed. What cannot be found is a `PolicyLoadError` that says what was looked for, where, and what comes nearest.
+Rule: nothing is guessed. What cannot be found is a `PolicyLoadError` that says what was looked for,
+where, and what comes nearest.
 
-A file may import its neighbours: its folder comes last in `sys.path`, so that nothing installed is hidden by it. Nothing is
-written beside it (its folder may be read-only), and each load runs it anew, as it stands.
+A file may import its neighbours: its folder comes last in `sys.path`, so that nothing installed is
+hidden by it. Nothing is written beside it (its folder may be read-only), and each load runs it
+anew, as it stands.
 """
 
 import importlib
@@ -32,7 +34,9 @@ def find_class(key: str, spec: str) -> type:
 
 
 def _respelt(spec: str) -> str:
-    """End a sentence with what a slip may have meant: a class in Java's way, or a path without a class."""
+    """End a sentence with what a slip may have meant: a class in Java's way, or a path without a
+    class.
+    """
     module, _, name = spec.rpartition(".")
     if name == "py":
         return f": which class of {spec} is the policy?"
@@ -87,7 +91,9 @@ def _nearest_file(path: Path) -> str:
 
 
 class _AsItStands(SourceFileLoader):
-    """Loads a source file, never its cache: bytecode of an older text with the same size and second would be taken for this one's."""
+    """Loads a source file, never its cache: bytecode of an older text with the same size and second
+    would be taken for this one's.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)

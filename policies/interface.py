@@ -1,16 +1,20 @@
-"""What the author of a policy imports (KIP-201, in Python): one class that is asked about every change of a topic.
+"""What the author of a policy imports (KIP-201, in Python): one class that is asked about every
+change of a topic.
 
-    from minicontroller.policies import CreateTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
+    from minicontroller.policies import CreateTopicRequest, ClusterState, PolicyViolation,
+    TopicManagementPolicy
 
     class TeamPolicy(TopicManagementPolicy):
         def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
             if request.requested_state.replication_factor < 3:
-                raise PolicyViolation("Topics need replication factor 3, so that one broker can be restarted.")
+                raise PolicyViolation("Topics need replication factor 3, so that one broker can be
+                restarted.")
 
-A policy judges frozen snapshots: it cannot change the request, and what it sees does not change while it looks. A method that
-returns allows; `PolicyViolation` refuses with its text, which the caller of the request reads; anything else that is raised
-refuses too, and so does a method that returns something or takes longer than `policy.timeout.ms` (the policy is broken, and a
-broken policy must not let anything pass).
+A policy judges frozen snapshots: it cannot change the request, and what it sees does not change
+while it looks. A method that returns allows; `PolicyViolation` refuses with its text, which the
+caller of the request reads; anything else that is raised refuses too, and so does a method that
+returns something or takes longer than `policy.timeout.ms` (the policy is broken, and a broken
+policy must not let anything pass).
 """
 
 from abc import ABC
@@ -28,7 +32,9 @@ NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
 class PolicyViolation(Exception):  # noqa: N818 - the name of KIP-201 and of Kafka's own exception
-    """The request is against the policy. The text reaches the caller as the message of POLICY_VIOLATION (44)."""
+    """The request is against the policy. The text reaches the caller as the message of
+    POLICY_VIOLATION (44).
+    """
 
 
 class TopicState(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +46,20 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     replica_assignments: Mapping[int, Sequence[int]]
     """Partition to broker ids, the preferred leader first."""
     configs: Mapping[str, str]
-    """The topic's own configs, without the broker's defaults: each value in the one form that Kafka would show of it, however it was written.
-    ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`."""
+    """The topic's own configs, without the broker's defaults: each value in the one form that Kafka
+    would show of it, however it was written. ` TRUE` is `true`, `+05` is `5`, `compact, compact` is
+    `compact`.
+    """
     raw_configs: Mapping[str, str] = NO_CONFIGS
-    """The same as they were written, which is what the store keeps. For a look, not for a judgement: what takes effect is `configs`."""
+    """The same as they were written, which is what the store keeps. For a look, not for a
+    judgement: what takes effect is `configs`.
+    """
     marked_for_deletion: bool = False
     internal: bool = False
 
     def __post_init__(self) -> None:
-        # Frozen all the way down: who was given a dict could change what others read later. Other mappings come read-only.
+        # Frozen all the way down: who was given a dict could change what others read later. Other
+        # mappings come read-only.
         if type(self.replica_assignments) is dict:
             rows = {partition: tuple(replicas) for partition, replicas in self.replica_assignments.items()}
             force_setattr(self, "replica_assignments", MappingProxyType(rows))
@@ -58,12 +69,16 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestedTopicState(TopicState, frozen=True, kw_only=True):
-    """A topic as it will be if the request is allowed: counts, replicas and configs are resolved, never -1."""
+    """A topic as it will be if the request is allowed: counts, replicas and configs are resolved,
+    never -1.
+    """
 
     generated_replica_assignments: bool = False
     """The controller chose the replicas; the request gave counts only."""
     default_configs: Mapping[str, str] = NO_CONFIGS
-    """What the cluster says for topics that say nothing, where that is otherwise than Kafka's own default."""
+    """What the cluster says for topics that say nothing, where that is otherwise than Kafka's own
+    default.
+    """
 
     @property
     def effective_configs(self) -> Mapping[str, str]:
@@ -94,16 +109,21 @@ class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
     client_id: str | None = None
     client_host: str = ""
     api: str = ""
-    """Kafka's name of the API that the caller used, such as `IncrementalAlterConfigs`; `Metadata` for an automatic creation."""
+    """Kafka's name of the API that the caller used, such as `IncrementalAlterConfigs`; `Metadata`
+    for an automatic creation.
+    """
     validate_only: bool = False
     time_ms: int | None = None
-    """When the controller judged it, in milliseconds since 1970; None in a test that does not care."""
+    """When the controller judged it, in milliseconds since 1970; None in a test that does not care.
+    """
 
 
 class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     requested_state: RequestedTopicState
     automatic: bool = False
-    """Nobody asked for the topic by CreateTopics: somebody used it, and the cluster creates it as its configuration says."""
+    """Nobody asked for the topic by CreateTopics: somebody used it, and the cluster creates it as
+    its configuration says.
+    """
 
 
 def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
@@ -112,14 +132,16 @@ def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
 
 
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
-    """A change of configs, partitions or replicas. `requested_state` is the whole topic after the change; before it is
-    `cluster.topic_state(request.topic)`.
+    """A change of configs, partitions or replicas. `requested_state` is the whole topic after the
+    change; before it is `cluster.topic_state(request.topic)`.
     """
 
     requested_state: RequestedTopicState
     config_operations: Mapping[str, str | None] | None = None
-    """For changes of configs: the keys that the request names or, by leaving them out of AlterConfigs, deletes, with the operand (None to
-    delete one), in its canonical form as `configs` are. None for other changes."""
+    """For changes of configs: the keys that the request names or, by leaving them out of
+    AlterConfigs, deletes, with the operand (None to delete one), in its canonical form as `configs`
+    are. None for other changes.
+    """
     config_operation_kinds: Mapping[str, str] | None = None
     """Of the same keys what is done with them: `set`, `delete`, `append` or `subtract`."""
 
@@ -141,7 +163,9 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
     config_operations: Mapping[str, str | None]
     config_operation_kinds: Mapping[str, str] | None = None
     before: Mapping[str, str] = NO_CONFIGS
-    """Its configs as they are, each value in the one form that Kafka would show of it, as of a topic."""
+    """Its configs as they are, each value in the one form that Kafka would show of it, as of a
+    topic.
+    """
     after: Mapping[str, str] = NO_CONFIGS
     """As they will be if the request is allowed."""
     raw_before: Mapping[str, str] | None = None
@@ -167,12 +191,14 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
-    """A change of a broker's own configs, or with an empty `broker` of the default of all brokers: as they are written in the cluster, and not
-    what a node's file says.
+    """A change of a broker's own configs, or with an empty `broker` of the default of all brokers:
+    as they are written in the cluster, and not what a node's file says.
     """
 
     default_configs_before: Mapping[str, str] = NO_CONFIGS
-    """What holds for topics that say nothing, where that is otherwise than Kafka's own default: with the file of the controller's node."""
+    """What holds for topics that say nothing, where that is otherwise than Kafka's own default:
+    with the file of the controller's node.
+    """
     default_configs: Mapping[str, str] = NO_CONFIGS
     """The same after the change."""
 
@@ -183,15 +209,18 @@ class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
 
 
 class AlterLoggersRequest(EntityRequest, frozen=True, kw_only=True):
-    """A change of the levels of a node's loggers, by their names. What stands in `before` and `after` are those that the request names, with the
-    levels that hold: of one that is deleted, what it inherits.
+    """A change of the levels of a node's loggers, by their names. What stands in `before` and
+    `after` are those that the request names, with the levels that hold: of one that is deleted,
+    what it inherits.
     """
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
     created_ms: int | None = None
-    """When the topic was created, in milliseconds since 1970 by ZooKeeper's clock. None unless a rule asks for it, because it is read
-    from the store: the controller that creates a topic is not told."""
+    """When the topic was created, in milliseconds since 1970 by ZooKeeper's clock. None unless a
+    rule asks for it, because it is read from the store: the controller that creates a topic is not
+    told.
+    """
 
 
 class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
@@ -210,7 +239,9 @@ class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: al
     """
 
     def configure(self, configs: Mapping[str, str]) -> None:  # noqa: B027
-        """Called once, before anything else, with the node's configuration as written (secrets left out)."""
+        """Called once, before anything else, with the node's configuration as written (secrets left
+        out).
+        """
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
         """Also asked for topics that are created automatically."""

@@ -1,11 +1,14 @@
-"""Rules and a policy in Python as one judge: what they have to say of a request, and what comes of it.
+"""Rules and a policy in Python as one judge: what they have to say of a request, and what comes of
+it.
 
-Rule: a verdict allows for one reason only: all were asked and none had anything against the request. A violation is the policy's word to the
-caller; an exception, a returned value and rules that cannot be asked are faults, and refuse as well (K201-11). The first that denies gives
-the answer, the rules coming first.
+Rule: a verdict allows for one reason only: all were asked and none had anything against the
+request. A violation is the policy's word to the caller; an exception, a returned value and rules
+that cannot be asked are faults, and refuse as well (K201-11). The first that denies gives the
+answer, the rules coming first.
 
-Nothing here waits. The controller asks the policy in Python in a process of its own between `found` and `verdict`, and knows of it what
-`describe` tells; who has no need of that, a back-test for instance, takes a `Judge`, which has the policy itself.
+Nothing here waits. The controller asks the policy in Python in a process of its own between `found`
+and `verdict`, and knows of it what `describe` tells; who has no need of that, a back-test for
+instance, takes a `Judge`, which has the policy itself.
 """
 
 import inspect
@@ -93,7 +96,9 @@ class Verdicts:
         return type(request).__name__ in self.policy.kinds
 
     def found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
-        """Return what the rules have against the request, and why they could not tell, which is our fault."""
+        """Return what the rules have against the request, and why they could not tell, which is our
+        fault.
+        """
         if self.rules is None:
             return (), None
         try:
@@ -136,7 +141,9 @@ class Judge(Verdicts):
         return self.verdict(findings, fault, said, time.perf_counter() - began)
 
     def question(self, request: Judged, cluster: ClusterState) -> Callable[[], Said] | None:
-        """Return a function that asks the policy in Python and raises nothing; None if it judges no such request."""
+        """Return a function that asks the policy in Python and raises nothing; None if it judges no
+        such request.
+        """
         method = self._methods.get(type(request))
         return None if method is None else partial(answer, method, request, cluster)
 
@@ -146,7 +153,9 @@ def _name(policy: TopicManagementPolicy) -> str:
 
 
 def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, ClusterState], object]]:
-    """Return the policy's method for each kind of request. One that it did not override allows, and is never called."""
+    """Return the policy's method for each kind of request. One that it did not override allows, and
+    is never called.
+    """
     methods: dict[type, Callable[[Any, ClusterState], object]] = {}
     for request, name in METHODS.items():
         method = getattr(policy, name)
@@ -156,7 +165,9 @@ def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, Clus
 
 
 def answer(method: Callable[..., object], *arguments: object) -> Said:
-    """Call a method of a policy. Whatever it raises, also its exceptions' `__str__`, stays within."""
+    """Call a method of a policy. Whatever it raises, also its exceptions' `__str__`,
+    stays within.
+    """
     try:
         try:
             returned = method(*arguments)
@@ -183,5 +194,7 @@ def sendable(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Replace what UTF-8 has no form for by question marks: names of files that Python could not read have such characters."""
+    """Replace what UTF-8 has no form for by question marks: names of files that Python could not
+    read have such characters.
+    """
     return text.encode("utf-8", "replace").decode()

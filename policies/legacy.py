@@ -1,16 +1,20 @@
 """Policies in the shape of Kafka's older interfaces, as one `TopicManagementPolicy` (K201-9).
 
-Rule: an old policy sees here what it sees in Kafka, and nothing else; but of a value the form that takes effect, as every policy does: what
-refuses `true` refuses ` TRUE` too.
+Rule: an old policy sees here what it sees in Kafka, and nothing else; but of a value the form that
+takes effect, as every policy does: what refuses `true` refuses ` TRUE` too.
 
-- `create.topic.policy.class.name`: a class with `validate(request_metadata)`, asked for created topics. Either the counts are
-  given or the replicas: what the request left to the controller shows as counts, and the replicas are None; for replicas named by
-  the request the counts are None. The configs are the request's.
-- `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed configs of topics and of brokers.
-  It sees only the keys that the request names, not those that AlterConfigs deletes by leaving them out, with their operands: None for DELETE,
-  the operand of APPEND and SUBTRACT and not what comes of it. It is not asked where nothing but partitions or replicas change, nor where the configs stay as they are.
+- `create.topic.policy.class.name`: a class with `validate(request_metadata)`, asked for created
+  topics. Either the counts are given or the replicas: what the request left to the controller shows
+  as counts, and the replicas are None; for replicas named by the request the counts are None. The
+  configs are the request's.
+- `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed
+  configs of topics and of brokers. It sees only the keys that the request names, not those that
+  AlterConfigs deletes by leaving them out, with their operands: None for DELETE, the operand of
+  APPEND and SUBTRACT and not what comes of it. It is not asked where nothing but partitions or
+  replicas change, nor where the configs stay as they are.
 
-`configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses, as everywhere.
+`configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses,
+as everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +80,8 @@ class AlterConfigPolicy(Protocol):
 
 
 class LegacyPolicies(TopicManagementPolicy):
-    """One or two policies of Kafka's older kinds as one policy. What they do not know (deletions, partitions, replicas, records) is
-    allowed.
+    """One or two policies of Kafka's older kinds as one policy. What they do not know (deletions,
+    partitions, replicas, records) is allowed.
     """
 
     def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
@@ -94,7 +98,8 @@ class LegacyPolicies(TopicManagementPolicy):
             if configure is not None:
                 configure(configs)
 
-    # What the old policy returns is handed on: whoever calls a policy takes anything but None for a broken one.
+    # What the old policy returns is handed on: whoever calls a policy takes anything but None for a
+    # broken one.
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         return None if self.create is None else self.create.validate(creation(request))
@@ -136,7 +141,9 @@ def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | No
 
 
 def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str | None]:
-    """Return the configs that a request names. AlterConfigs deletes by leaving out, and names nothing that it deletes."""
+    """Return the configs that a request names. AlterConfigs deletes by leaving out, and names
+    nothing that it deletes.
+    """
     if api != ALTER_CONFIGS:
         return operations
     return {key: operand for key, operand in operations.items() if operand is not None}

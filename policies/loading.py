@@ -1,8 +1,9 @@
 """From three configuration keys to the one policy of a node, or None.
 
-Rule: whatever is wrong with a policy is found here, before the node listens, and told in one sentence that names the key and what
-to do. That includes mistakes that would let everything pass in silence: a method that nobody calls because its name is misspelt,
-a method that cannot be called with what it is called with, a coroutine that nobody would await.
+Rule: whatever is wrong with a policy is found here, before the node listens, and told in one
+sentence that names the key and what to do. That includes mistakes that would let everything pass in
+silence: a method that nobody calls because its name is misspelt, a method that cannot be called
+with what it is called with, a coroutine that nobody would await.
 """
 
 import inspect
@@ -25,7 +26,9 @@ CREATE_KEY = "create.topic.policy.class.name"
 ALTER_KEY = "alter.config.policy.class.name"
 
 SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.key")
-"""In the names of Kafka's secrets, those of listeners included (`listener.name.internal.plain.sasl.jaas.config`)."""
+"""In the names of Kafka's secrets, those of listeners included
+(`listener.name.internal.plain.sasl.jaas.config`).
+"""
 
 JUDGEMENTS = ("validate_create_topic", "validate_alter_topic", "validate_delete_topic", "validate_delete_records")
 ARGUMENTS = {
@@ -36,13 +39,16 @@ ARGUMENTS = {
 }
 """What each method of a policy, new or old, is called with."""
 MISSPELT = 0.9
-"""Likeness from which a name is taken for one of ours: some letter more or less, or Java's spelling."""
+"""Likeness from which a name is taken for one of ours: some letter more or less, or Java's
+spelling.
+"""
 
 logger = logging.getLogger("minicontroller.policy")
 
 
 def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -> TopicManagementPolicy | None:
-    """The policy that the configuration names, configured and ready; None where it names none, or rules only.
+    """The policy that the configuration names, configured and ready; None where it names none, or
+    rules only.
 
     Args:
         configs: the node's configuration as written; the policy is configured with it.
@@ -80,7 +86,9 @@ def is_rule_file(spec: str) -> bool:
 
 
 def policy_hash(policy: TopicManagementPolicy) -> str:
-    """Return the SHA-256 of the files that define the policy, in hexadecimal; empty for one that judges nothing."""
+    """Return the SHA-256 of the files that define the policy, in hexadecimal; empty for one that
+    judges nothing.
+    """
     if type(policy) is TopicManagementPolicy:
         return ""
     parts = (policy.create, policy.alter) if isinstance(policy, LegacyPolicies) else (policy,)
@@ -93,7 +101,9 @@ def policy_hash(policy: TopicManagementPolicy) -> str:
 
 
 def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:
-    """Return what a policy may see of the node's configuration: it needs no passwords to judge topics."""
+    """Return what a policy may see of the node's configuration: it needs no passwords to judge
+    topics.
+    """
     return MappingProxyType({key: value for key, value in configs.items() if key not in secrets and not is_secret(key)})
 
 

@@ -1,7 +1,9 @@
-"""Snapshots from plain values: what the controller, a back-test and the tests of a policy build their states with.
+"""Snapshots from plain values: what the controller, a back-test and the tests of a policy build
+their states with.
 
-Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the controller keeps them, and configs as they
-were written; counts and canonical values are derived from them in this one place, so that a state cannot contradict itself.
+Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the
+controller keeps them, and configs as they were written; counts and canonical values are derived
+from them in this one place, so that a state cannot contradict itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +27,9 @@ __all__ = [
 
 
 class ReplicaAssignments(Mapping[int, Sequence[int]]):
-    """Maps partitions, in order, to broker ids, over rows that somebody else keeps: free to make."""
+    """Maps partitions, in order, to broker ids, over rows that somebody else keeps:
+    free to make.
+    """
 
     __slots__ = ("_rows",)
 
@@ -59,7 +63,9 @@ def topic_state(
     marked_for_deletion: bool = False,
     internal: bool = False,
 ) -> TopicState:
-    """Make the state of a topic as it is; row i holds the broker ids of partition i, the preferred leader first."""
+    """Make the state of a topic as it is; row i holds the broker ids of partition i, the preferred
+    leader first.
+    """
     rows = tuple(map(tuple, replicas))
     return TopicState(
         num_partitions=len(rows),
@@ -81,8 +87,9 @@ def requested_state(
     internal: bool = False,
     default_configs: Mapping[str, str] = NO_CONFIGS,
 ) -> RequestedTopicState:
-    """Make the state of a topic as it will be. `generated_replica_assignments` is false if the request itself named the replicas.
-    `default_configs` are the cluster's defaults for topics where they are not Kafka's.
+    """Make the state of a topic as it will be. `generated_replica_assignments` is false if the
+    request itself named the replicas. `default_configs` are the cluster's defaults for topics where
+    they are not Kafka's.
     """
     rows = tuple(map(tuple, replicas))
     return RequestedTopicState(
@@ -102,7 +109,9 @@ Version = TypeVar("Version")
 
 
 class RememberedStates(Generic[Version]):
-    """The states of topics as a policy is shown them, each made once and kept for as long as the topic is the same object."""
+    """The states of topics as a policy is shown them, each made once and kept for as long as the
+    topic is the same object.
+    """
 
     __slots__ = ("_known", "_make")
 
@@ -122,7 +131,9 @@ class RememberedStates(Generic[Version]):
         return state
 
     def forget_beyond(self, topics: int) -> None:
-        """Forget all states when too many have gathered: deleted topics are not forgotten one by one."""
+        """Forget all states when too many have gathered: deleted topics are not forgotten one by
+        one.
+        """
         if len(self._known) > 2 * topics + 1000:
             self._known.clear()
 
@@ -136,7 +147,9 @@ class VersionedCluster(ClusterState, Protocol):
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True):
-    """A `ClusterState` of topics given one by one: for the tests of a policy, and for judging recorded history."""
+    """A `ClusterState` of topics given one by one: for the tests of a policy, and for judging
+    recorded history.
+    """
 
     known_topics: Mapping[str, TopicState] = MappingProxyType({})
     cluster_size: int = 1

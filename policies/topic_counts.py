@@ -1,7 +1,9 @@
-"""How many topics there are, and partitions, by the beginnings of their names: counted as topics come and go, not when a rule asks.
+"""How many topics there are, and partitions, by the beginnings of their names: counted as topics
+come and go, not when a rule asks.
 
-Rule: never changes. A change makes new counts that share all but one chunk of the names with the old ones, and whoever still holds those
-may read them on. To count a prefix costs the number of chunks, not of topics.
+Rule: never changes. A change makes new counts that share all but one chunk of the names with the
+old ones, and whoever still holds those may read them on. To count a prefix costs the number of
+chunks, not of topics.
 """
 
 from bisect import bisect_left, bisect_right
@@ -42,7 +44,9 @@ def counts_of(cluster: object) -> "TopicCounts | None":
 
 
 class TopicCounts:
-    """Counts of topics and partitions by the beginning of a name. Immutable; in the order of the names."""
+    """Counts of topics and partitions by the beginning of a name. Immutable; in the order of the
+    names.
+    """
 
     __slots__ = ("_chunks", "_firsts", "topics")
 

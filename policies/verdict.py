@@ -1,7 +1,7 @@
 """What came of asking the policy once: for the answer, the log, the audit and the metrics.
 
-Rule: plain, frozen, and complete: who reads a verdict needs neither the policy nor the request to tell what was decided by which
-rule, for what reason, and under which policy.
+Rule: plain, frozen, and complete: who reads a verdict needs neither the policy nor the request to
+tell what was decided by which rule, for what reason, and under which policy.
 """
 
 from collections.abc import Sequence

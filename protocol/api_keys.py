@@ -1,4 +1,6 @@
-"""Kafka's api keys: all of Kafka's, so that a log line can name what a client asked for; what is spoken here tells `registry`."""
+"""Kafka's api keys: all of Kafka's, so that a log line can name what a client asked for; what is
+spoken here tells `registry`.
+"""
 
 from enum import IntEnum
 

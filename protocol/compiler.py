@@ -1,6 +1,8 @@
-"""Turns declarations into functions: one encoder and one decoder for each message and version, made when they are first asked for.
+"""Turns declarations into functions: one encoder and one decoder for each message and version, made
+when they are first asked for.
 
-The text of what is made is registered in `linecache`, so that tracebacks and debuggers show it; `describe.show` prints it.
+The text of what is made is registered in `linecache`, so that tracebacks and debuggers show it;
+`describe.show` prints it.
 """
 
 import linecache
@@ -41,7 +43,8 @@ def encoder(cls: type[S], version: int) -> Encoder[S]:
 
 
 def decoder(cls: type[S], version: int) -> Decoder[S]:
-    """The function that decodes `cls` in `version` from bytes at an offset, and tells the offset behind it.
+    """The function that decodes `cls` in `version` from bytes at an offset, and tells the offset
+    behind it.
 
     Raises:
         LookupError: the class is no message, or has no such version.
@@ -50,7 +53,9 @@ def decoder(cls: type[S], version: int) -> Decoder[S]:
 
 
 def counting_decoder(cls: type[S], version: int) -> Decoder[S]:
-    """Return a decoder for large requests of strangers, which refuses more elements than anybody asks for at once."""
+    """Return a decoder for large requests of strangers, which refuses more elements than anybody
+    asks for at once.
+    """
     return cast("Decoder[S]", _decoder(cls, version, counts=True))
 
 

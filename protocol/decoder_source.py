@@ -1,10 +1,12 @@
-"""Writes the function that decodes one message in one version: straight-line code, the structs of arrays in nested loops.
+"""Writes the function that decodes one message in one version: straight-line code, the structs of
+arrays in nested loops.
 
-The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one `Struct.unpack_from`, together with the
-length or the tag count that follows them. Reading past the end shows itself: an index or an unpack fails at once, and a slice that came out
-short leaves `o` behind the end, where the next read, or the check before the return, finds it. Array counts are checked against the bytes
-that are left before anything is made for them, and those of a large request against how many elements one may have: each costs many times
-the bytes that announce it.
+The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one
+`Struct.unpack_from`, together with the length or the tag count that follows them. Reading past the
+end shows itself: an index or an unpack fails at once, and a slice that came out short leaves `o`
+behind the end, where the next read, or the check before the return, finds it. Array counts are
+checked against the bytes that are left before anything is made for them, and those of a large
+request against how many elements one may have: each costs many times the bytes that announce it.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,8 @@ BYTES = "{}"  # the form of what is no text
 
 
 def decoder_source(layout: Layout, version: int, *, errors: str, counts: bool = False) -> str:
-    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what becomes of text that is no UTF-8, "strict" or "replace".
+    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what becomes of text
+    that is no UTF-8, "strict" or "replace".
 
     `counts`: it refuses more elements than a request may have.
     """
@@ -123,7 +126,9 @@ class _Decoder:
                 self.nested(layout_of(cls), target, depth, nullable=nullable)
 
     def sized(self, target: str, code: str, size: int, form: str, *, compact: bool, nullable: bool) -> None:
-        """Write the decoding of text or bytes behind their length; `form` makes the one or the other of the slice."""
+        """Write the decoding of text or bytes behind their length; `form` makes the one or the
+        other of the slice.
+        """
         out = self.out
         if compact:
             self.compact_length("length" if form == BYTES else "text_length", nullable=nullable)
@@ -148,7 +153,9 @@ class _Decoder:
                 out.line("o += 1")
 
     def compact_length(self, reader: str, *, nullable: bool) -> None:
-        """Write the decoding of the length plus one into n; `o` stays on the last byte of the varint."""
+        """Write the decoding of the length plus one into n; `o` stays on the last byte of the
+        varint.
+        """
         self.peek("n")
         if nullable:
             with self.out.block("if n > 127"):
@@ -231,7 +238,9 @@ class _Decoder:
             self.struct(layout, (target + " = {}").format, depth + 1)
 
     def peek(self, target: str) -> None:
-        """Write the decoding of the next byte into `target`, in one piece with the fixed-size values before it; `o` stays on it."""
+        """Write the decoding of the next byte into `target`, in one piece with the fixed-size
+        values before it; `o` stays on it.
+        """
         if not self.pending:
             self.out.line(f"{target} = d[o]")
             return

@@ -1,4 +1,6 @@
-"""What the protocol says of itself, for people: the generated code of a message, and the table of what is spoken."""
+"""What the protocol says of itself, for people: the generated code of a message, and the table of
+what is spoken.
+"""
 
 from difflib import get_close_matches
 
@@ -11,7 +13,9 @@ from .schema import WireStruct, layout_of
 
 
 class ApiRow(msgspec.Struct, frozen=True):
-    """One line of the table of APIs: its versions, and the first version with compact forms and tags."""
+    """One line of the table of APIs: its versions, and the first version with compact forms and
+    tags.
+    """
 
     key: int
     name: str
@@ -38,7 +42,8 @@ def show(name: str, version: int) -> str:
     """The generated source of a message's encoder and decoder.
 
     Raises:
-        LookupError: there is no such message, or no such version of it; the text names what there is.
+        LookupError: there is no such message, or no such version of it; the text names what there
+        is.
     """
     cls = _message(name)
     layout = layout_of(cls)

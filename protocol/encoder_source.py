@@ -1,8 +1,9 @@
-"""Writes the function that encodes one message in one version: straight-line code, the structs of arrays in nested loops.
+"""Writes the function that encodes one message in one version: straight-line code, the structs of
+arrays in nested loops.
 
-The function appends pieces to a list and joins them once. Neighbours of fixed size go through one `Struct.pack`, together with the length
-or the empty tag byte that follows them. A short length comes from a table. An element of an array of structs may be `bytes`, which are
-taken as they are.
+The function appends pieces to a list and joins them once. Neighbours of fixed size go through one
+`Struct.pack`, together with the length or the empty tag byte that follows them. A short length
+comes from a table. An element of an array of structs may be `bytes`, which are taken as they are.
 """
 
 from .schema import UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of
@@ -11,7 +12,9 @@ from .wire import SHORT_ARRAY
 
 
 def encoder_source(layout: Layout, version: int, *, errors: str) -> str:
-    """Return the source of `encode(message) -> bytes`; `errors` tells what becomes of text that has no UTF-8, "strict" or "replace"."""
+    """Return the source of `encode(message) -> bytes`; `errors` tells what becomes of text that has
+    no UTF-8, "strict" or "replace".
+    """
     return _Encoder(layout, version, errors).write(layout)
 
 
@@ -107,7 +110,9 @@ class _Encoder:
         self.out.line("w(b)")
 
     def compact_length(self, long: str = "uvarint") -> None:
-        """Write the encoding of the varint n, in one piece with the fixed-size values before it; `long` writes one that is not short."""
+        """Write the encoding of the varint n, in one piece with the fixed-size values before it;
+        `long` writes one that is not short.
+        """
         if not self.pending:
             self.out.line(f"w(SHORT_UVARINTS[n] if n < 4096 else {long}(n))")
             return
@@ -154,7 +159,9 @@ class _Encoder:
                     self.sized(f"m{depth}", "i", "", compact=self.compact, nullable=False)
 
     def numbers(self, kind: Fixed, array: str) -> None:
-        """Write the encoding of an array of numbers: count and elements in one piece while they are few."""
+        """Write the encoding of an array of numbers: count and elements in one piece while they are
+        few.
+        """
         self.flush()
         out = self.out
         count, prefix = ("n + 1", "B") if self.compact else ("n", "i")
@@ -179,8 +186,8 @@ class _Encoder:
             self.struct(layout, f"m{depth}", depth + 1)
 
     def tags(self, layout: Layout, var: str, depth: int) -> None:
-        """Write the encoding of the tagged fields that differ from their defaults, merged with the unknown ones; nearly always there are
-        none.
+        """Write the encoding of the tagged fields that differ from their defaults, merged with the
+        unknown ones; nearly always there are none.
         """
         known = layout.tagged(self.version)
         none = " and ".join(
@@ -201,7 +208,9 @@ class _Encoder:
             out.line(f"w(write_tags(tags{depth}))")
 
     def tagged_value(self, field: Field, value: str, depth: int) -> None:
-        """Write the encoding of a tagged value to a list of its own, because its size stands before it."""
+        """Write the encoding of a tagged value to a list of its own, because its size stands before
+        it.
+        """
         out = self.out
         out.line(f"out{depth}, w{depth} = [], w")
         out.line(f"w = out{depth}.append")

@@ -1,4 +1,6 @@
-"""Kafka's error codes: the numbers are the wire, the names are Kafka's own, and neither ever changes its meaning."""
+"""Kafka's error codes: the numbers are the wire, the names are Kafka's own, and neither ever
+changes its meaning.
+"""
 
 from enum import IntEnum
 

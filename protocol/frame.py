@@ -1,8 +1,9 @@
 """Cuts a stream into frames: four bytes of size, then as many bytes.
 
-Rule: a size outside 1..max is refused before anything is kept for it, and every byte is copied a bounded number of times, however the
-stream was torn: many small frames in one read, or one frame byte by byte. Where many share a stream, what is too large is passed over
-instead, and its beginning tells whose it was.
+Rule: a size outside 1..max is refused before anything is kept for it, and every byte is copied a
+bounded number of times, however the stream was torn: many small frames in one read, or one frame
+byte by byte. Where many share a stream, what is too large is passed over instead, and its beginning
+tells whose it was.
 """
 
 import struct
@@ -21,15 +22,18 @@ _STRANGERS = {
     b"\x16\x03": _TLS,  # a handshake
     **dict.fromkeys((b"HT", b"GE", b"PO", b"HE", b"PU", b"OP", b"PR"), _HTTP),  # answers, methods
 }
-"""What stands where a size should, by its first bytes: none of these is one that a limit lets pass."""
+"""What stands where a size should, by its first bytes: none of these is one that a limit lets pass.
+"""
 
 
 class FrameBuffer:
-    """Cuts a stream into frames: bytes in by `feed`, frames out by `next_frame` until it gives None."""
+    """Cuts a stream into frames: bytes in by `feed`, frames out by `next_frame` until it gives
+    None.
+    """
 
     def __init__(self, max_bytes: int, *, passes_over: bool = False) -> None:
-        """Begin a stream. With `passes_over` the first HEAD_BYTES of a frame that is too large come out, and the stream
-        goes on behind it.
+        """Begin a stream. With `passes_over` the first HEAD_BYTES of a frame that is too large come
+        out, and the stream goes on behind it.
         """
         self.max_bytes = max_bytes
         """Kafka: socket.request.max.bytes."""
@@ -39,7 +43,9 @@ class FrameBuffer:
         self._offset = 0
         self._torn = bytearray()  # the start of a frame whose rest has not come
         self.needed = 0
-        """How many bytes of the frame that is torn, its size included, `next_frame` is waiting for; 0 if none is."""
+        """How many bytes of the frame that is torn, its size included, `next_frame` is waiting for;
+        0 if none is.
+        """
 
     @property
     def buffered_bytes(self) -> int:
@@ -68,7 +74,8 @@ class FrameBuffer:
         """The next whole frame without its size, or None until more is fed.
 
         Raises:
-            InvalidFrameSize: the size is not in 1..max_bytes; nothing sensible can come on this stream any more.
+            InvalidFrameSize: the size is not in 1..max_bytes; nothing sensible can come on this
+            stream any more.
         """
         if self._torn:
             if len(self._torn) < self.needed:

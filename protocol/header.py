@@ -1,7 +1,9 @@
-"""The headers before each request and response. Which version of them stands there follows from the API and its version (`registry.Api`).
+"""The headers before each request and response. Which version of them stands there follows from the
+API and its version (`registry.Api`).
 
-Tags travel between nodes only. With those of the request header a node forwards a request under its sender's name (KIP-590), and tells the
-controller what it has decided of it already; with the one of the response header the controller says how much it knew when it answered.
+Tags travel between nodes only. With those of the request header a node forwards a request under its
+sender's name (KIP-590), and tells the controller what it has decided of it already; with the one of
+the response header the controller says how much it knew when it answered.
 """
 
 from typing import Annotated
@@ -31,7 +33,9 @@ class DecidedElement(WireStruct):
 
 @message(-1, "header", versions=(0, 2), flexible=2)
 class RequestHeader(WireStruct):
-    """Version 0 has no client id (ControlledShutdown v0), version 2 has tags. The client id never takes the compact form."""
+    """Version 0 has no client id (ControlledShutdown v0), version 2 has tags. The client id never
+    takes the compact form.
+    """
 
     api_key: Int16 = 0
     api_version: Int16 = 0

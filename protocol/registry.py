@@ -1,6 +1,8 @@
-"""All that is spoken here, and the whole way of a frame: header, then the compiled codec of (api key, version).
+"""All that is spoken here, and the whole way of a frame: header, then the compiled codec of (api
+key, version).
 
-Rule: frames come without their size and leave with it. Whatever a frame holds, a message or a `ProtocolError` comes out.
+Rule: frames come without their size and leave with it. Whatever a frame holds, a message or a
+`ProtocolError` comes out.
 """
 
 import struct
@@ -34,7 +36,9 @@ __all__ = [
 
 
 class Api(msgspec.Struct, frozen=True):
-    """One row of what is spoken; `flexible_from` is the first version with compact forms and tags, None if there is none."""
+    """One row of what is spoken; `flexible_from` is the first version with compact forms and tags,
+    None if there is none.
+    """
 
     key: ApiKey
     name: str
@@ -53,7 +57,9 @@ class Api(msgspec.Struct, frozen=True):
         return 2 if self.flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """ApiVersions is answered before the peers know of each other which versions they speak: always in 0 (KIP-511)."""
+        """ApiVersions is answered before the peers know of each other which versions they speak:
+        always in 0 (KIP-511).
+        """
         return int(self.flexible(version) and self.key is not ApiKey.API_VERSIONS)
 
 
@@ -80,7 +86,9 @@ SPOKEN = (
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
-"""The messages of CREATE_TOPICS are `CreateTopicsRequest` and `CreateTopicsResponse` in `messages/create_topics.py`."""
+"""The messages of CREATE_TOPICS are `CreateTopicsRequest` and `CreateTopicsResponse` in
+`messages/create_topics.py`.
+"""
 
 BETWEEN_NODES = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
 """What has as many elements as the cluster has partitions."""
@@ -89,7 +97,9 @@ _rows: dict[int, Api] = {}
 
 
 class _Apis(Mapping[ApiKey, Api]):
-    """Made row by row, as they are asked for: who needs a few of them, a command for one, does not wait for all."""
+    """Made row by row, as they are asked for: who needs a few of them, a command for one, does not
+    wait for all.
+    """
 
     def __getitem__(self, key: ApiKey) -> Api:
         if key not in SPOKEN:
@@ -156,11 +166,12 @@ def api(key: int) -> Api:
 
 
 def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader, WireStruct, int]:
-    """Header, message, and how many bytes the frame has left behind them. `of_a_node`: a node of this cluster sends it.
+    """Header, message, and how many bytes the frame has left behind them. `of_a_node`: a node of
+    this cluster sends it.
 
     Raises:
-        UnsupportedApi, UnsupportedVersion: the header is one of Kafka's, but asks for what is not spoken here.
-        MalformedMessage: the bytes are no request.
+        UnsupportedApi, UnsupportedVersion: the header is one of Kafka's, but asks for what is not
+        spoken here. MalformedMessage: the bytes are no request.
     """
     codecs = _request_codecs.get(frame[:4]) or _request_codec(frame)
     if len(frame) > MAX_ELEMENTS:  # an element has a byte at least: smaller ones need no counting
@@ -171,8 +182,8 @@ def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader
 
 
 def client_id(frame: bytes) -> str | None:
-    """Return the client id of a request that is not understood. It stands at one place in every header that has one; its beginning tells
-    whose it is.
+    """Return the client id of a request that is not understood. It stands at one place in every
+    header that has one; its beginning tells whose it is.
     """
     begin = START.size + 2
     size = int.from_bytes(frame[START.size : begin], signed=True)
@@ -227,7 +238,9 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[ResponseH
 
 
 def warm(rows: Iterable[Api] | None = None) -> None:
-    """Compile all that is spoken, so that no first request waits for it (some 0.2 s; without it each message costs 1 ms once)."""
+    """Compile all that is spoken, so that no first request waits for it (some 0.2 s; without it
+    each message costs 1 ms once).
+    """
     for row in APIS.values() if rows is None else rows:
         for version in range(row.min_version, row.max_version + 1):
             encoder(row.request, version)
@@ -259,7 +272,9 @@ def _request_codec(frame: bytes) -> _Codecs:
 
 
 def _bounded(frame: bytes, codecs: _Codecs, *, of_a_node: bool) -> _Codecs:
-    """How many elements there are is up to strangers. What controllers and nodes tell each other grows with the cluster."""
+    """How many elements there are is up to strangers. What controllers and nodes tell each other
+    grows with the cluster.
+    """
     key, version, _ = START.unpack_from(frame)
     if of_a_node and key in BETWEEN_NODES:
         return codecs

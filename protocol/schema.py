@@ -1,4 +1,5 @@
-"""How a message is declared: once, as a `WireStruct` whose annotations tell the versions in which Kafka puts each field on the wire.
+"""How a message is declared: once, as a `WireStruct` whose annotations tell the versions in which
+Kafka puts each field on the wire.
 
     @message(19, "request", versions=(0, 7), flexible=5)
     class CreateTopicsRequest(WireStruct):
@@ -6,9 +7,10 @@
         timeout_ms: Int32 = 60000
         validate_only: Annotated[bool, since(1)] = False
 
-A type checker sees plain `int`, `str`, `bytes`, `list[...]`. Fields stand in wire order and have Kafka's defaults. A field that a
-version lacks is dropped when it is `ignorable`, else it must have its default. `X | None` is nullable in every version, or from
-`nullable_since`. The decorator checks the declaration at import; `compiler` turns it into code when a version is first used.
+A type checker sees plain `int`, `str`, `bytes`, `list[...]`. Fields stand in wire order and have
+Kafka's defaults. A field that a version lacks is dropped when it is `ignorable`, else it must have
+its default. `X | None` is nullable in every version, or from `nullable_since`. The decorator checks
+the declaration at import; `compiler` turns it into code when a version is first used.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +29,7 @@ class WireStruct(msgspec.Struct, kw_only=True):
     unknown_tags: dict[int, bytes] | None = None  # tagged fields that are not declared here, kept as they came
 
 
-# --- what stands on the wire ---------------------------------------------------------------------------------------------
+# --- what stands on the wire ----------------------------
 
 
 class Fixed(msgspec.Struct, frozen=True):
@@ -46,7 +48,9 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class Nested(msgspec.Struct, frozen=True):
-    """The wire type of a struct in place, or, nullable, behind a byte that tells whether it is there."""
+    """The wire type of a struct in place, or, nullable, behind a byte that tells whether it is
+    there.
+    """
 
     cls: type[WireStruct]
 
@@ -75,7 +79,7 @@ Uuid = Annotated[bytes, UUID]
 PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOAT64}
 
 
-# --- what an annotation may say of a field -------------------------------------------------------------------------------
+# --- what an annotation may say of a field ----------------------------
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -109,7 +113,7 @@ ignorable = Mark("ignorable")  # versions that lack the field drop its value sil
 classic = Mark("classic")  # never in the compact form, even in flexible versions: the request header's client id
 
 
-# --- what the compiler reads ---------------------------------------------------------------------------------------------
+# --- what the compiler reads ----------------------------
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -133,7 +137,9 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """A struct as declared, with what it inherits from its message: `flexible` is the first version with compact forms and tags."""
+    """A struct as declared, with what it inherits from its message: `flexible` is the first version
+    with compact forms and tags.
+    """
 
     cls: type[WireStruct]
     fields: tuple[Field, ...]
@@ -180,7 +186,8 @@ def message(
 
     def declare(cls: type[S]) -> type[S]:
         for struct in _with_structs_inside(cls, ()):
-            # A struct that request and response share, such as a cursor, keeps what the first of them said.
+            # A struct that request and response share, such as a cursor, keeps what the first of
+            # them said.
             layout = Layout(struct, _fields(struct), api_key, role, *versions, first_flexible)
             known = LAYOUTS.setdefault(struct, layout)
             if (known.min_version, known.max_version, known.flexible) != (*versions, first_flexible):
@@ -204,7 +211,9 @@ def layout_of(cls: type[WireStruct]) -> Layout:
 
 
 def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False) -> int:
-    """Return the fewest bytes a value takes: what bounds the count of an array by the bytes that are left."""
+    """Return the fewest bytes a value takes: what bounds the count of an array by the bytes that
+    are left.
+    """
     match kind:
         case Fixed(size=size):
             return size
@@ -220,7 +229,9 @@ def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False)
 
 
 def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], ...]) -> Iterator[type[WireStruct]]:
-    """Yield a struct behind those inside it, so that their sizes are known before its arrays are checked."""
+    """Yield a struct behind those inside it, so that their sizes are known before its arrays are
+    checked.
+    """
     if cls in outer:
         raise TypeError(f"{cls.__name__}: contains itself, so its depth has no bound")
     for field in _fields(cls):

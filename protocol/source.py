@@ -1,4 +1,6 @@
-"""The text of a generated function while it grows: lines at a depth, and the constants they use, each named once at the top."""
+"""The text of a generated function while it grows: lines at a depth, and the constants they use,
+each named once at the top.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,9 @@
-"""The rare turns of the wire format, called by generated code: long varints, tagged fields, what to say when bytes do not fit.
+"""The rare turns of the wire format, called by generated code: long varints, tagged fields, what to
+say when bytes do not fit.
 
-Rule: every function here takes time and memory linear in the bytes it consumes, and raises nothing but `ProtocolError` and, where the
-bytes end too early, `IndexError`, which the generated code turns into `MalformedMessage`.
+Rule: every function here takes time and memory linear in the bytes it consumes, and raises nothing
+but `ProtocolError` and, where the bytes end too early, `IndexError`, which the generated code turns
+into `MalformedMessage`.
 """
 
 import struct
@@ -13,7 +15,9 @@ from .errors import MalformedMessage, UnencodableMessage
 
 SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
 MAX_ELEMENTS = 100_000
-"""Of all arrays of a client's request together: as many cost a sixth of a second at most, and are more than anybody asks for at once."""
+"""Of all arrays of a client's request together: as many cost a sixth of a second at most, and are
+more than anybody asks for at once.
+"""
 NUMBERS_AN_ELEMENT = 16
 """Numbers are read in one go: so many count as one element."""
 MAX_TAGS = 1_000
@@ -23,7 +27,9 @@ MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a leng
 
 
 def uvarint(value: int) -> bytes:
-    """Encode a varint: seven bits a byte, least significant first; the top bit tells that more follow."""
+    """Encode a varint: seven bits a byte, least significant first; the top bit tells that more
+    follow.
+    """
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -48,7 +54,9 @@ def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
 
 
 def read_length(data: bytes, start: int) -> tuple[int, int]:
-    """Read a compact length plus one where null is not allowed, and the position of its last byte."""
+    """Read a compact length plus one where null is not allowed, and the position of
+    its last byte.
+    """
     value, last = read_uvarint(data, start)
     if value == 0 or value > MAX_UINT31:
         raise MalformedMessage("null where a value is required")
@@ -80,8 +88,8 @@ def _within_text(value: int) -> int:
 
 
 def lenient_text(data: bytes) -> str:
-    """Decode text with U+FFFD for what is no UTF-8. It has three bytes, in place of one perhaps: the text has to fit a string of an answer,
-    too.
+    """Decode text with U+FFFD for what is no UTF-8. It has three bytes, in place of one perhaps:
+    the text has to fit a string of an answer, too.
     """
     text = data.decode("utf-8", "replace")
     if len(data) > MAX_TEXT_BYTES // 3 and len(text.encode()) > MAX_TEXT_BYTES:
@@ -109,7 +117,9 @@ def null_array() -> MalformedMessage:
 
 
 def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
-    """Read the tagged fields whose count stands at `offset`, and the position behind them. KIP-482: in ascending order, none twice."""
+    """Read the tagged fields whose count stands at `offset`, and the position behind them. KIP-482:
+    in ascending order, none twice.
+    """
     count, last = read_uvarint(data, offset)
     offset = last + 1
     if count * 2 > len(data) - offset:

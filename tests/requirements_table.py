@@ -1,7 +1,9 @@
-"""docs/requirements.md, made of this table and of what the tests claim. To write it anew: `python -m tests.requirements_table`.
+"""docs/requirements.md, made of this table and of what the tests claim. To write it anew: `python
+-m tests.requirements_table`.
 
-A requirement is held when tests prove all of it, held in part when something is missing, which stands beside it, and open when nothing
-of it is there. The tests are found by the ids in their docstrings.
+A requirement is held when tests prove all of it, held in part when something is missing, which
+stands beside it, and open when nothing of it is there. The tests are found by the ids in their
+docstrings.
 """
 
 import ast

@@ -1,4 +1,6 @@
-"""The image and the compose file, read as Docker reads them: there is a file for each COPY, a command for each line, a way to each port."""
+"""The image and the compose file, read as Docker reads them: there is a file for each COPY, a
+command for each line, a way to each port.
+"""
 
 import json
 import re
@@ -12,7 +14,7 @@ import click
 import pytest
 import yaml
 
-from minicontroller.controller.commands import commands
+from minicontroller.controller.command_line.commands import commands
 from minicontroller.controller.config.node_config import NodeConfig
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +67,9 @@ def where_the_image_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_copied_is_there() -> None:
-    """Each source of a COPY exists, the builder is sent all of them, and they are all that makes the package."""
+    """Each source of a COPY exists, the builder is sent all of them, and they are all that makes
+    the package.
+    """
     lines = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
     sent = [line[1:] for line in lines if line.startswith("!")]
     sources = [source.removesuffix("/") for source in sources_of_copies()]
@@ -108,7 +112,9 @@ def test_there_are_three_nodes_and_a_zookeeper() -> None:
 
 @pytest.mark.parametrize("node", NODES)
 def test_clients_on_the_host_reach_each_node(node: str) -> None:
-    """The port that is published is the one that is advertised, and leads to the one on which the node listens and is checked."""
+    """The port that is published is the one that is advertised, and leads to the one on which the
+    node listens and is checked.
+    """
     config = in_the_image(node)
     client = next(listener for listener in config.listeners if listener.name == "CLIENT")
     [published] = SERVICES[node]["ports"]

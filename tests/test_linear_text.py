@@ -1,7 +1,8 @@
-"""Whoever sends text gets an answer in time that grows with it, whatever it says: no pattern goes back, no parser reads twice.
+"""Whoever sends text gets an answer in time that grows with it, whatever it says: no pattern goes
+back, no parser reads twice.
 
-Proved and counted, not measured: a pattern's syntax tree shows whether it can go back (`tests/support/patterns.py`), and the lines
-of Python that a parser runs are counted.
+Proved and counted, not measured: a pattern's syntax tree shows whether it can go back
+(`tests/support/patterns.py`), and the lines of Python that a parser runs are counted.
 """
 
 import ast
@@ -17,9 +18,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from minicontroller.controller.admin.client_tls import _blocks
-from minicontroller.controller.audit.search import parse_cursor
-from minicontroller.controller.cluster.topic_names import validate_topic_name
+from minicontroller.audit.search import parse_cursor
+from minicontroller.client.tls import _blocks
 from minicontroller.controller.config.environment import key_of_variable
 from minicontroller.controller.config.jaas import parse_jaas
 from minicontroller.controller.config.keys import base_name, key_named, nearest_key
@@ -27,18 +27,19 @@ from minicontroller.controller.config.listeners import parse_counts, parse_endpo
 from minicontroller.controller.config.validators import release_of, validator_of
 from minicontroller.controller.errors import LEFT_OUT
 from minicontroller.controller.handlers.api_versions import _is_software
-from minicontroller.controller.hiding import without
 from minicontroller.controller.http.serving import _names_loopback
+from minicontroller.controller.metadata.topic_names import validate_topic_name
+from minicontroller.controller.observe.secrets import without
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.scram import _attributes
-from minicontroller.controller.store.registrations import decode_endpoint
+from minicontroller.controller.znodes.registrations import decode_endpoint
 from minicontroller.policies.configs.values import KeyType, java_int, parse_value
-from minicontroller.policies.escaping import escaped
-from minicontroller.policies.moments import moment
-from minicontroller.policies.properties import parse_properties
 from minicontroller.policies.rules import syntax
 from minicontroller.policies.rules.matching import Match, full_match, pattern_match
 from minicontroller.policies.rules.positions import Positions
+from minicontroller.text.escaping import escaped
+from minicontroller.text.moments import moment
+from minicontroller.text.properties import parse_properties
 from tests.support.patterns import faults
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +91,9 @@ def searched(tree: ast.Module) -> set[str]:
 
 
 def test_no_pattern_of_the_program_goes_back() -> None:
-    """Each is a constant with a name, so that it can be looked at, and its work grows with the text and no faster."""
+    """Each is a constant with a name, so that it can be looked at, and its work grows with the text
+    and no faster.
+    """
     trees = dict(sources())
     names = {file: searched(tree) for file, tree in trees.items()}
     found = [each for file, tree in trees.items() for each in patterns_of(file, tree)]
@@ -124,7 +127,9 @@ def test_no_pattern_of_the_program_goes_back() -> None:
     ],
 )
 def test_a_pattern_that_goes_back_is_noticed(pattern: str, is_searched: bool) -> None:
-    """Two neighbours that take the same, one within another, a search that begins anew: none of them passes."""
+    """Two neighbours that take the same, one within another, a search that begins anew: none of
+    them passes.
+    """
     assert faults(re.compile(pattern), searched=is_searched)
 
 
@@ -271,7 +276,9 @@ def lines_run(parse: Callable[[str], object], text: str) -> int:
 
 @pytest.mark.parametrize("parser", PARSERS)
 def test_the_work_of_a_parser_grows_with_the_text(parser: str) -> None:
-    """Four times the text costs about four times the lines, of whatever it is made and however it begins and ends."""
+    """Four times the text costs about four times the lines, of whatever it is made and however it
+    begins and ends.
+    """
     parse, size = PARSERS[parser], 150
     for pump in PUMPS:
         for begin in BEGINNINGS:

@@ -1,4 +1,6 @@
-"""What `pip` makes of this project: a wheel that holds the program and nothing else, and runs far from the checkout."""
+"""What `pip` makes of this project: a wheel that holds the program and nothing else, and runs far
+from the checkout.
+"""
 
 import ast
 import re
@@ -20,7 +22,7 @@ from tests.support.cluster import READY, STOP_TIMEOUT_SECONDS
 from tests.support.wheel import build_wheel, install
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("controller", "pipeline", "policies", "protocol")
+PACKAGES = ("audit", "client", "controller", "pipeline", "policies", "protocol", "text")
 
 READ = {"tzdata", "pandas"}
 """Data, which the standard library finds; what PySpark imports."""
@@ -56,7 +58,9 @@ def shown() -> Iterator[Path]:
 
 
 def test_a_wheel_holds_the_program_and_nothing_else(wheel: Path) -> None:
-    """Every module of the package, its pages and the mark that it is typed; no tests, documents, samples or benchmarks."""
+    """Every module of the package, its pages and the mark that it is typed; no tests, documents,
+    samples or benchmarks.
+    """
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     wanted = {f"minicontroller/{module.relative_to(ROOT)}" for module in own_modules()}
@@ -68,7 +72,9 @@ def test_a_wheel_holds_the_program_and_nothing_else(wheel: Path) -> None:
 
 
 def test_a_wheel_tells_its_version_and_licence(wheel: Path) -> None:
-    """The version is the package's own, the licence is there, and the page that registries show is the README."""
+    """The version is the package's own, the licence is there, and the page that registries show is
+    the README.
+    """
     metadata = metadata_of(wheel)
     assert (metadata["Version"], metadata["License-Expression"]) == (__version__, "Apache-2.0")
     assert metadata["License-File"] == "LICENSE"
@@ -82,7 +88,9 @@ def test_extras_and_groups_are_there(wheel: Path) -> None:
 
 
 def test_what_is_imported_is_declared() -> None:
-    """Each foreign package that the program imports is a dependency, and each dependency is imported."""
+    """Each foreign package that the program imports is a dependency, and each dependency is
+    imported.
+    """
     imported = set()
     for module in own_modules():
         for node in ast.walk(ast.parse(module.read_text())):
@@ -97,7 +105,9 @@ def test_what_is_imported_is_declared() -> None:
 
 
 def test_an_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
-    """Installed from the wheel alone, `minicontroller up` serves from an empty folder, and Ctrl-C ends it."""
+    """Installed from the wheel alone, `minicontroller up` serves from an empty folder, and Ctrl-C
+    ends it.
+    """
     command = install(wheel, tmp_path / "venv")
     (tmp_path / "empty").mkdir()
     up = subprocess.Popen(

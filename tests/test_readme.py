@@ -1,4 +1,6 @@
-"""What the README shows happens as it is shown. Its examples are run in their order, in an empty folder."""
+"""What the README shows happens as it is shown. Its examples are run in their order, in an empty
+folder.
+"""
 
 import re
 import shlex
@@ -65,7 +67,9 @@ def test_a_cluster_for_tests(tmp_path: Path) -> None:
 
 
 def test_a_rule_for_topics(tmp_path: Path) -> None:
-    """The second example: the client reads the message that is shown, and what keeps the rule is made."""
+    """The second example: the client reads the message that is shown, and what keeps the rule is
+    made.
+    """
     (tmp_path / "rules.py").write_text(examples("python")[1])
     with running(*arguments(1), *ANYWHERE, folder=tmp_path) as process:
         assert process.stdout is not None
@@ -78,7 +82,9 @@ def test_a_rule_for_topics(tmp_path: Path) -> None:
 
 
 def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
-    """The third example works with this machine's ZooKeeper and ports in place of the usual ones."""
+    """The third example works with this machine's ZooKeeper and ports in place of
+    the usual ones.
+    """
     here = [each.replace("127.0.0.1:2181", zookeeper.connect) for each in arguments(2)]
     assert here != arguments(2)
     here = [each.replace(SHOWN, "127.0.0.1:0") for each in here]
@@ -89,7 +95,9 @@ def test_a_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None
 
 
 def test_clients_that_log_in(tmp_path: Path) -> None:
-    """The page that tells who is asking: the client that it shows is let in under its name, and one without a password is not."""
+    """The page that tells who is asking: the client that it shows is let in under its name, and one
+    without a password is not.
+    """
     page = (ROOT / "docs" / "who-is-asking.md").read_text()
     command = shlex.split(re.findall(r"```console\n\$ minicontroller (.*)\n", page)[0])
     record = ("--port", "0", "--set", f"audit.dir={tmp_path / 'audit'}")
@@ -108,7 +116,9 @@ def test_clients_that_log_in(tmp_path: Path) -> None:
 
 
 def test_nodes_and_clients_that_log_in(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
-    """The configuration of the same page makes nodes that know each other and let in the user that it names."""
+    """The configuration of the same page makes nodes that know each other and let in the user that
+    it names.
+    """
     page = (ROOT / "docs" / "who-is-asking.md").read_text()
     [text] = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
     here = text.replace("127.0.0.1:2181/", f"{zookeeper.connect}/who-").replace("127.0.0.1:9092", "127.0.0.1:0")

@@ -1,4 +1,6 @@
-"""docs/requirements.md, the table that it is made of, and the tests tell of the same requirements."""
+"""docs/requirements.md, the table that it is made of, and the tests tell of the same
+requirements.
+"""
 
 import pytest
 

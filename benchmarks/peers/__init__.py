@@ -1,4 +1,6 @@
-"""The systems that are measured. Each is a class with the same few methods, and this table is all that knows them by name."""
+"""The systems that are measured. Each is a class with the same few methods, and this table is all
+that knows them by name.
+"""
 
 from .base import System
 from .floor import BareZooKeeper, Floor

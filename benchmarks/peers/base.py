@@ -1,7 +1,9 @@
-"""What every measured system has: it starts, says where it listens and which processes it is, and stops.
+"""What every measured system has: it starts, says where it listens and which processes it is, and
+stops.
 
-A system owns all that it starts: its processes, its ZooKeeper, its folder. `start` returns when the processes are
-launched, not when they answer: waiting is the driver's part, because it is what one of the lines measures.
+A system owns all that it starts: its processes, its ZooKeeper, its folder. `start` returns when the
+processes are launched, not when they answer: waiting is the driver's part, because it is what one
+of the lines measures.
 """
 
 import contextlib
@@ -93,7 +95,9 @@ class System(ABC):
         """A sentence that names what this machine lacks to run the system; None if nothing."""
 
     def prepare(self) -> None:  # noqa: B027 - most systems need nothing
-        """Downloads, builds, starts what does not count as the system itself (its ZooKeeper). Untimed."""
+        """Downloads, builds, starts what does not count as the system itself (its ZooKeeper).
+        Untimed.
+        """
 
     @abstractmethod
     def start(self) -> None: ...
@@ -126,7 +130,9 @@ class System(ABC):
         return None
 
     def check_alive(self) -> None:
-        """Raises CannotRunError with the last words of a process that ended without being told to."""
+        """Raises CannotRunError with the last words of a process that ended without
+        being told to.
+        """
         for node_id, process in self.nodes.items():
             if not process.alive():
                 raise CannotRunError(f"{self.name}: process {node_id} ended by itself:\n{process.last_words()}")
@@ -139,7 +145,9 @@ class System(ABC):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago; all are held until the last is found, so that they differ."""
+    """Ports that were free a moment ago; all are held until the last is found, so that
+    they differ.
+    """
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for held_socket in sockets:
@@ -148,13 +156,17 @@ def free_ports(count: int) -> list[int]:
 
 
 def parse_ready_line(line: str) -> list[Address]:
-    """`ready: bootstrap.servers=127.0.0.1:1,127.0.0.1:2` as addresses, whatever follows behind a space."""
+    """`ready: bootstrap.servers=127.0.0.1:1,127.0.0.1:2` as addresses, whatever follows behind a
+    space.
+    """
     servers = line.removeprefix(READY_PREFIX).split()[0].split(",")
     return [(host, int(port)) for host, _, port in (server.rpartition(":") for server in servers)]
 
 
 def wait_for_port(address: Address, process: Process, seconds: float) -> None:
-    """Returns when something accepts connections there; the process's end or the time ends the waiting."""
+    """Returns when something accepts connections there; the process's end or the time ends the
+    waiting.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:

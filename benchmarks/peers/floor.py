@@ -1,4 +1,6 @@
-"""What lies below minicontroller: a bare socket and a bare ZooKeeper. Context for the figures, not competitors."""
+"""What lies below minicontroller: a bare socket and a bare ZooKeeper. Context for the figures, not
+competitors.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Java programs from Maven Central: their jars in the cache, and the ZooKeeper server that both sides use alike."""
+"""Java programs from Maven Central: their jars in the cache, and the ZooKeeper server that both
+sides use alike.
+"""
 
 import shutil
 import signal
@@ -53,7 +55,9 @@ def java(version: str, *arguments: str, heap: str, folder: Path) -> list[str]:
 
 
 class ZooKeeper:
-    """One server of Kafka 3.9's own jars, with its log on disk and synced as ZooKeeper does by default."""
+    """One server of Kafka 3.9's own jars, with its log on disk and synced as ZooKeeper does by
+    default.
+    """
 
     def __init__(self, folder: Path) -> None:
         home = folder / "zookeeper"
@@ -80,7 +84,9 @@ class ZooKeeper:
 
 
 class WithZooKeeper(System):
-    """A system on a ZooKeeper server that is its own and lives as long as it does, over all its starts."""
+    """A system on a ZooKeeper server that is its own and lives as long as it does, over all its
+    starts.
+    """
 
     chroot: ClassVar[str]
 

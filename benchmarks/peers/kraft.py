@@ -1,4 +1,6 @@
-"""A real Kafka without ZooKeeper: three nodes that are broker and controller at once (KRaft's combined mode)."""
+"""A real Kafka without ZooKeeper: three nodes that are broker and controller at once (KRaft's
+combined mode).
+"""
 
 import signal
 import subprocess
@@ -46,7 +48,9 @@ class KRaft(System):
             self.nodes[node_id] = Process(command, log=home / "log.txt")
 
     def _configure(self, node_id: int, quorum_port: int, voters: str) -> None:
-        """Writes the node's properties and formats its folder, which KRaft wants before the first start."""
+        """Writes the node's properties and formats its folder, which KRaft wants before the first
+        start.
+        """
         home = self.folder / f"node-{node_id}"
         home.mkdir()
         host, port = self.addresses[node_id - 1]

@@ -1,4 +1,6 @@
-"""minicontroller itself: one process of three nodes on either store, and three processes on ZooKeeper."""
+"""minicontroller itself: one process of three nodes on either store, and three processes on
+ZooKeeper.
+"""
 
 import sys
 

@@ -1,7 +1,9 @@
-"""A bare trio server that answers frames with as many zero bytes as the frame asks for: what the socket alone costs.
+"""A bare trio server that answers frames with as many zero bytes as the frame asks for: what the
+socket alone costs.
 
-It speaks no Kafka. Behind the size prefix a request carries the size of the answer as four bytes; so the same driver
-can ask it for answers as long as the real ones. Answers to the requests of one read leave in one send.
+It speaks no Kafka. Behind the size prefix a request carries the size of the answer as four bytes;
+so the same driver can ask it for answers as long as the real ones. Answers to the requests of one
+read leave in one send.
 """
 
 import struct

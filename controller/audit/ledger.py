@@ -1,8 +1,11 @@
-"""What the writer settles, as events in the order in which it settles them: one ledger for each reign of a controller.
+"""What the writer settles, as events in the order in which it settles them: one ledger for each
+reign of a controller.
 
-Rule: the sequence is given where the order is decided, so that the log can be replayed: an event comes after all events whose effects its
-decision saw, and what its decision saw besides is written into it. Nothing here waits. A decision is made into its line at once, while all
-that it is made of is at hand: to keep it for a thread, which needs the interpreter as well, cost more than twice as much.
+Rule: the sequence is given where the order is decided, so that the log can be replayed: an event
+comes after all events whose effects its decision saw, and what its decision saw besides is written
+into it. Nothing here waits. A decision is made into its line at once, while all that it is made of
+is at hand: to keep it for a thread, which needs the interpreter as well, cost more than twice as
+much.
 """
 
 import time
@@ -13,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from ...policies.audit_event import AuditEvent, Effect, NamedState, State
+from ...audit.event import AuditEvent, Effect, NamedState, State
+from ...audit.lines import line_of
 from ...protocol.error_codes import ErrorCode
-from ..cluster.image import Image, Topic
-from ..cluster.jobs import Element
+from ..active.jobs import Element
 from ..errors import Refusal
+from ..metadata.image import Image, Topic
 from . import records
-from .lines import line_of
 from .log import AuditLog
 from .records import Moment, Origin
 from .requests import AuditedRequest, Record
 
 if TYPE_CHECKING:
-    from ..context import RequestContext
+    from ..requests.context import RequestContext
 
 TOPICS_IN_A_CHUNK = 200
 BYTES_IN_A_CHUNK = 1 << 20
@@ -47,7 +50,9 @@ class Turn(msgspec.Struct, gc=False):
 
 
 def _effect(element: Element) -> Effect:
-    """Return what an element has changed. One that writes nothing may still be done, by the node that received the request."""
+    """Return what an element has changed. One that writes nothing may still be done, by the node
+    that received the request.
+    """
     record = element.record
     if element.is_decision_only and not (record is not None and record.change is not None and record.change.is_done):
         return Effect.NONE
@@ -79,7 +84,9 @@ def _turn() -> Turn:
 
 
 class Ledger:
-    """The writer's journal for the audit log. Its methods are called in the order of what happens."""
+    """The writer's journal for the audit log. Its methods are called in the order of
+    what happens.
+    """
 
     def __init__(self, log: AuditLog, origin: Origin) -> None:
         self.log = log
@@ -94,7 +101,9 @@ class Ledger:
         self._image: Image | None = None
         """The state after the last event; None before the first."""
         self._disturbed: dict[str, int] = {}
-        """Topics of which something that was planned did not come to be, with the number of the last disturbance."""
+        """Topics of which something that was planned did not come to be, with the number of the
+        last disturbance.
+        """
         log.on_recovered = self._recovered
 
     def request(self, context: "RequestContext", *, validate_only: bool) -> AuditedRequest:
@@ -107,7 +116,9 @@ class Ledger:
         return AuditedRequest(self._requests, context, validate_only)
 
     async def wait_durable(self, request: AuditedRequest) -> None:
-        """Wait until each decision of the request is on the disk or dropped (`audit.on.failure=drop`), if answers wait for that."""
+        """Wait until each decision of the request is on the disk or dropped
+        (`audit.on.failure=drop`), if answers wait for that.
+        """
         if self.answers_wait:
             await request.wait_placed()
             await self.log.wait_durable(request.ordinal)
@@ -115,12 +126,16 @@ class Ledger:
     # ------------------------------------------------------------------ the writer's journal
 
     def disturbed(self, topics: Collection[str]) -> None:
-        """Note that plans for these topics did not come true; a decision that rested on one tells what it had assumed."""
+        """Note that plans for these topics did not come true; a decision that rested on one tells
+        what it had assumed.
+        """
         self.disturbances += 1
         self._disturbed.update(dict.fromkeys(topics, self.disturbances))
 
     def restarted(self, image: Image) -> None:
-        """Record an image that was read anew: what differs from the log so far was written by others."""
+        """Record an image that was read anew: what differs from the log so far was written by
+        others.
+        """
         turn = _turn()
         known, self._image = self._image, image
         if known is not None:
@@ -135,7 +150,9 @@ class Ledger:
         self._snapshot(image, "elected" if known is None else "reread")
 
     def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
-        """Record the settled elements in this order: applied, refused, or decisions that write nothing."""
+        """Record the settled elements in this order: applied, refused, or decisions that write
+        nothing.
+        """
         turn = _turn()
         names = [element.topic for element in elements if element.topic is not None]
         is_plain = len(set(names)) == len(names)
@@ -153,7 +170,9 @@ class Ledger:
         self._image = after
 
     def doubted(self, image: Image | None, element: Element) -> None:
-        """Record an element whose commit was in doubt, by the image that was read afterwards; with None its effect is unknown."""
+        """Record an element whose commit was in doubt, by the image that was read afterwards; with
+        None its effect is unknown.
+        """
         turn = _turn()
         old = new = self._unchanged(element, turn)
         effect = Effect.UNKNOWN
@@ -223,7 +242,9 @@ class Ledger:
         return None if self._image is None else self._image.topics.get(name)
 
     def _assumed(self, seen: Image, since: int, turn: Turn) -> tuple[NamedState, ...]:
-        """Return the topics that a decision saw otherwise than the log tells, because earlier plans did not come true."""
+        """Return the topics that a decision saw otherwise than the log tells, because earlier plans
+        did not come true.
+        """
         return tuple(
             NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
             for name in sorted(name for name, number in self._disturbed.items() if number > since)
@@ -248,7 +269,9 @@ class Ledger:
         return None if topic is None else self._state(topic)
 
     def _snapshot(self, image: Image, reason: str) -> None:
-        """Record all topics. The log's thread makes the events, so that many topics do not stop the event loop."""
+        """Record all topics. The log's thread makes the events, so that many topics do not stop the
+        event loop.
+        """
         turn = _turn()
         self._append(turn, records.snapshot_begin, reason, image)
         for chunk in _chunks(image):

@@ -1,7 +1,9 @@
-"""The audit log of one node: lines which the event loop hands over, and a thread of its own writes into files.
+"""The audit log of one node: lines which the event loop hands over, and a thread of its own writes
+into files.
 
-Rule: the event loop only appends. Writing and fsync are the thread's, which need no interpreter; a full queue and a full disk are told by
-attributes, and what becomes of them is `audit.on.failure`'s to say.
+Rule: the event loop only appends. Writing and fsync are the thread's, which need no interpreter; a
+full queue and a full disk are told by attributes, and what becomes of them is `audit.on.failure`'s
+to say.
 """
 
 import heapq
@@ -17,19 +19,21 @@ from typing import Any
 import msgspec
 import trio
 
-from ...policies.audit_event import AuditEvent
+from ...audit.event import AuditEvent
+from ...audit.files import AuditFiles, Line
+from ...audit.lines import line_of
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
-from ..logs import NODE
-from .files import AuditFiles, Line
-from .lines import line_of
+from ..observe.logs import NODE
 
 log = logging.getLogger("minicontroller.audit")
 
 MAX_BATCH_EVENTS = 4096
 BREATH_SECONDS = 0.000_5
-"""After an event that the thread makes. The event loop gives the interpreter away with each system call, and gets it back from a busy thread
-after 5 ms: with a snapshot of 10,000 topics its longest pause was some 30 ms without, and is some 12 ms with this."""
+"""After an event that the thread makes. The event loop gives the interpreter away with each system
+call, and gets it back from a busy thread after 5 ms: with a snapshot of 10,000 topics its longest
+pause was some 30 ms without, and is some 12 ms with this.
+"""
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
 
@@ -40,7 +44,9 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Answers wait for the fsync of their decisions."""
     interval_seconds: float = 1.0
     refuses: bool = True
-    """What happens while the log cannot be written: nothing is decided, or what was decided is dropped."""
+    """What happens while the log cannot be written: nothing is decided, or what was decided is
+    dropped.
+    """
     max_bytes: int = 1 << 26
     max_seconds: float = 3600.0
     max_queue: int = 100_000
@@ -48,7 +54,9 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_settings(config: NodeConfig) -> AuditSettings | None:
-    """Read the settings of the audit log; None if it is off. Raises ConfigurationError if its folder cannot be written."""
+    """Read the settings of the audit log; None if it is off. Raises ConfigurationError if its
+    folder cannot be written.
+    """
     folder = config.optional_string("audit.dir")
     if not folder:
         return None
@@ -90,7 +98,9 @@ class Loss(msgspec.Struct):
 
 
 class AuditLog:
-    """The queue and the thread that write a node's audit log. Used from one event loop; ordinals count its events over all epochs."""
+    """The queue and the thread that write a node's audit log. Used from one event loop; ordinals
+    count its events over all epochs.
+    """
 
     def __init__(self, settings: AuditSettings, *, cluster_id: str, node: int) -> None:
         self.settings = settings
@@ -137,7 +147,9 @@ class AuditLog:
 
     @property
     def syncs(self) -> int:
-        """How often events were forced to the disk; with `audit.flush=always` many decisions may share one."""
+        """How often events were forced to the disk; with `audit.flush=always` many decisions may
+        share one.
+        """
         return self._files.syncs
 
     @property
@@ -164,8 +176,8 @@ class AuditLog:
     # ------------------------------------------------------------------ the event loop's side
 
     def append(self, epoch: int, sequence: int, line: bytes | Callable[[], AuditEvent]) -> int:
-        """Queue an encoded event, or a function that makes it in the thread, of values that do not change. Returns its ordinal, or the last
-        one before it if the queue is full.
+        """Queue an encoded event, or a function that makes it in the thread, of values that do not
+        change. Returns its ordinal, or the last one before it if the queue is full.
         """
         if self._thread is None:
             self._start()
@@ -206,7 +218,9 @@ class AuditLog:
                 raise
 
     async def flush(self, patience_seconds: float) -> int:
-        """Write the waiting events at once, and return how many are not durable when patience ends."""
+        """Write the waiting events at once, and return how many are not durable when
+        patience ends.
+        """
         ordinal = self._ordinal
         if self._durable < ordinal:
             self._hurry.set()
@@ -285,7 +299,9 @@ class AuditLog:
         self._files.rotate_if_old()
 
     def _write_batch(self) -> bool:
-        """Write the waiting events up to a limit; False if that failed and must be tried again later."""
+        """Write the waiting events up to a limit; False if that failed and must be tried again
+        later.
+        """
         self._take()
         ordinal, last, count = self._taken, self._made[-1].sequence, len(self._made)
         try:

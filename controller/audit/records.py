@@ -1,7 +1,7 @@
 """From the controller's own values to events.
 
-Rule: pure. Values that are secret, or that nobody knows not to be, are hidden here, in configs and wherever a refusal quotes them; so no later
-step has to know of secrets. Policies do not get them.
+Rule: pure. Values that are secret, or that nobody knows not to be, are hidden here, in configs and
+wherever a refusal quotes them; so no later step has to know of secrets. Policies do not get them.
 """
 
 import logging
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...policies.audit_event import (
+from ...audit.event import (
     SCHEMA_VERSION,
     AuditEvent,
     Decision,
@@ -34,15 +34,15 @@ from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ..cluster.image import Topic
 from ..errors import Refusal
-from ..hiding import hidden, hidden_of, secrets_of, without
-from ..store.layout import uuid_text
+from ..metadata.image import Topic
+from ..observe.secrets import hidden, hidden_of, secrets_of, without
+from ..znodes.layout import uuid_text
 
 if TYPE_CHECKING:
-    from ..cluster.image import Image
-    from ..context import RequestContext
     from ..handlers.changes import Change
+    from ..metadata.image import Image
+    from ..requests.context import RequestContext
     from .requests import Record
 
 log = logging.getLogger("minicontroller.audit")
@@ -90,7 +90,9 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
 
 def told(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
-    """Make an event, or, if that fails by a defect of ours, one that says so: neither log nor controller ends."""
+    """Make an event, or, if that fails by a defect of ours, one that says so: neither log nor
+    controller ends.
+    """
     try:
         return make(moment, *values)
     except Exception as error:  # noqa: BLE001 - whatever it is
@@ -114,7 +116,9 @@ def decision(
     assumed: tuple[NamedState, ...],
     latency_us: int,
 ) -> Decision:
-    """Make the event of a decision. Its fields are given by position: as keywords, more than fifteen, they took half of the time."""
+    """Make the event of a decision. Its fields are given by position: as keywords, more than
+    fifteen, they took half of the time.
+    """
     origin, asked, judgement = moment.origin, record.request, record.judgement
     context, judged, verdict = asked.context, None, None
     if judgement is not None:
@@ -170,7 +174,9 @@ def decision(
 
 
 def _operation(context: "RequestContext") -> str:
-    """Name the operation of a request by the API that the client used; an automatic creation is a creation."""
+    """Name the operation of a request by the API that the client used; an automatic creation is a
+    creation.
+    """
     return OPERATIONS.get(context.on_behalf_of) or OPERATIONS.get(context.api_key, "")
 
 

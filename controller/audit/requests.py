@@ -1,4 +1,6 @@
-"""Requests on their way into the audit log: a record of each element, from its planning until the writer gives it its place."""
+"""Requests on their way into the audit log: a record of each element, from its planning until the
+writer gives it its place.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -14,10 +16,10 @@ from ..errors import Refusal
 from ..store.base import SessionExpired, StoreUnavailable
 
 if TYPE_CHECKING:
-    from ..cluster.image import Image
-    from ..cluster.jobs import Draft
-    from ..context import RequestContext
+    from ..active.jobs import Draft
     from ..handlers.changes import Change
+    from ..metadata.image import Image
+    from ..requests.context import RequestContext
 
     Plan = Callable[[Draft], Awaitable[Sequence[Change]]]
 
@@ -38,7 +40,9 @@ class AuditedRequest(msgspec.Struct):
     context: "RequestContext"
     validate_only: bool
     first: int = 0
-    """Which of its elements is the first here: a long request is planned in parts, and each has its own of these."""
+    """Which of its elements is the first here: a long request is planned in parts, and each has its
+    own of these.
+    """
     elements: int = 0
     """How many the request has."""
     recorded: int = 0
@@ -52,7 +56,9 @@ class AuditedRequest(msgspec.Struct):
     """As a whole: its plan failed."""
 
     def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]") -> "Plan":
-        """Wrap a plan so that it leaves a record of each element for the writer, all of them `refused` if it fails as a whole."""
+        """Wrap a plan so that it leaves a record of each element for the writer, all of them
+        `refused` if it fails as a whole.
+        """
         return partial(self._plan_and_record, plan, refused)
 
     async def _plan_and_record(
@@ -90,7 +96,9 @@ class AuditedRequest(msgspec.Struct):
         return AuditedRequest(self.number, self.context, self.validate_only, first=self.first + self.recorded)
 
     async def wait_placed(self) -> None:
-        """Wait until each record of this request has its place in the log: a decision that writes nothing may follow others."""
+        """Wait until each record of this request has its place in the log: a decision that writes
+        nothing may follow others.
+        """
         if self.open_records > 0:
             self.placed = trio.Event()
             await self.placed.wait()
@@ -102,7 +110,9 @@ class Record(msgspec.Struct):
     request: AuditedRequest
     index: int
     change: "Change | None"
-    """None once it has its place: the change leads back to here, and whatever refers to itself waits for the garbage collector."""
+    """None once it has its place: the change leads back to here, and whatever refers to itself
+    waits for the garbage collector.
+    """
     judgement: Judgement | None
     image: "Image"
     """What the policy saw, or would have seen."""

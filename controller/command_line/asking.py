@@ -1,7 +1,9 @@
-"""What the commands of the administrative client have in common: whom they ask, as whom, for how long, and how they end.
+"""What the commands of the administrative client have in common: whom they ask, as whom, for how
+long, and how they end.
 
-Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (called wrongly) and 3 (no node was reached, or its answer
-did not come). Whatever goes wrong is one sentence on stderr, and with --json an object on stdout as well.
+Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (called wrongly) and 3 (no
+node was reached, or its answer did not come). Whatever goes wrong is one sentence on stderr, and
+with --json an object on stdout as well.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,15 +14,15 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 import msgspec
 
-from ...policies.escaping import escaped
-from ..admin.client_config import ClientConfig, load
-from ..admin.errors import AdminError, Unreachable
+from ...client.configuration import ClientConfig, load
+from ...client.errors import AdminError, Unreachable
+from ...text.escaping import escaped
 from ..errors import ConfigurationError
 from .output import readers_may_leave
 from .typed import Seconds, read_text, require_text
 
 if TYPE_CHECKING:
-    from ..admin.client import AdminClient
+    from ...client.admin_client import AdminClient
 
 T = TypeVar("T")
 
@@ -34,7 +36,9 @@ class Asking(msgspec.Struct, frozen=True):
     config: ClientConfig
     as_json: bool
     names_nodes: bool = True
-    """Whether the user named bootstrap servers; if not, the default address of a local node is asked."""
+    """Whether the user named bootstrap servers; if not, the default address of a local node is
+    asked.
+    """
 
 
 class NotReached(click.ClickException):
@@ -94,7 +98,7 @@ def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]") -> T:
 
     import trio
 
-    from ..admin.client import connect
+    from ...client.admin_client import connect
 
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
 

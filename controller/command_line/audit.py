@@ -1,4 +1,6 @@
-"""`minicontroller audit`: the audit log for people. What the files hold, newest last, who did what and why not; and whether it is whole."""
+"""`minicontroller audit`: the audit log for people. What the files hold, newest last, who did what
+and why not; and whether it is whole.
+"""
 
 import sys
 import time
@@ -11,25 +13,19 @@ from typing import Any
 import click
 import msgspec
 
-from ...policies.audit_event import (
-    NOT_AUTHENTICATED,
-    AuditEvent,
-    Decision,
-    NamedState,
-    Observed,
-    Removal,
-    SnapshotTopics,
-)
-from ...policies.escaping import escaped
-from ...policies.moments import moment
-from ...policies.plurals import plural
-from ..audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
-from ..audit.verifying import Verification
+from ...audit.event import NOT_AUTHENTICATED, AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
+from ...audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
+from ...audit.verifying import Verification
+from ...text.escaping import escaped
+from ...text.moments import moment
+from ...text.plurals import plural
 from .audit_text import one_line, print_details
 from .output import readers_may_leave
 
 LOOK_SECONDS = 0.2
-"""Between two looks at a log that is followed: nothing that every system has tells of a file that grows."""
+"""Between two looks at a log that is followed: nothing that every system has tells of a file that
+grows.
+"""
 
 Wanted = Callable[[AuditEvent], bool]
 
@@ -46,7 +42,9 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 @click.group()
 def audit() -> None:
-    """The audit log: who changed what, and which rule refused a change. PATH is a folder (audit.dir), or a file."""
+    """The audit log: who changed what, and which rule refused a change. PATH is a folder
+    (audit.dir), or a file.
+    """
 
 
 paths_argument = click.argument(
@@ -160,7 +158,9 @@ def show(*, paths: tuple[Path, ...], as_json: bool, **filters: Any) -> None:
 @paths_argument
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a finding, and one for the summary.")
 def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Whether the log is whole. Exits with 0 if it is, with 1 if anything is missing, double, cut, or contradicts itself."""
+    """Whether the log is whole. Exits with 0 if it is, with 1 if anything is missing, double, cut,
+    or contradicts itself.
+    """
     _require_files(paths)
     verification = Verification(paths)
     findings = verification.findings()
@@ -195,7 +195,9 @@ def verify(*, paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _require_files(paths: tuple[Path, ...], *, may_come: bool = False) -> None:
-    """Raise ClickException for what is no audit file, and if there is none and none `may_come`; say which files are not read."""
+    """Raise ClickException for what is no audit file, and if there is none and none `may_come`; say
+    which files are not read.
+    """
     for path in paths:
         if path.is_file() and not is_audit_file(path):
             raise click.ClickException(

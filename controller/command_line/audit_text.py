@@ -1,6 +1,7 @@
 """Events for people: a line each, or all that is recorded of one.
 
-Rule: what stands in a log was chosen by strangers (names, client ids, messages), and reaches the terminal escaped.
+Rule: what stands in a log was chosen by strangers (names, client ids, messages), and reaches the
+terminal escaped.
 """
 
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 from rich.text import Text
 
-from ...policies.audit_event import (
+from ...audit.event import (
     NOT_AUTHENTICATED,
     AuditEvent,
     Decision,
@@ -22,8 +23,8 @@ from ...policies.audit_event import (
     State,
     as_plain,
 )
-from ...policies.escaping import escaped
-from ...policies.plurals import plural
+from ...text.escaping import escaped
+from ...text.plurals import plural
 from .console import PlainConsole
 
 COMMON = frozenset({"kind", "schema_version", "cluster_id", "epoch", "sequence", "time_ms", "decided_node"})
@@ -149,7 +150,9 @@ def _is_empty(value: object) -> bool:
 
 
 def _flat(value: object) -> str:
-    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets, objects in braces."""
+    """Write a value of an event's JSON on one line: constants as JSON has them, lists in brackets,
+    objects in braces.
+    """
     if value is None or isinstance(value, bool):
         return msgspec.json.encode(value).decode()
     if isinstance(value, dict):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..admin.model import ConfigChange, ConfigOperation
+from ...client.model import ConfigChange, ConfigOperation
 from .typed import INT32
 
 OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}
@@ -42,7 +42,9 @@ def _change(text: str) -> ConfigChange:
 def parse_assignment(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Read a replica assignment as Kafka's tools write it: `1:2,2:3` is two partitions of two replicas."""
+    """Read a replica assignment as Kafka's tools write it: `1:2,2:3` is two partitions of two
+    replicas.
+    """
     if text is None:
         return ()
     try:

@@ -2,8 +2,8 @@
 
 import click
 
-from ...policies.escaping import escaped
-from ..admin.model import ClusterDescription
+from ...client.model import ClusterDescription
+from ...text.escaping import escaped
 from .asking import Asking, admin_options, ask, print_json
 
 

@@ -1,20 +1,22 @@
-"""`minicontroller configs`: what topics and brokers are configured with, where it comes from, and changing it."""
+"""`minicontroller configs`: what topics and brokers are configured with, where it comes from, and
+changing it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ...policies.escaping import escaped
-from ..admin.errors import AdminError
-from ..admin.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
+from ...client.errors import AdminError
+from ...client.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
+from ...text.escaping import escaped
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes
 from .output import readers_may_leave
 from .typed import INT32
 
 if TYPE_CHECKING:
-    from ..admin.client import AdminClient
+    from ...client.admin_client import AdminClient
 
 F = TypeVar("F", bound=Callable[..., Any])
 

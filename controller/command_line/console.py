@@ -1,7 +1,8 @@
 """rich, as the commands draw with it.
 
-Rule: what it is given is text and never markup; and a reader who leaves is told to the caller as everywhere (`output.py`), where rich would
-end the process with code 1. Imported only where something is drawn.
+Rule: what it is given is text and never markup; and a reader who leaves is told to the caller as
+everywhere (`output.py`), where rich would end the process with code 1. Imported only where
+something is drawn.
 """
 
 from rich.console import Console

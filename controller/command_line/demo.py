@@ -1,7 +1,8 @@
 """`minicontroller demo`: a cluster, a policy, and what comes of requests, in one terminal.
 
-Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own, and what is shown are its answers.
-It ends with the demo, whichever way that ends, SIGKILL included: its stdin is a pipe whose other end only the demo has.
+Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own,
+and what is shown are its answers. It ends with the demo, whichever way that ends, SIGKILL included:
+its stdin is a pipe whose other end only the demo has.
 """
 
 import signal
@@ -15,12 +16,12 @@ import click
 from rich.panel import Panel
 from rich.text import Text
 
-from ...policies.escaping import escaped
-from ..admin.client import AdminClient
-from ..admin.client_config import load
-from ..admin.errors import AdminError
-from ..cli import SIGNALS
+from ...client.admin_client import AdminClient
+from ...client.configuration import load
+from ...client.errors import AdminError
+from ...text.escaping import escaped
 from .asking import DEFAULT_BOOTSTRAP, Asking, ask
+from .cli import SIGNALS
 from .console import PlainConsole
 
 BROKERS, PORT, WIDTH = 3, 9092, 100

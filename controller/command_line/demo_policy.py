@@ -1,4 +1,6 @@
-"""The policy of `minicontroller demo`: a dozen lines that a platform team could have written. docs/policies.md tells more."""
+"""The policy of `minicontroller demo`: a dozen lines that a platform team could have written.
+docs/policies.md tells more.
+"""
 
 import re
 
@@ -21,7 +23,9 @@ PROTECTED = "audit."
 
 
 class DemoPolicy(TopicManagementPolicy):
-    """The demo's policy: names have a form, partitions and retention have limits, and the audit topics stay."""
+    """The demo's policy: names have a form, partitions and retention have limits, and the audit
+    topics stay.
+    """
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         if request.automatic and request.requested_state.internal:

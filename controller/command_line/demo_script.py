@@ -1,15 +1,17 @@
-"""What `minicontroller demo` plays: requests as one would type them, each carried out by the client that the commands use.
+"""What `minicontroller demo` plays: requests as one would type them, each carried out by the client
+that the commands use.
 
-Rule: what is shown is what is sent. A step has one list of facts, from which both its command line and its request are made.
+Rule: what is shown is what is sent. A step has one list of facts, from which both its command line
+and its request are made.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from ..admin.client import AdminClient
-from ..admin.errors import AdminError
-from ..admin.model import ConfigChange, ConfigOperation, NewTopic, Resource
+from ...client.admin_client import AdminClient
+from ...client.errors import AdminError
+from ...client.model import ConfigChange, ConfigOperation, NewTopic, Resource
 from .demo_policy import DAY_MS
 
 
@@ -30,7 +32,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def script() -> tuple[Step, ...]:
-    """Return the steps of the demo: from a first topic to its end, with each rule of the policy broken once."""
+    """Return the steps of the demo: from a first topic to its end, with each rule of the policy
+    broken once.
+    """
     placed, trail = "sales.orders.placed", "audit.changes.trail"
     return (
         _create("A topic as the rules want it.", [placed], partitions=6),

@@ -1,6 +1,7 @@
 """A group of commands that are imported when they are called.
 
-Rule: whoever calls one command, asks for the list of all, or has the shell complete a name, does not wait for what another one needs.
+Rule: whoever calls one command, asks for the list of all, or has the shell complete a name, does
+not wait for what another one needs.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from .output import nobody_reads
 
 @contextmanager
 def a_reader_may_end_it() -> Iterator[None]:
-    """End the block without an error when the reader of the output leaves; click would exit with code 1."""
+    """End the block without an error when the reader of the output leaves; click would exit with
+    code 1.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -31,7 +34,9 @@ class LazyGroup(click.Group):
         self._places: dict[str, str] = {}
 
     def add_later(self, name: str, place: str, summary: str) -> None:
-        """Add a command by the place of its object, relative to `minicontroller.controller`; `summary` stands in the list of commands."""
+        """Add a command by the place of its object, relative to
+        `minicontroller.controller.command_line`; `summary` stands in the list of commands.
+        """
         self._places[name] = place
         self.add_command(click.Command(name, short_help=summary))
 
@@ -52,6 +57,6 @@ class LazyGroup(click.Group):
 
     def load(self, name: str) -> click.Command:
         module, _, place = self._places[name].partition(":")
-        command = getattr(import_module(module, __package__.rpartition(".")[0]), place)
+        command = getattr(import_module(module, __package__), place)
         assert isinstance(command, click.Command)
         return command

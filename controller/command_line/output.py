@@ -1,6 +1,7 @@
 """Who reads what a command prints: a terminal, a pipe whose other end may leave, or nobody.
 
-Rule: a reader who leaves, as `head` does, is no accident, and changes nothing of what was done or of the code that tells it.
+Rule: a reader who leaves, as `head` does, is no accident, and changes nothing of what was done or
+of the code that tells it.
 """
 
 import os
@@ -22,7 +23,9 @@ def is_conversation() -> bool:
 
 @contextmanager
 def readers_may_leave() -> Iterator[None]:
-    """End the block when the reader of its output leaves; what comes after the block is still done."""
+    """End the block when the reader of its output leaves; what comes after the block
+    is still done.
+    """
     try:
         yield
     except BrokenPipeError:

@@ -1,4 +1,5 @@
-"""Tables: by rich, with lines and colours, on a terminal; in a pipe bare columns, where no cell is cut or folded.
+"""Tables: by rich, with lines and colours, on a terminal; in a pipe bare columns, where no cell is
+cut or folded.
 
 Rule: rich is loaded for a terminal alone. It takes longer than the rest of a command.
 """
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from ...policies.escaping import escaped
+from ...text.escaping import escaped
 from .output import is_terminal
 
 Cell = str | int | None

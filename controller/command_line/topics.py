@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...policies.escaping import escaped
-from ...policies.plurals import plural
-from ..admin.errors import AdminError
-from ..admin.model import (
+from ...client.errors import AdminError
+from ...client.model import (
     BROKER_DEFAULT,
     ConfigChange,
     ConfigEntry,
@@ -22,13 +20,15 @@ from ..admin.model import (
     Results,
     TopicDescription,
 )
+from ...text.escaping import escaped
+from ...text.plurals import plural
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_assignment, parse_changes, parse_settings
 from .output import is_conversation, readers_may_leave
 from .typed import INT16, INT32
 
 if TYPE_CHECKING:
-    from ..admin.client import AdminClient
+    from ...client.admin_client import AdminClient
 
 NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
 NO_ID = bytes(16)

@@ -27,12 +27,14 @@ class Seconds(click.FloatRange):
 
 
 def require_text() -> None:
-    """Refuse arguments that are not UTF-8, which would arrive as other names and values. Raises click.UsageError."""
+    """Refuse arguments that are not UTF-8, which would arrive as other names and values. Raises
+    click.UsageError.
+    """
     for word in sys.argv[1:]:
         try:
             word.encode()
         except UnicodeEncodeError:
-            from ...policies.escaping import escaped
+            from ...text.escaping import escaped
 
             raise click.UsageError(f"{escaped(word)} is not text in UTF-8.") from None
 
@@ -45,6 +47,6 @@ def read_text(file: Path) -> str:
         reason = "it is not text in UTF-8"
     except OSError as error:
         reason = error.strerror or str(error)
-    from ...policies.escaping import escaped
+    from ...text.escaping import escaped
 
     raise click.ClickException(f"Cannot read {escaped(str(file))}: {reason}.")

@@ -1,8 +1,8 @@
 """Changes of configs: what AlterConfigs and IncrementalAlterConfigs make of what is there.
 
-Rule: pure, and in Kafka's order: what is wrong with the request itself first (`check_*`, before anybody is authorized), then
-each operation upon the overrides that are there, then the judgement of the whole result. A new mapping comes back; what was
-there stays as it is.
+Rule: pure, and in Kafka's order: what is wrong with the request itself first (`check_*`, before
+anybody is authorized), then each operation upon the overrides that are there, then the judgement of
+the whole result. A new mapping comes back; what was there stays as it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +43,9 @@ class ConfigChange(msgspec.Struct, frozen=True):
 
 
 def check_incremental(changes: Sequence[ConfigChange]) -> None:
-    """Raise Refusal(INVALID_REQUEST) for a key of IncrementalAlterConfigs that is named twice, or whose value is missing."""
+    """Raise Refusal(INVALID_REQUEST) for a key of IncrementalAlterConfigs that is named twice, or
+    whose value is missing.
+    """
     _check_request(
         [change.name for change in changes],
         [change.name for change in changes if change.value is None and change.operation != AlterOperation.DELETE],
@@ -51,7 +53,9 @@ def check_incremental(changes: Sequence[ConfigChange]) -> None:
 
 
 def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
-    """Raise Refusal(INVALID_REQUEST) for a key of AlterConfigs that is named twice or has no value."""
+    """Raise Refusal(INVALID_REQUEST) for a key of AlterConfigs that is named twice or
+    has no value.
+    """
     _check_request([name for name, _ in entries], [name for name, value in entries if value is None])
 
 
@@ -74,7 +78,9 @@ def alter_topic(topic: str, overrides: Configs, changes: Sequence[ConfigChange],
 
 
 def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "NodeConfig") -> dict[str, str]:
-    """Return the overrides of a topic after AlterConfigs: what is not named is gone. Raises Refusal."""
+    """Return the overrides of a topic after AlterConfigs: what is not named is gone. Raises
+    Refusal.
+    """
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
     validate_topic_configs(replaced, node, altered_topic=topic)
@@ -84,7 +90,9 @@ def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "
 def alter_broker(
     overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig", *, per_broker: bool
 ) -> dict[str, str]:
-    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after IncrementalAlterConfigs. Raises Refusal."""
+    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
+    IncrementalAlterConfigs. Raises Refusal.
+    """
     altered = apply_incremental(overrides, changes, _broker_key)
     validate_broker_configs(altered, node, per_broker=per_broker)
     return altered
@@ -93,7 +101,9 @@ def alter_broker(
 def replace_broker(
     entries: Sequence[tuple[str, str | None]], node: "NodeConfig", *, per_broker: bool
 ) -> dict[str, str]:
-    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after AlterConfigs. Raises Refusal."""
+    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
+    AlterConfigs. Raises Refusal.
+    """
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
     validate_broker_configs(replaced, node, per_broker=per_broker)
@@ -115,13 +125,16 @@ def apply_incremental(
             case AlterOperation.APPEND | AlterOperation.SUBTRACT:
                 altered[change.name] = _edited_list(altered, change, key_of(change.name))
             case _:
-                # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a broker.
+                # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a
+                # broker.
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
     return altered
 
 
 def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> str:
-    """Add to a list, or take from it: the override, or else Kafka's own default. What a file says of the node does not count here."""
+    """Add to a list, or take from it: the override, or else Kafka's own default. What a file says
+    of the node does not count here.
+    """
     verb = AlterOperation(change.operation).name.lower()
     if key is None:
         # Kafka fails with -1; an unknown key is refused as SET refuses it.

@@ -1,8 +1,9 @@
 """What may be changed of a node's configuration while it runs, for one node or for all.
 
-Rule: pure. Kafka refuses such a change as an invalid request (42), not as an invalid config (40), and lets keys through that
-it does not know: they may be a plugin's. What this program could not honour it refuses too, rather than pretend: its
-listeners stay as they are, and passwords in ZooKeeper need an encoding that it does not have.
+Rule: pure. Kafka refuses such a change as an invalid request (42), not as an invalid config (40),
+and lets keys through that it does not know: they may be a plugin's. What this program could not
+honour it refuses too, rather than pretend: its listeners stay as they are, and passwords in
+ZooKeeper need an encoding that it does not have.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 MAX_CONFIGS = 2_000
-"""Of one resource: more than all keys there are, with those of some listeners. Brokers take keys that nobody knows, and all of them are
-looked at whenever anything is made of a broker's configs."""
+"""Of one resource: more than all keys there are, with those of some listeners. Brokers take keys
+that nobody knows, and all of them are looked at whenever anything is made of a broker's configs.
+"""
 THREAD_COUNTS = (
     "background.threads",
     "log.cleaner.threads",
@@ -44,7 +46,8 @@ THREAD_COUNTS = (
 
 
 def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
-    """Check the whole set of a broker's configs as it will be, for `node` or, if not `per_broker`, for all. Raises Refusal.
+    """Check the whole set of a broker's configs as it will be, for `node` or, if not `per_broker`,
+    for all. Raises Refusal.
 
     `node` has what is in force now, so that it can be told what would be.
     """
@@ -78,7 +81,9 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
 
 
 def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-    """Return those configs in ZooKeeper that are valid, each key by itself; the others are ignored."""
+    """Return those configs in ZooKeeper that are valid, each key by itself; the others
+    are ignored.
+    """
     return {name: text for name, text in configs.items() if _is_acceptable(name, text, per_broker)}
 
 
@@ -96,7 +101,9 @@ def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
 
 
 def _is_read_only(name: str) -> bool:
-    """Whether a key cannot change while a node runs. Keys without a declaration, and those of one listener, can."""
+    """Whether a key cannot change while a node runs. Keys without a declaration, and those of one
+    listener, can.
+    """
     return name in KEYS and KEYS[name].update_mode is UpdateMode.READ_ONLY
 
 

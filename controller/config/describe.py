@@ -1,8 +1,10 @@
-"""DescribeConfigs: each config with its value, where it comes from and what else it could have been.
+"""DescribeConfigs: each config with its value, where it comes from and what else it could have
+been.
 
-Rule: pure, and Kafka's rules to the letter. A config's synonyms are all places that name it, the one that holds first: a
-topic's override, then the node's dynamic configs, those of all nodes, the file, the default. Within one place the synonyms
-stand in their own order, and what comes before the first that has the key's own name is left out.
+Rule: pure, and Kafka's rules to the letter. A config's synonyms are all places that name it, the
+one that holds first: a topic's override, then the node's dynamic configs, those of all nodes, the
+file, the default. Within one place the synonyms stand in their own order, and what comes before the
+first that has the key's own name is left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +42,9 @@ class ConfigEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[ConfigEntry, ...]:
-    """Return every config of a topic, by name. Costs next to nothing for a topic without overrides."""
+    """Return every config of a topic, by name. Costs next to nothing for a topic
+    without overrides.
+    """
     default = _default_topic_entries(node)
     if not overrides:
         return default
@@ -121,7 +125,9 @@ def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ..
 
 
 def _written_entry(name: str, node: NodeConfig) -> ConfigEntry:
-    """Return a config as it was written: Kafka does not parse what it shows of the cluster's defaults."""
+    """Return a config as it was written: Kafka does not parse what it shows of the cluster's
+    defaults.
+    """
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
     return msgspec.structs.replace(_broker_entry(name, node, synonyms), value=synonyms[0].value)
 

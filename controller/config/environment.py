@@ -1,7 +1,9 @@
-"""Configuration from environment variables, read as Kafka's images read them: KAFKA_BROKER_ID is broker.id.
+"""Configuration from environment variables, read as Kafka's images read them: KAFKA_BROKER_ID is
+broker.id.
 
-Rule: after `KAFKA_`, in lower case, `___` is `-`, `__` is `_` and `_` is `.`. A variable that means no key is nobody's mistake:
-such images and Kubernetes (KAFKA_PORT, for a service named kafka) set variables of their own. It is told only if it is all but a key.
+Rule: after `KAFKA_`, in lower case, `___` is `-`, `__` is `_` and `_` is `.`. A variable that means
+no key is nobody's mistake: such images and Kubernetes (KAFKA_PORT, for a service named kafka) set
+variables of their own. It is told only if it is all but a key.
 """
 
 import difflib

@@ -1,8 +1,10 @@
 """JAAS, as it stands in `sasl.jaas.config`: who this node is among its peers, and whom it knows.
 
-    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..." user_alice="...";
+    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..."
+    user_alice="...";
 
-Rule: nothing this module raises, and no repr of what it returns, holds a value: any of them may be a secret.
+Rule: nothing this module raises, and no repr of what it returns, holds a value: any of them may be
+a secret.
 """
 
 import re

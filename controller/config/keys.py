@@ -1,7 +1,9 @@
-"""The declared configuration keys: what a name means, what it takes, and what it may have been meant to be.
+"""The declared configuration keys: what a name means, what it takes, and what it may have been
+meant to be.
 
-Rule: one line of a table is all there is to a key; nothing else in the program knows a type, a default or a limit.
-Kafka's keys are in `broker_keys.py`, ours here. A name may carry a listener's prefix, and a listener's mechanism's.
+Rule: one line of a table is all there is to a key; nothing else in the program knows a type, a
+default or a limit. Kafka's keys are in `broker_keys.py`, ours here. A name may carry a listener's
+prefix, and a listener's mechanism's.
 """
 
 import difflib
@@ -48,7 +50,9 @@ PLUGIN_PREFIXES = (
     "rsm.config.",
     "topic.management.policy.config.",
 )
-"""Whatever follows is for somebody else to judge: an authorizer, tiered storage, Confluent's additions, a policy."""
+"""Whatever follows is for somebody else to judge: an authorizer, tiered storage, Confluent's
+additions, a policy.
+"""
 
 LISTENER_MECHANISM_KEYS = (
     "sasl.jaas.config",
@@ -125,7 +129,9 @@ class Key(msgspec.Struct, frozen=True):
         return self.type in {KeyType.PASSWORD, KeyType.UNKNOWN}
 
     def parse(self, text: str) -> Value:
-        """Read a value of this key. Raises InvalidValueError, which shows the text unless it is a secret."""
+        """Read a value of this key. Raises InvalidValueError, which shows the text unless it is a
+        secret.
+        """
         value = parse_value(self.name, self.type, text)
         if self.validator is not None:
             self.validator(self.name, value)
@@ -144,7 +150,8 @@ def _declared(table: str) -> Iterator[Key]:
     for name, kind, default, valid, mode, documentation in read_table(table):
         yield Key(
             name,
-            # What Kafka's own table does not know it hides, and so do we: a plugin's keys may be secrets.
+            # What Kafka's own table does not know it hides, and so do we: a plugin's keys may be
+            # secrets.
             KeyType[kind.upper()],
             read_default(default),
             read_notation(valid),
@@ -162,7 +169,9 @@ _BY_LOWER_CASE = {name.lower(): name for name in KEYS}
 
 
 def key_named(name: str) -> Key | None:
-    """Return the key that `name` means, a listener's or a mechanism's among them; None if it means nothing."""
+    """Return the key that `name` means, a listener's or a mechanism's among them; None if it means
+    nothing.
+    """
     return _key_named(name) if len(name) <= MAX_NAME else None
 
 
@@ -183,7 +192,9 @@ def _key_named(name: str) -> Key | None:
 
 
 def base_name(name: str) -> str:
-    """Return `name` without a listener's prefix, and without the mechanism of those keys that have one."""
+    """Return `name` without a listener's prefix, and without the mechanism of those keys that have
+    one.
+    """
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     if prefixed is None:
         return name
@@ -214,7 +225,9 @@ def nearest_key(name: str) -> str | None:
 
 
 def in_declared_case(name: str) -> str:
-    """Return `name` as it is declared: environment variables have lost the difference (zookeeper.clientCnxnSocket)."""
+    """Return `name` as it is declared: environment variables have lost the difference
+    (zookeeper.clientCnxnSocket).
+    """
     return _BY_LOWER_CASE.get(name, name)
 
 

@@ -1,7 +1,7 @@
 """Where a node listens, what it tells others to connect to, and what it speaks there.
 
-Rule: what Kafka refuses at its start is refused here, each fault with the key that has to be mended; and so is a port that
-no socket can have, which Kafka finds out only when it binds.
+Rule: what Kafka refuses at its start is refused here, each fault with the key that has to be
+mended; and so is a port that no socket can have, which Kafka finds out only when it binds.
 """
 
 import re
@@ -31,7 +31,9 @@ class Listener(msgspec.Struct, frozen=True):
     """0 for any free one."""
     security_protocol: str
     advertised_host: str | None
-    """What others are told. Empty for this machine's own name, None where the listener is not advertised at all."""
+    """What others are told. Empty for this machine's own name, None where the listener is not
+    advertised at all.
+    """
     advertised_port: int | None
 
     @property
@@ -63,7 +65,9 @@ def parse_endpoints(key: str, text: str) -> tuple[Endpoint, ...]:
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Read the security protocol of each listener name, both in upper case. Raises ListenerFault."""
+    """Read the security protocol of each listener name, both in upper case. Raises
+    ListenerFault.
+    """
     key, protocols = "listener.security.protocol.map", {}
     for part in _parts(text):
         name, colon, protocol = part.rpartition(":")
@@ -76,7 +80,9 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_counts(key: str, text: str) -> dict[str, int]:
-    """Read the counts `address:count,...` of a key, where an address may hold colons. Raises ListenerFault."""
+    """Read the counts `address:count,...` of a key, where an address may hold colons. Raises
+    ListenerFault.
+    """
     counts = {}
     for part in _parts(text):
         address, colon, count = part.rpartition(":")

@@ -1,6 +1,8 @@
-"""The levels of this process's loggers in Kafka's words, as DescribeConfigs of a BROKER_LOGGER tells them.
+"""The levels of this process's loggers in Kafka's words, as DescribeConfigs of a BROKER_LOGGER
+tells them.
 
-Rule: a logger's level is the one that holds for it, its own or what it inherits; Kafka has no word for "inherited".
+Rule: a logger's level is the one that holds for it, its own or what it inherits; Kafka has no word
+for "inherited".
 """
 
 import logging
@@ -23,7 +25,9 @@ def levels() -> dict[str, str]:
 
 
 def levels_after(changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the level that each of these loggers will have; one that is changed to None inherits its level."""
+    """Return the level that each of these loggers will have; one that is changed to None inherits
+    its level.
+    """
     known = logging.root.manager.loggerDict
     own = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
     own[ROOT] = logging.root.level

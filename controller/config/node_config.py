@@ -1,8 +1,10 @@
-"""The configuration of one node: every key's value, where it comes from, and what it makes of the listeners.
+"""The configuration of one node: every key's value, where it comes from, and what it makes of the
+listeners.
 
-Rule: it never changes and is never half valid. Whoever holds a `NodeConfig` may ask for any declared key; asking for one
-that is not declared, or for a number where there is a text, is our bug and raises. A mistake in what people wrote is a
-`ConfigurationError` that tells every mistake of the file at once. Values changed while the node runs make a new one.
+Rule: it never changes and is never half valid. Whoever holds a `NodeConfig` may ask for any
+declared key; asking for one that is not declared, or for a number where there is a text, is our bug
+and raises. A mistake in what people wrote is a `ConfigurationError` that tells every mistake of the
+file at once. Values changed while the node runs make a new one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +36,8 @@ class ConfigSource(IntEnum):
 
 
 class NodeConfig:
-    """The values of a node's configuration, with their sources. Compared by identity, so that what is computed from one can be kept beside
-    it.
+    """The values of a node's configuration, with their sources. Compared by identity, so that what
+    is computed from one can be kept beside it.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class NodeConfig:
         dynamic_default: Mapping[str, str] = NOTHING,
         warnings: Sequence[str] = (),
     ) -> None:
-        """Make a configuration within this package; others use `load` and `from_mapping`, which check what they are given."""
+        """Make a configuration within this package; others use `load` and `from_mapping`, which
+        check what they are given.
+        """
         self.static = MappingProxyType({**_node_id(static), **static})
         """What the file, the environment and the overrides say, as text."""
         self.dynamic_broker = dynamic_broker
@@ -65,7 +69,9 @@ class NodeConfig:
         overrides: Sequence[str] | Mapping[str, str] = (),
         environ: Mapping[str, str] = NOTHING,
     ) -> "NodeConfig":
-        """Read a properties file, environment variables that go before it, and overrides (`key=value`) that go before both."""
+        """Read a properties file, environment variables that go before it, and overrides
+        (`key=value`) that go before both.
+        """
         collected = collect_settings(file_text, file_name, overrides, environ)
         return _checked(collected.settings, collected.faults, collected.warnings)
 
@@ -77,8 +83,8 @@ class NodeConfig:
     def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":
         """Return this configuration with what `/config/brokers` says of this node and of all nodes.
 
-        What is there and could not have been put there through a node is left out, as Kafka does: a bad value in ZooKeeper must not stop a
-        running node.
+        What is there and could not have been put there through a node is left out, as Kafka does: a
+        bad value in ZooKeeper must not stop a running node.
         """
         return NodeConfig(
             self.static,
@@ -120,7 +126,9 @@ class NodeConfig:
         return value
 
     def value(self, key: str) -> Value:
-        """Return the value in force: this node's, else all nodes', else the file's, else the default. Raises KeyError."""
+        """Return the value in force: this node's, else all nodes', else the file's, else the
+        default. Raises KeyError.
+        """
         if key not in self._values:
             declared = self.key(key)
             text = next((level[key] for _, level in self.levels() if key in level), None)
@@ -144,7 +152,9 @@ class NodeConfig:
         )
 
     def first_integer(self, key: str) -> int | None:
-        """Return the value of the first of a key's synonyms that has one (log.retention.ms, .minutes, .hours), in its own unit."""
+        """Return the value of the first of a key's synonyms that has one (log.retention.ms,
+        .minutes, .hours), in its own unit.
+        """
         values = (self.optional_integer(name) for name in synonyms_of(key))
         return next((value for value in values if value is not None), None)
 
@@ -156,7 +166,9 @@ class NodeConfig:
         return key
 
     def of_listener(self, listener: str, key: str, mechanism: str = "") -> str:
-        """Return the name under which `key` is set for a listener: with its prefix if that was set, else without."""
+        """Return the name under which `key` is set for a listener: with its prefix if that was set,
+        else without.
+        """
         prefix = f"listener.name.{listener.lower()}."
         candidates = (f"{prefix}{mechanism.lower()}.{key}" if mechanism else f"{prefix}{key}", f"{prefix}{key}")
         return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT_CONFIG), key)
@@ -190,7 +202,9 @@ class NodeConfig:
 
     @cached_property
     def control_plane_listener(self) -> Listener:
-        """The listener on which the controller talks to this node: the inter-broker listener, unless another one is named."""
+        """The listener on which the controller talks to this node: the inter-broker listener,
+        unless another one is named.
+        """
         named = self.optional_string("control.plane.listener.name")
         return self.inter_broker_listener if named is None else self._listener(named)
 
@@ -225,6 +239,8 @@ def _checked(settings: Mapping[str, Setting], faults: Sequence[str], warnings: S
 
 
 def _blamed(settings: Mapping[str, Setting], key: str) -> str:
-    """Name where to mend a fault: at the key, unless an override of what it has to fit came between."""
+    """Name where to mend a fault: at the key, unless an override of what it has to fit came
+    between.
+    """
     together = [settings[each] for each in (key, *HAS_TO_FIT.get(key, ())) if each in settings]
     return f"{max(together, key=lambda setting: setting.rank).place}: " if together else ""

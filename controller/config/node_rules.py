@@ -1,7 +1,8 @@
 """What a node's keys must not say together.
 
-Rule: each rule gives (key, sentence) for what has to be mended, and knows nothing of files; Kafka checks the same at its
-start, and one rule is KIP-201's: a TopicManagementPolicy excludes both older policies.
+Rule: each rule gives (key, sentence) for what has to be mended, and knows nothing of files; Kafka
+checks the same at its start, and one rule is KIP-201's: a TopicManagementPolicy excludes both older
+policies.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.clas
 
 
 LEAST_SESSION_MS = 1_000
-"""Servers grant no less than two ticks, and a client that waits for less than that hears from none."""
+"""Servers grant no less than two ticks, and a client that waits for less than that hears from none.
+"""
 HAS_TO_FIT = {
     "inter.broker.listener.name": ("listeners", "advertised.listeners", "listener.security.protocol.map"),
     "control.plane.listener.name": ("listeners", "advertised.listeners"),

@@ -1,8 +1,9 @@
-"""Kafka's keys that this program does not carry out and must not pass over: without them a cluster is less secure, or less than it was
-asked to be.
+"""Kafka's keys that this program does not carry out and must not pass over: without them a cluster
+is less secure, or less than it was asked to be.
 
-Rule: a value that asks for nothing more than what happens anyway is fine; any other ends the start, and is refused while a node runs.
-Keys whose loss harms nobody are shown and otherwise without effect; docs/configuration.md lists all three kinds.
+Rule: a value that asks for nothing more than what happens anyway is fine; any other ends the start,
+and is refused while a node runs. Keys whose loss harms nobody are shown and otherwise without
+effect; docs/configuration.md lists all three kinds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,9 @@ from .validators import release_of
 
 Fault = tuple[str, str]
 OLDEST_FORMATS = (3, 4)
-"""What nodes and brokers are told has the formats of Kafka 3.4 and later (LeaderAndIsr 7, UpdateMetadata 8, StopReplica 4)."""
+"""What nodes and brokers are told has the formats of Kafka 3.4 and later (LeaderAndIsr 7,
+UpdateMetadata 8, StopReplica 4).
+"""
 DIALECT_PREFIX = "listener.dialect."
 
 
@@ -67,7 +70,9 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
 
 
 def faults_of_keys(configs: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield key and sentence for each key that asks for what is not done. Values are valid for their types."""
+    """Yield key and sentence for each key that asks for what is not done. Values are valid for
+    their types.
+    """
     for name, text in configs.items():
         if name.startswith(DIALECT_PREFIX):
             if text != "kafka":

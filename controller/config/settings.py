@@ -1,6 +1,8 @@
-"""What people wrote, from the three places they may write it: the file, the environment, the command line.
+"""What people wrote, from the three places they may write it: the file, the environment, the
+command line.
 
-Rule: each setting knows its place, and every mistake is a sentence that begins with it; a secret is in none of them.
+Rule: each setting knows its place, and every mistake is a sentence that begins with it; a secret is
+in none of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from ...policies.configs.values import InvalidValueError, KeyType
-from ...policies.properties import PropertiesError, parse_properties
+from ...text.properties import PropertiesError, parse_properties
 from ..errors import ConfigurationError
 from .environment import doubts_about, settings_of
 from .keys import key_named, nearest_key
@@ -31,7 +33,9 @@ class Collected(msgspec.Struct):
 def collect_settings(
     file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
 ) -> Collected:
-    """Collect the settings; later places go before earlier ones, and each key's text is checked by itself. Raises ConfigurationError."""
+    """Collect the settings; later places go before earlier ones, and each key's text is checked by
+    itself. Raises ConfigurationError.
+    """
     try:
         properties = parse_properties(file_text, file_name)
     except PropertiesError as error:

@@ -1,8 +1,8 @@
 """The configs of topics: what is valid, and what holds where a topic says nothing.
 
-Rule: pure. A topic's effective configs are its overrides upon what its node's configuration makes of Kafka's defaults, and
-they are judged together: an override that contradicts a default of the node is refused like one that contradicts another
-override. Codes and words are Kafka's.
+Rule: pure. A topic's effective configs are its overrides upon what its node's configuration makes
+of Kafka's defaults, and they are judged together: an override that contradicts a default of the
+node is refused like one that contradicts another override. Codes and words are Kafka's.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
-"""Since 3.0 (`inter.broker.protocol.version`) there is one format left, whatever a node's file says; none older is served."""
+"""Since 3.0 (`inter.broker.protocol.version`) there is one format left, whatever a node's file
+says; none older is served.
+"""
 AS_RETENTION = -2
 """local.retention.*: as much as retention.* says."""
 
@@ -36,7 +38,9 @@ class TopicKey(msgspec.Struct, frozen=True):
     synonyms: tuple[Synonym, ...]
 
     def default_of(self, node: "NodeConfig") -> Value:
-        """Return what holds for topics that do not set this key: the first synonym that has a value, else Kafka's default."""
+        """Return what holds for topics that do not set this key: the first synonym that has a
+        value, else Kafka's default.
+        """
         if self.key.name == FORMAT_VERSION:
             return self.key.default_value
         for synonym in self.synonyms:
@@ -86,8 +90,8 @@ def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
 def differing_defaults(
     node: "NodeConfig", of_broker: Mapping[str, str], of_all: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these configs of all brokers and of a broker,
-    which must be hashable.
+    """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these
+    configs of all brokers and of a broker, which must be hashable.
     """
     return otherwise_than_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
@@ -95,8 +99,8 @@ def differing_defaults(
 def validate_topic_configs(
     configs: Mapping[str, str | None], node: "NodeConfig", *, altered_topic: str | None = None
 ) -> None:
-    """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names a topic that exists: Kafka words its
-    refusals then otherwise.
+    """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names a
+    topic that exists: Kafka words its refusals then otherwise.
     """
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:

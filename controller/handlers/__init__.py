@@ -1,7 +1,8 @@
 """Who handles which API: the table, and what a handler is.
 
-Rule: an API that is in this table is advertised, and one that is not closes the connection. A read returns its answer at once
-and costs no task; what has to wait returns an awaitable. What tells of topics waits for what clients of this node know already (K4-6).
+Rule: an API that is in this table is advertised, and one that is not closes the connection. A read
+returns its answer at once and costs no task; what has to wait returns an awaitable. What tells of
+topics waits for what clients of this node know already (K4-6).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +11,7 @@ from inspect import isawaitable
 from typing import Any
 
 from ...protocol.api_keys import ApiKey
-from ..context import RequestContext
+from ..requests.context import RequestContext
 from . import (
     alter_configs,
     alter_partition,
@@ -38,11 +39,15 @@ from . import (
 Request = Any
 Response = Any
 Handler = Callable[[Any, RequestContext, Request], Response | Awaitable[Response]]
-"""`handle(node, ctx, request)`. The messages are the structs of `protocol.messages`, each handler names its own."""
+"""`handle(node, ctx, request)`. The messages are the structs of `protocol.messages`, each handler
+names its own.
+"""
 
 
 def up_to_date(handler: Handler) -> Handler:
-    """Make a handler that answers from an image that holds all that clients of this node know of (K4-6)."""
+    """Make a handler that answers from an image that holds all that clients of this node know of
+    (K4-6).
+    """
 
     async def handle_later(node: Any, context: RequestContext, request: Request) -> Response:
         await node.cache.wait_heard()

@@ -1,4 +1,6 @@
-"""AlterConfigs (33): the whole set of a resource's configs at once; what is not named goes back to its default."""
+"""AlterConfigs (33): the whole set of a resource's configs at once; what is not named goes back to
+its default.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,14 +13,14 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ..config.alterations import check_replacement, replace_broker, replace_topic
-from ..context import RequestContext
-from ..turns import in_turns
+from ..requests.context import RequestContext
+from ..requests.time_slices import in_turns
 from .changes import Change
 from .config_changes import Alteration, Planner, judged_here, settled
 from .wishes import operation_kinds
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:

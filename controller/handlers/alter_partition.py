@@ -1,6 +1,8 @@
-"""AlterPartition (56): the leader of a partition grows or shrinks its ISR. From authenticated brokers only.
+"""AlterPartition (56): the leader of a partition grows or shrinks its ISR. From authenticated
+brokers only.
 
-The order of the checks is Kafka's (KafkaController.processAlterPartition); an accepted change leaves the leader epoch alone.
+The order of the checks is Kafka's (KafkaController.processAlterPartition); an accepted change
+leaves the leader epoch alone.
 """
 
 from typing import TYPE_CHECKING
@@ -16,15 +18,15 @@ from ...protocol.messages.alter_partition import (
     TopicData,
     TopicResult,
 )
-from ..cluster import elections
-from ..cluster.image import NO_TOPIC_ID, Image, Partition, Topic
-from ..cluster.jobs import ControllerMoved, Draft, Element
-from ..cluster.leadership import RECOVERED, RECOVERING
-from ..context import RequestContext
+from ..active import partition_states
+from ..active.jobs import ControllerMoved, Draft, Element
 from ..errors import Refusal
+from ..metadata.image import NO_TOPIC_ID, Image, Partition, Topic
+from ..metadata.leadership import RECOVERED, RECOVERING
+from ..requests.context import RequestContext
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 async def handle(node: "Node", context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
@@ -57,7 +59,9 @@ async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> A
 
 
 def _take_back(result: TopicResult, element: Element) -> None:
-    """Take back what was granted and the store refused: somebody else wrote the state, or nobody knows whether it was written."""
+    """Take back what was granted and the store refused: somebody else wrote the state, or nobody
+    knows whether it was written.
+    """
     assert element.refusal is not None
     result.partitions = [
         PartitionResult(
@@ -92,7 +96,7 @@ def _alter_topic(
             )
         )
     if topic is not None and accepted:
-        element = elections.stage_states(draft, topic, accepted, epoch)
+        element = partition_states.stage_states(draft, topic, accepted, epoch)
     else:
         element = draft.decide()  # what it was judged by may still be on its way to the store
     return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results), element

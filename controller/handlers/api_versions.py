@@ -1,7 +1,8 @@
-"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says it is).
+"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says it
+is).
 
-The answer is the table of routes itself, so that what is advertised is what is answered. A version that is too high never comes
-here: the line answers it in version 0.
+The answer is the table of routes itself, so that what is advertised is what is answered. A version
+that is too high never comes here: the line answers it in version 0.
 """
 
 import re
@@ -9,8 +10,8 @@ from functools import lru_cache
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from ..context import RequestContext
-from ..route import Routes
+from ..requests.context import RequestContext
+from ..routing.routes import Routes
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")

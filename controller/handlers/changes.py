@@ -1,8 +1,10 @@
-"""The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and when it counts as complete.
+"""The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and
+when it counts as complete.
 
-Rule: an element is answered with success only when its commit is safe and the change is complete where `metadata.completion` asks
-for it. What is not planned when the time is over, or when the client is gone, is never begun; but with a timeout of 0 or less everything that is
-valid is carried out and answered REQUEST_TIMED_OUT, as Kafka does it.
+Rule: an element is answered with success only when its commit is safe and the change is complete
+where `metadata.completion` asks for it. What is not planned when the time is over, or when the
+client is gone, is never begun; but with a timeout of 0 or less everything that is valid is carried
+out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
 import time
@@ -16,23 +18,23 @@ import trio
 from ...policies.interface import AlterLoggersRequest, PolicyRequest
 from ...policies.judging import Judged
 from ...protocol.error_codes import ErrorCode
+from ..active.active_controller import ActiveController
+from ..active.jobs import ControllerMoved, Draft, Element, decision
 from ..audit.requests import AuditedRequest, Judgement
-from ..cluster.active_controller import ActiveController
-from ..cluster.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
-from ..cluster.jobs import ControllerMoved, Draft, Element, decision
-from ..cluster.policy_view import view
 from ..config.topic_configs import differing_defaults
-from ..context import RequestContext
 from ..errors import Refusal
-from ..policy_runner import PolicyRefusal
-from ..store import layout
+from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
+from ..metadata.policy_view import view
+from ..policy.runner import PolicyRefusal
+from ..requests.context import RequestContext
+from ..requests.time_slices import Turn
 from ..store.base import Create, Operation
-from ..turns import Turn
+from ..znodes import layout
 from .parts import Parts
 from .wishes import wishes
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 NOT_BEGUN = "It was not begun in time, and will not be."
@@ -49,11 +51,15 @@ class Change(msgspec.Struct):
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     overtaken: Callable[[Image], bool] = lambda _image: False
-    """Whether the controller's image shows that it never will be complete: it took effect, and others have undone it since."""
+    """Whether the controller's image shows that it never will be complete: it took effect, and
+    others have undone it since.
+    """
     changes_configs: bool = False
     """Whether it changes configs, which a node reads in the store and is not told of."""
     kind: str = "topic"
-    """What `topic` names: a `topic`, a `broker` or a `logger`; `resource` stands for a whole request."""
+    """What `topic` names: a `topic`, a `broker` or a `logger`; `resource` stands for a whole
+    request.
+    """
     operations: Mapping[str, str | None] | None = None
     """For configs: the keys that the request named, with their operands, None to delete one."""
     operation_kinds: Mapping[str, str] | None = None
@@ -111,10 +117,12 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
 def default_configs(
     node: "Node", image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Return the default topic configs that differ from Kafka's own: the default of all brokers upon this node's file. A broker's own
-    configs hold where it leads, and so for no topic as such: not even this node's.
+    """Return the default topic configs that differ from Kafka's own: the default of all brokers
+    upon this node's file. A broker's own configs hold where it leads, and so for no topic as such:
+    not even this node's.
 
-    With `of_broker` or `of_all`, return what these configs of a broker, or of all brokers, would make of them.
+    With `of_broker` or `of_all`, return what these configs of a broker, or of all brokers, would
+    make of them.
     """
     if of_all is None:
         stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
@@ -123,8 +131,8 @@ def default_configs(
 
 
 async def judge(node: "Node", context: RequestContext, question: Callable[[], Judged], draft: Draft) -> None:
-    """Ask the policy, if there is one, about the request against what is planned so far. Raises Refusal. Where nobody judges or records,
-    `question` is not even called.
+    """Ask the policy, if there is one, about the request against what is planned so far. Raises
+    Refusal. Where nobody judges or records, `question` is not even called.
     """
     if node.policy is None and node.audit is None:
         return
@@ -148,7 +156,9 @@ def resource_of(request: Judged) -> tuple[str, str]:
 
 
 def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:
-    """Refuse a topic too large for its znode, before memory is spent on placing its replicas. Raises INVALID_PARTITIONS."""
+    """Refuse a topic too large for its znode, before memory is spent on placing its replicas.
+    Raises INVALID_PARTITIONS.
+    """
     if layout.least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
         text = (
             f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
@@ -167,7 +177,9 @@ def deleted_since(topic: Topic) -> Callable[[Image], bool]:
 
 
 async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
-    """Return the operations that create the znodes of the partitions from `first` on; one that nobody leads yet has none."""
+    """Return the operations that create the znodes of the partitions from `first` on; one that
+    nobody leads yet has none.
+    """
     operations: list[Operation] = []
     for index in range(first, len(topic.partitions)):
         partition = topic.partitions[index]
@@ -188,10 +200,11 @@ async def carry_out(
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[Change]:
-    """Plan and commit the elements of a request, and wait until they are complete or the time is over. `unbegun` returns all of them
-    refused.
+    """Plan and commit the elements of a request, and wait until they are complete or the time is
+    over. `unbegun` returns all of them refused.
 
-    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER if another controller was elected.
+    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER
+    if another controller was elected.
     """
     controller = ruling(node)
     audited: list[AuditedRequest] = []
@@ -244,7 +257,9 @@ async def _carry_out_all(
     *,
     in_any_case: bool,
 ) -> None:
-    """Plan and commit a request part by part; `audited` gets an entry for each part where there is an audit log."""
+    """Plan and commit a request part by part; `audited` gets an entry for each part where there is
+    an audit log.
+    """
     while True:
         plan: Plan = partial(decided, parts.plan)
         if audited:
@@ -256,7 +271,9 @@ async def _carry_out_all(
 
 
 async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
-    """Wait until a request is in the audit log, where answers wait for that. Raises REQUEST_TIMED_OUT at the deadline."""
+    """Wait until a request is in the audit log, where answers wait for that. Raises
+    REQUEST_TIMED_OUT at the deadline.
+    """
     ledger = controller.ledger
     if ledger is None or not ledger.answers_wait:
         return
@@ -268,7 +285,9 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
 
 
 async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
-    """Plan changes, and return them with their elements, in order, and with what the policy had to say."""
+    """Plan changes, and return them with their elements, in order, and with what the policy had to
+    say.
+    """
     changes = await plan(draft)
     elements: dict[Element, None] = {}
     for change in changes:
@@ -299,8 +318,8 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
 async def committed(
     controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]], *, in_any_case: bool = False
 ) -> Sequence[Change]:
-    """Return the planned changes once their commits are safe, or refused by the store. `in_any_case`: see `Writer.write`. Raises
-    NOT_CONTROLLER.
+    """Return the planned changes once their commits are safe, or refused by the store.
+    `in_any_case`: see `Writer.write`. Raises NOT_CONTROLLER.
     """
     try:
         changes = await controller.write(plan, in_any_case=in_any_case)
@@ -315,8 +334,9 @@ async def committed(
 async def _is_known(
     node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
 ) -> bool:
-    """Wait until the nodes that must know of the changes do: every node, or the one that forwarded the request unless it will hear of them
-    anyway before it answers a read. Return False if that will not be learnt.
+    """Wait until the nodes that must know of the changes do: every node, or the one that forwarded
+    the request unless it will hear of them anyway before it answers a read. Return False if that
+    will not be learnt.
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
@@ -339,7 +359,9 @@ def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequen
 
 
 def _is_complete(node: "Node", controller: ActiveController, change: Change) -> bool:
-    """Whether a change is complete at this node; one that was overtaken is, too: nothing more will come of it."""
+    """Whether a change is complete at this node; one that was overtaken is, too: nothing more will
+    come of it.
+    """
     return change.reached(node.cache.image) or change.overtaken(controller.image)
 
 
@@ -350,7 +372,9 @@ async def _wait_until_complete(
     changes: Sequence[Change],
     completed: set[int],
 ) -> None:
-    """Add each change to `completed` as soon as it is complete: an element that never will be holds up none of the others (K4-C7)."""
+    """Add each change to `completed` as soon as it is complete: an element that never will be holds
+    up none of the others (K4-C7).
+    """
     ready: list[int] = []
     late: list[tuple[int, Change]] = []
     for index, change in enumerate(changes):

@@ -1,7 +1,9 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: who judges what, and how a change is written.
+"""What AlterConfigs and IncrementalAlterConfigs have in common: who judges what, and how a change
+is written.
 
-Rule: the node that gets the request judges the request itself, and what concerns only this node (Kafka: ConfigAdminManager.preprocess);
-the rest is judged and written at the controller, with the state there. Rows are answered in the order of the request.
+Rule: the node that gets the request judges the request itself, and what concerns only this node
+(Kafka: ConfigAdminManager.preprocess); the rest is judged and written at the controller, with the
+state there. Rows are answered in the order of the request.
 """
 
 from collections import Counter
@@ -14,17 +16,17 @@ from immutables import Map
 from ...policies.configs.values import java_int
 from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
 from ...protocol.error_codes import ErrorCode
-from ..cluster.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
-from ..cluster.jobs import Draft
-from ..cluster.policy_view import requested
-from ..context import RequestContext
-from ..decisions import kind_and_name
+from ..active.jobs import Draft
+from ..audit.decisions import kind_and_name
 from ..errors import Refusal
-from ..forwarding import at_the_controller
-from ..hiding import hidden_of, known
-from ..store import layout
+from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
+from ..metadata.policy_view import requested
+from ..observe.secrets import hidden_of, known
+from ..requests.context import RequestContext
+from ..requests.time_slices import Turn, in_turns
+from ..routing.forwarding import at_the_controller
 from ..store.base import Create, Operation, SetData
-from ..turns import Turn, in_turns
+from ..znodes import layout
 from .changes import Change, asked_by, carry_out, default_configs, judge
 from .describe_configs import ResourceType
 from .parts import Parts, each
@@ -32,7 +34,7 @@ from .telling import heard, told
 from .wishes import operands, operation_kinds
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 Configs = Mapping[str, str]
 R = TypeVar("R", bound=Any)
@@ -40,7 +42,9 @@ R = TypeVar("R", bound=Any)
 
 
 class Alteration(msgspec.Struct, frozen=True):
-    """The change of one resource's configs: what the request asks for, and what that makes of the configs that are there."""
+    """The change of one resource's configs: what the request asks for, and what that makes of the
+    configs that are there.
+    """
 
     resource_type: int
     resource_name: str
@@ -54,7 +58,9 @@ class Alteration(msgspec.Struct, frozen=True):
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
     def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
-        """Return the kind of operation on each key, also on those that AlterConfigs deletes by leaving them out."""
+        """Return the kind of operation on each key, also on those that AlterConfigs deletes by
+        leaving them out.
+        """
         return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
 
     def operands(self, kinds: Mapping[str, str]) -> Mapping[str, str | None]:
@@ -75,7 +81,9 @@ async def judged_here(
     *,
     loggers: bool = False,
 ) -> dict[int, Change]:
-    """Return those resources that the receiving node refuses itself, by their place in the request. `check` comes first, `check_of_type` last."""
+    """Return those resources that the receiving node refuses itself, by their place in the request.
+    `check` comes first, `check_of_type` last.
+    """
     names = await in_turns(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
         for resource in resources
@@ -126,7 +134,9 @@ def check_own_id(node: "Node", name: str) -> None:
 
 
 def broker_id_of(name: str) -> int:
-    """Return the broker id that Java, and so Kafka, reads from a name: "+1" and "01" are node 1, " 1" is none. Raises INVALID_REQUEST."""
+    """Return the broker id that Java, and so Kafka, reads from a name: "+1" and "01" are node 1, "
+    1" is none. Raises INVALID_REQUEST.
+    """
     number = java_int(name)
     if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
@@ -144,7 +154,9 @@ class Planner:
         self._validate_only: bool = request.validate_only
 
     async def carry_out(self) -> Sequence[Change]:
-        """Record what the node that forwarded the request has decided, then carry out the alterations; return all of it in this order."""
+        """Record what the node that forwarded the request has decided, then carry out the
+        alterations; return all of it in this order.
+        """
         try:
             return await carry_out(
                 self._node,
@@ -184,7 +196,9 @@ class Planner:
             return alteration.changed(refusal=refusal)
 
     async def _judge_loggers(self, draft: Draft, change: Change) -> Change:
-        """Ask the policy about levels of loggers, which the node that received the request will set. Its other decisions are not judged."""
+        """Ask the policy about levels of loggers, which the node that received the request will
+        set. Its other decisions are not judged.
+        """
         if change.kind != "logger" or change.refusal is not None:
             return change
         before, after = change.levels or ({}, {})
@@ -207,7 +221,9 @@ class Planner:
         return change
 
     def _asked_by(self) -> dict[str, Any]:
-        """Return what a request to the policy about configs of a broker or levels of loggers tells of the caller."""
+        """Return what a request to the policy about configs of a broker or levels of loggers tells
+        of the caller.
+        """
         asked = asked_by(self._context, "", validate_only=self._validate_only)
         del asked["topic"]
         return asked
@@ -276,20 +292,26 @@ class Planner:
         return alteration.changed(element=element, changes_configs=True)
 
     def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:
-        """Return the default configs of topics as they are with these configs of a broker, or of all brokers if `broker` is empty."""
+        """Return the default configs of topics as they are with these configs of a broker, or of
+        all brokers if `broker` is empty.
+        """
         if broker:
             return default_configs(self._node, draft.image, of_broker=configs)
         return default_configs(self._node, draft.image, of_all=configs)
 
 
 def _refuse_unreadable(path: str, version: int) -> None:
-    """Refuse to change configs that cannot be read: that would wipe out what others wrote there. Raises INVALID_CONFIG."""
+    """Refuse to change configs that cannot be read: that would wipe out what others wrote there.
+    Raises INVALID_CONFIG.
+    """
     if version == UNREADABLE:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"{path} in ZooKeeper cannot be read: mend or delete it first.")
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:
-    """Return the operation that writes configs upon this version of their znode, or makes the znode where there is none (-1)."""
+    """Return the operation that writes configs upon this version of their znode, or makes the znode
+    where there is none (-1).
+    """
     data = layout.encode_config(configs)
     return Create(path, data) if version < 0 else SetData(path, data, version)
 
@@ -306,9 +328,10 @@ async def settled(
     decided: Mapping[int, Change],
     decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
 ) -> list[Change]:
-    """Return what becomes of each resource: those in `decided`, by their place in the request, were decided by this node; of the others the
-    controller decides, wherever it is. It is told of all where there is an audit log, and what it cannot record is not decided; so it is
-    where a policy has to judge the levels of loggers.
+    """Return what becomes of each resource: those in `decided`, by their place in the request, were
+    decided by this node; of the others the controller decides, wherever it is. It is told of all
+    where there is an audit log, and what it cannot record is not decided; so it is where a policy
+    has to judge the levels of loggers.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
     is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())

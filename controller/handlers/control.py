@@ -1,17 +1,21 @@
-"""What the three requests of a controller have in common: who may send them, and when they are too old."""
+"""What the three requests of a controller have in common: who may send them, and when they are too
+old.
+"""
 
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 def stale(node: "Node", controller_epoch: int, broker_epoch: int) -> ErrorCode:
-    """NONE if the request is from the newest controller known and meant for this life of the node (Kafka: KafkaApis.isBrokerEpochStale).
+    """NONE if the request is from the newest controller known and meant for this life of the node
+    (Kafka: KafkaApis.isBrokerEpochStale).
 
-    A broker epoch of -1 is not checked; a larger one than ours is of a registration whose answer we have yet to read.
+    A broker epoch of -1 is not checked; a larger one than ours is of a registration whose answer we
+    have yet to read.
     """
     if controller_epoch < node.cache.image.controller_epoch:
         node.cache.doubts.ring()

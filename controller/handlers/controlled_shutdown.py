@@ -1,4 +1,6 @@
-"""ControlledShutdown (7): a broker is about to stop; its leaderships move first. From authenticated brokers only."""
+"""ControlledShutdown (7): a broker is about to stop; its leaderships move first. From authenticated
+brokers only.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -8,12 +10,12 @@ from ...protocol.messages.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
-from ..cluster import elections
-from ..cluster.jobs import ControllerMoved
-from ..context import RequestContext
+from ..active import partition_states
+from ..active.jobs import ControllerMoved
+from ..requests.context import RequestContext
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 async def handle(
@@ -35,7 +37,7 @@ async def shut_down(node: "Node", request: ControlledShutdownRequest) -> Control
     controller.begin_shutdown(request.broker_id)
     try:
         stopped = await controller.write(
-            lambda draft: elections.release_broker(draft, request.broker_id, controller.epoch), urgent=True
+            lambda draft: partition_states.release_broker(draft, request.broker_id, controller.epoch), urgent=True
         )
     except ControllerMoved:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -43,6 +45,6 @@ async def shut_down(node: "Node", request: ControlledShutdownRequest) -> Control
     return ControlledShutdownResponse(
         remaining_partitions=[
             RemainingPartition(topic_name=topic, partition_index=index)
-            for topic, index in elections.still_led(controller.image, request.broker_id)
+            for topic, index in partition_states.still_led(controller.image, request.broker_id)
         ]
     )

@@ -18,15 +18,16 @@ from ...protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from ..cluster import elections, leadership
-from ..cluster.image import Image, Partition, Topic
-from ..cluster.jobs import Draft, Element
-from ..cluster.placement import assign_replicas, placed_brokers, start_for_new_partitions
-from ..cluster.policy_view import requested
-from ..context import RequestContext
+from ..active import partition_states
+from ..active.jobs import Draft, Element
 from ..errors import Refusal
-from ..store import layout
+from ..metadata import leadership
+from ..metadata.image import Image, Partition, Topic
+from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
+from ..metadata.policy_view import requested
+from ..requests.context import RequestContext
 from ..store.base import SetData
+from ..znodes import layout
 from .changes import (
     Change,
     asked_by,
@@ -40,7 +41,7 @@ from .changes import (
 from .parts import Parts, each
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 Assignment = tuple[tuple[int, ...], ...]
 
@@ -80,7 +81,9 @@ class Planner:
         return len(self._once) + len(self._repeated)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
-        """Plan the elements: those that are carried out first, then those that fail the first look, as Kafka orders the rows."""
+        """Plan the elements: those that are carried out first, then those that fail the first look,
+        as Kafka orders the rows.
+        """
         changes = await each(draft, self._once[first:], self._plan_topic)
         if first + len(changes) < len(self._once):
             return changes
@@ -124,7 +127,9 @@ class Planner:
         )
 
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
-        """Stage the growth of a topic; None if it is only validated, though elements after it see it all the same."""
+        """Stage the growth of a topic; None if it is only validated, though elements after it see
+        it all the same.
+        """
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
             return None
@@ -133,10 +138,10 @@ class Planner:
             after.name,
             [
                 SetData(layout.topic_path(after.name), layout.encode_topic(after), before.version),  # its id kept
-                *elections.missing_parent(before),
+                *partition_states.missing_parent(before),
                 *await partition_znodes(after, len(before.partitions), draft.turn),
             ],
-            evolve=lambda now: now and elections.with_parent(now.with_partitions(new, version=after.version)),
+            evolve=lambda now: now and partition_states.with_parent(now.with_partitions(new, version=after.version)),
             holds=lambda image: _has_partitions(image, after),
         )
 

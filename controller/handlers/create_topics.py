@@ -1,6 +1,7 @@
 """CreateTopics (19): plan each topic against the image, commit, wait until the topics are complete.
 
-The order of the checks is Kafka's (ZkAdminManager.createTopics); a client sees it whenever a request is wrong in two ways.
+The order of the checks is Kafka's (ZkAdminManager.createTopics); a client sees it whenever a
+request is wrong in two ways.
 """
 
 from collections import Counter
@@ -20,21 +21,21 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ..cluster import leadership
-from ..cluster.image import Image, Partition, Topic
-from ..cluster.jobs import Draft, Element
-from ..cluster.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
-from ..cluster.policy_view import requested
-from ..cluster.random_ids import new_id
-from ..cluster.topic_names import validate_topic_name
+from ..active.jobs import Draft, Element
 from ..config.describe import ConfigEntry, topic_entries
 from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
-from ..context import RequestContext
 from ..errors import Refusal
-from ..store import layout
+from ..metadata import leadership
+from ..metadata.image import Image, Partition, Topic
+from ..metadata.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
+from ..metadata.policy_view import requested
+from ..metadata.random_ids import new_id
+from ..metadata.topic_names import validate_topic_name
+from ..requests.context import RequestContext
+from ..requests.time_slices import Turn, in_turns
 from ..store.base import Create, Operation, SetData
-from ..turns import Turn, in_turns
+from ..znodes import layout
 from .changes import (
     Change,
     asked_by,
@@ -48,7 +49,7 @@ from .changes import (
 from .parts import Parts, each
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 CONFIGS_SINCE = 5
 """The first version whose answer tells the configs of what was created (KIP-525)."""
@@ -120,7 +121,9 @@ class Planner:
         )
 
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
-        """Stage the creation of a topic. Return None if it is only validated: later topics of the request see it all the same."""
+        """Stage the creation of a topic. Return None if it is only validated: later topics of the
+        request see it all the same.
+        """
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((topic,)))
             return None
@@ -138,8 +141,8 @@ class Planner:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 
     async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
-        """Return the topic as it will be, and whether its replicas were chosen here: that is done when nothing speaks against the topic.
-        Raises Refusal.
+        """Return the topic as it will be, and whether its replicas were chosen here: that is done
+        when nothing speaks against the topic. Raises Refusal.
         """
         image = draft.image
         existing = image.topics.get(wanted.name)
@@ -166,7 +169,9 @@ class Planner:
         return self._topic(image, wanted.name, assignment, configs), counts is not None
 
     def _counts(self, brokers: Sequence[PlacedBroker], wanted: CreatableTopic) -> tuple[int, int]:
-        """Return how many partitions and replicas the topic gets. Raises Refusal if they cannot be placed."""
+        """Return how many partitions and replicas the topic gets. Raises Refusal if they cannot be
+        placed.
+        """
         partitions, factor, config = wanted.num_partitions, wanted.replication_factor, self._node.config
         if partitions == -1:
             partitions = config.integer("num.partitions")
@@ -212,10 +217,12 @@ class Planner:
 
 
 async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Operation]:
-    """Return the operations that create a topic whole, with its leaders, so that nobody ever sees half of it.
+    """Return the operations that create a topic whole, with its leaders, so that nobody ever sees
+    half of it.
 
-    If it is too large for one commit, the first of them make something that a successor completes. Configs that an earlier topic of this
-    name left are overwritten, as Kafka does it (AdminZkClient.writeTopicPartitionAssignment).
+    If it is too large for one commit, the first of them make something that a successor completes.
+    Configs that an earlier topic of this name left are overwritten, as Kafka does it
+    (AdminZkClient.writeTopicPartitionAssignment).
     """
     path, configs = layout.topic_config_path(topic.name), layout.encode_config(topic.configs)
     return [
@@ -227,7 +234,9 @@ async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Opera
 
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:
-    """Return the effective configs of a new topic; all topics without overrides share theirs, encoded once."""
+    """Return the effective configs of a new topic; all topics without overrides share theirs,
+    encoded once.
+    """
     rows = _default_rows(node, version)
     if not configs:
         return cast("list[CreatableTopicConfigs]", list(rows))
@@ -257,8 +266,9 @@ def _row(entry: ConfigEntry) -> CreatableTopicConfigs:
 
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
-    """Return the assignment that the request names, checked. Raises Refusal. Kafka accepts unknown brokers and empty lists, and makes a
-    topic that can neither be used nor deleted; KIP-4 (and KRaft) refuse them, and so do we.
+    """Return the assignment that the request names, checked. Raises Refusal. Kafka accepts unknown
+    brokers and empty lists, and makes a topic that can neither be used nor deleted; KIP-4 (and
+    KRaft) refuse them, and so do we.
     """
     rows = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
     if len(rows) != len(wanted.assignments):

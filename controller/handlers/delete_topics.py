@@ -1,6 +1,8 @@
-"""DeleteTopics (20): mark the topics; they are gone for clients when every node has forgotten them, their znodes follow.
+"""DeleteTopics (20): mark the topics; they are gone for clients when every node has forgotten them,
+their znodes follow.
 
-By name up to version 5, by name or id from version 6. The order of the checks is Kafka's (KafkaApis.handleDeleteTopicsRequest).
+By name up to version 5, by name or id from version 6. The order of the checks is Kafka's
+(KafkaApis.handleDeleteTopicsRequest).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,17 +13,17 @@ import msgspec
 from ...policies.interface import DeleteTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
-from ..cluster.image import NO_TOPIC_ID, Image, Topic
-from ..cluster.jobs import Draft, Element
-from ..context import RequestContext
+from ..active.jobs import Draft, Element
 from ..errors import Refusal
-from ..store import layout
+from ..metadata.image import NO_TOPIC_ID, Image, Topic
+from ..requests.context import RequestContext
 from ..store.base import Create
+from ..znodes import layout
 from .changes import Change, asked_by, carry_out, judge, now_ms
 from .parts import Parts, each
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -54,8 +56,9 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
 
 
 class Planner:
-    """Judges the topics of one request. A topic named twice, or by name and by id, is one deletion, whose outcome both rows tell (K4-D1).
-    One that somebody else deletes already is judged like any other: who may not delete it does not share what others may.
+    """Judges the topics of one request. A topic named twice, or by name and by id, is one deletion,
+    whose outcome both rows tell (K4-D1). One that somebody else deletes already is judged like any
+    other: who may not delete it does not share what others may.
     """
 
     def __init__(self, node: "Node", context: RequestContext, wanted: Sequence[Wanted]) -> None:
@@ -133,8 +136,8 @@ class Planner:
         return Change(topic=topic.name, element=element, reached=reached)
 
     async def _created_ms(self, topic: Topic) -> int | None:
-        """Return when a topic was created, by the clock of the store, which is asked only for a rule that wants to know; now, for a topic
-        that is only on its way there.
+        """Return when a topic was created, by the clock of the store, which is asked only for a
+        rule that wants to know; now, for a topic that is only on its way there.
         """
         rules = None if self._node.policy is None else self._node.policy.rules
         if rules is None or not rules.reads_creation:

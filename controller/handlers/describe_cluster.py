@@ -1,20 +1,18 @@
-"""DescribeCluster (60): the brokers that a client can reach, the controller among them, and the cluster's id (K4-X1)."""
+"""DescribeCluster (60): the brokers that a client can reach, the controller among them, and the
+cluster's id (K4-X1).
+"""
 
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.describe_cluster import (
-    DescribeClusterBroker,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
-from ..cluster.operations import cluster_operations
-from ..cluster.partition_view import endpoints_at
-from ..context import RequestContext
+from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from ..errors import Refusal
+from ..metadata.operations import cluster_operations
+from ..metadata.partition_view import endpoints_at
+from ..requests.context import RequestContext
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
 """Whom the client wants to hear of. Nodes of a cluster in ZooKeeper mode listen as brokers only."""
@@ -37,7 +35,9 @@ def handle(node: "Node", context: RequestContext, request: DescribeClusterReques
 
 
 def _check_endpoint_type(kind: int) -> None:
-    """Refuse an endpoint type that this node does not serve. v0 lacks the field, so its default is always served."""
+    """Refuse an endpoint type that this node does not serve. v0 lacks the field, so its default is
+    always served.
+    """
     if kind == CONTROLLERS:
         raise Refusal(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,

@@ -1,7 +1,9 @@
-"""DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its loggers.
+"""DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its
+loggers.
 
-What a topic overrides the controller knows from its image, and every other node from the store and its watches.
-Rows stand in the order of the request, a resource that is named twice is answered twice: by the same encoded row, within bounds.
+What a topic overrides the controller knows from its image, and every other node from the store and
+its watches. Rows stand in the order of the request, a resource that is named twice is answered
+twice: by the same encoded row, within bounds.
 """
 
 import logging
@@ -21,20 +23,20 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from ..bounds import AnswerSize
-from ..cluster.image import Topic
-from ..cluster.topic_names import validate_topic_name
 from ..config import log_levels
 from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
 from ..config.node_config import NodeConfig
-from ..context import RequestContext
 from ..errors import Refusal
-from ..long_answers import AT_ONCE, note
+from ..metadata.image import Topic
+from ..metadata.topic_names import validate_topic_name
+from ..requests.bounds import AnswerSize
+from ..requests.context import RequestContext
+from ..requests.long_answers import AT_ONCE, note
+from ..requests.time_slices import in_turns
 from ..store.base import SessionExpired, StoreUnavailable
-from ..turns import in_turns
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 log = logging.getLogger("minicontroller.config")
 
@@ -177,7 +179,9 @@ def _result(
 def _shared_rows(
     kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[ConfigEntry, DescribeConfigsResourceResult]]:
-    """Return the configs of every topic without overrides, or of this node, by name, with their rows encoded once."""
+    """Return the configs of every topic without overrides, or of this node, by name, with their
+    rows encoded once.
+    """
     entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
     encode = registry.encoder(DescribeConfigsResourceResult, version)
     rows = [cast("DescribeConfigsResourceResult", encode(_row(entry, synonyms, documentation))) for entry in entries]
@@ -223,7 +227,9 @@ def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]
 
 
 def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
-    """Return the row of a config. `is_default` of v0 stays false, as in Kafka: its clients learn it nowhere."""
+    """Return the row of a config. `is_default` of v0 stays false, as in Kafka: its clients learn it
+    nowhere.
+    """
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

@@ -1,5 +1,5 @@
-"""DescribeGroups (15): nodes without logs have no groups. One that would be coordinated here does not exist, which Kafka calls Dead and
-no error; of any other this node is not the one to ask.
+"""DescribeGroups (15): nodes without logs have no groups. One that would be coordinated here does
+not exist, which Kafka calls Dead and no error; of any other this node is not the one to ask.
 """
 
 from collections.abc import Awaitable, Iterator
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..cluster.operations import group_operations
-from ..context import RequestContext
-from ..long_answers import are_few, noted, rows_in_turns
+from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ..metadata.operations import group_operations
+from ..requests.context import RequestContext
+from ..requests.long_answers import are_few, noted, rows_in_turns
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 DEAD = "Dead"
 

@@ -1,6 +1,7 @@
 """DescribeTopicPartitions (75): topics in the order of their names, page by page.
 
-A page ends at the limit of partitions; its cursor names the topic and the partition with which the next one begins.
+A page ends at the limit of partitions; its cursor names the topic and the partition with which the
+next one begins.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -14,16 +15,16 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from ..cluster.image import INTERNAL_TOPICS, Image, Topic
-from ..cluster.operations import TOPIC_OPERATIONS
-from ..cluster.partition_view import endpoints_at, known_partitions, view
-from ..cluster.topic_names import is_valid_topic_name
-from ..context import RequestContext
 from ..errors import Refusal
-from ..long_answers import noted, rows_in_turns
+from ..metadata.image import INTERNAL_TOPICS, Image, Topic
+from ..metadata.operations import TOPIC_OPERATIONS
+from ..metadata.partition_view import endpoints_at, known_partitions, view
+from ..metadata.topic_names import is_valid_topic_name
+from ..requests.context import RequestContext
+from ..requests.long_answers import noted, rows_in_turns
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 MANY = 2_000
 """Topics: for more of them the page is made in turns."""
@@ -83,7 +84,9 @@ def _page(
 
 
 def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """Return the names that are to be described, in order, from the cursor on. Raises INVALID_REQUEST."""
+    """Return the names that are to be described, in order, from the cursor on. Raises
+    INVALID_REQUEST.
+    """
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is None:
@@ -100,7 +103,9 @@ def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
 def _describe(
     image: Image, topic: Topic, reachable: Mapping[int, object], start: int, limit: int
 ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
-    """Describe a topic with at most `limit` of its partitions, and return the partition that comes next if there are more."""
+    """Describe a topic with at most `limit` of its partitions, and return the partition that comes
+    next if there are more.
+    """
     described = DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -1,7 +1,8 @@
-"""Envelope (58): how a real broker forwards (K590-9). The inner request runs with its own principal, address and version.
+"""Envelope (58): how a real broker forwards (K590-9). The inner request runs with its own
+principal, address and version.
 
-The receiver's checks stand in Kafka's order. The line has already ended the connection if it is not the inter-broker listener, and
-refused who is no node.
+The receiver's checks stand in Kafka's order. The line has already ended the connection if it is not
+the inter-broker listener, and refused who is no node.
 """
 
 import ipaddress
@@ -13,11 +14,11 @@ from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from ..context import RequestContext
-from ..error_answers import error_codes
 from ..errors import Refusal
-from ..forwarding import ControllerNode
-from ..route import FORWARDABLE_APIS, Route
+from ..requests.context import RequestContext
+from ..requests.error_answers import error_codes
+from ..routing.forwarding import ControllerNode
+from ..routing.routes import FORWARDABLE_APIS, Route
 from ..security.principal import principal_from_envelope
 
 FRAME_SIZE_BYTES = 4
@@ -75,7 +76,9 @@ def _route(ctx: RequestContext) -> Route:
 
 
 async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
-    """Answer an envelope. NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its sender looks for the new controller."""
+    """Answer an envelope. NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its
+    sender looks for the new controller.
+    """
     line = ctx.caller.line
     response = await line.respond(ctx, route, message)
     if ErrorCode.NOT_CONTROLLER in error_codes(ctx.api_key, response):

@@ -1,7 +1,8 @@
 """FindCoordinator (10): the node that leads the partition to which the key hashes.
 
-Where the coordinators' topic is missing the node has the controller make it, and waits for it for a while (K590-7). That needs no
-permission of the client and no `auto.create.topics.enable`: groups and transactions would not work without.
+Where the coordinators' topic is missing the node has the controller make it, and waits for it for a
+while (K590-7). That needs no permission of the client and no `auto.create.topics.enable`: groups
+and transactions would not work without.
 """
 
 import logging
@@ -12,25 +13,29 @@ import trio
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from ..cluster.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
-from ..cluster.image import Image
-from ..cluster.partition_view import endpoints_at
-from ..context import RequestContext
 from ..errors import Refusal
-from ..logs import about, cut
-from ..long_answers import are_few, noted, rows_in_turns
+from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
+from ..metadata.image import Image
+from ..metadata.partition_view import endpoints_at
+from ..observe.logs import about, cut
+from ..requests.context import RequestContext
+from ..requests.long_answers import are_few, noted, rows_in_turns
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 log = logging.getLogger("minicontroller.coordinators")
 
 PATIENCE_SECONDS = 5.0
-"""For the topic to be made and led: well below what clients give a request, since they may come again."""
+"""For the topic to be made and led: well below what clients give a request, since they may come
+again.
+"""
 
 MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
 NONE_TEXT = "NONE"
-"""What v1 to v3 carry as message where there is nothing to say; v4 and later carry an empty one, and no text for refusals."""
+"""What v1 to v3 carry as message where there is nothing to say; v4 and later carry an empty one,
+and no text for refusals.
+"""
 
 
 def handle(
@@ -96,8 +101,8 @@ def _coordinators(node: "Node", context: RequestContext, topic: str, keys: Seque
 
 
 def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:
-    """Refuse share groups, which clusters in ZooKeeper mode lack: not available where the version knows of them, an invalid
-    request before.
+    """Refuse share groups, which clusters in ZooKeeper mode lack: not available where the version
+    knows of them, an invalid request before.
     """
     knows = context.api_version >= SHARE_SINCE
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if knows else ErrorCode.INVALID_REQUEST

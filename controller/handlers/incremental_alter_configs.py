@@ -1,4 +1,6 @@
-"""IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or subtracted from."""
+"""IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or
+subtracted from.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -14,22 +16,24 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from ..audit.decisions import kind_and_name
 from ..config import log_levels
 from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alter_topic, check_incremental
-from ..context import RequestContext
-from ..decisions import kind_and_name
 from ..errors import Refusal
-from ..turns import in_turns
+from ..requests.context import RequestContext
+from ..requests.time_slices import in_turns
 from .changes import Change
 from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
 from .describe_configs import ResourceType
 from .wishes import operands, operation_kinds
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 PATIENCE_SECONDS = 10.0
-"""For a controller that judges and records new levels of loggers: their client may have left meanwhile."""
+"""For a controller that judges and records new levels of loggers: their client may have left
+meanwhile.
+"""
 
 
 async def handle(

@@ -1,4 +1,6 @@
-"""LeaderAndIsr (4): which partitions this node leads and follows. It has no logs, so there is nothing to start: it agrees at once."""
+"""LeaderAndIsr (4): which partitions this node leads and follows. It has no logs, so there is
+nothing to start: it agrees at once.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -9,11 +11,11 @@ from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
-from ..context import RequestContext
+from ..requests.context import RequestContext
 from .control import stale
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:

@@ -1,12 +1,14 @@
-"""ListGroups (16): nodes without logs coordinate no groups, so there is never one to list, whatever the filters."""
+"""ListGroups (16): nodes without logs coordinate no groups, so there is never one to list, whatever
+the filters.
+"""
 
 from typing import TYPE_CHECKING
 
 from ...protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from ..context import RequestContext
+from ..requests.context import RequestContext
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 def handle(_node: "Node", _context: RequestContext, _request: ListGroupsRequest) -> ListGroupsResponse:

@@ -1,7 +1,8 @@
 """Metadata (3): the brokers, the controller, and where partitions live, from this node's image.
 
-A read answers at once, from encoded fragments. Only a request that makes a topic has to wait: for the controller, who asks the
-policy; never for the topic itself, for which the client is told to come again (LEADER_NOT_AVAILABLE).
+A read answers at once, from encoded fragments. Only a request that makes a topic has to wait: for
+the controller, who asks the policy; never for the topic itself, for which the client is told to
+come again (LEADER_NOT_AVAILABLE).
 """
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
@@ -15,17 +16,17 @@ from ...protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
-from ..cluster.image import INTERNAL_TOPICS, NO_TOPIC_ID, Image
-from ..cluster.metadata_fragments import Dialect, DialectFragments
-from ..cluster.operations import cluster_operations, topic_operations
-from ..cluster.topic_names import is_valid_topic_name
-from ..context import RequestContext
 from ..errors import Refusal
-from ..long_answers import noted, rows_in_turns
-from ..turns import in_turns
+from ..metadata.fragments import Dialect, DialectFragments
+from ..metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, Image
+from ..metadata.operations import cluster_operations, topic_operations
+from ..metadata.topic_names import is_valid_topic_name
+from ..requests.context import RequestContext
+from ..requests.long_answers import noted, rows_in_turns
+from ..requests.time_slices import in_turns
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
 """v10 and v11 have the fields, and clients must not use them yet."""
@@ -97,7 +98,8 @@ async def _after_creation(
 ) -> MetadataResponse:
     """Answer after the controller has been asked to create the missing topics."""
     codes = await node.auto_creation.create(node, context, creatable)
-    # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the client comes again.
+    # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the
+    # client comes again.
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
     topics = node.cache.image.topics
     missing = [name for name in names if name in codes or name not in topics]
@@ -113,7 +115,9 @@ def _fragments(node: "Node", context: RequestContext, request: MetadataRequest) 
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
-    """Raise INVALID_REQUEST, or in v12 the error by which Kafka itself stumbles over a topic without name and id."""
+    """Raise INVALID_REQUEST, or in v12 the error by which Kafka itself stumbles over a topic
+    without name and id.
+    """
     if version < ASKED_BY_ID_SINCE:
         if any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in wanted):
             raise Refusal(ErrorCode.INVALID_REQUEST)
@@ -124,8 +128,8 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 def _by_id(
     image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]
 ) -> tuple[Iterator[MetadataResponseTopic], list[Element]]:
-    """Return the topics of a request by ids. One id makes it one: names, and topics without an id, are not looked at. Unknown ids come
-    first, as in Kafka.
+    """Return the topics of a request by ids. One id makes it one: names, and topics without an id,
+    are not looked at. Unknown ids come first, as in Kafka.
     """
     unknown: list[bytes] = []
     found: list[Element] = []
@@ -153,7 +157,9 @@ async def _unknown_in_turns(
 def _missing(
     request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
 ) -> Iterator[MetadataResponseTopic]:
-    """Return rows of topics that do not exist, for the reason in `codes`, or else because their names are not legal."""
+    """Return rows of topics that do not exist, for the reason in `codes`, or else because their
+    names are not legal.
+    """
     operations = topic_operations(asked=request.include_topic_authorized_operations)
     return (
         MetadataResponseTopic(

@@ -1,15 +1,16 @@
 """A request of many elements is planned in parts, so that others have their turns in between.
 
-Rule: each part is a job of its own, behind those that wait by then, and sees all that was accepted before it, of its own request and of others:
-who judges slowly holds up nobody for longer than a part, and no limit can be passed by asking beside a long request. Where nobody
-waits there is one part, unless it takes more than one commit.
+Rule: each part is a job of its own, behind those that wait by then, and sees all that was accepted
+before it, of its own request and of others: who judges slowly holds up nobody for longer than a
+part, and no limit can be passed by asking beside a long request. Where nobody waits there is one
+part, unless it takes more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ..cluster.image import Image
-from ..cluster.jobs import Draft
+from ..active.jobs import Draft
+from ..metadata.image import Image
 
 if TYPE_CHECKING:
     from .changes import Change

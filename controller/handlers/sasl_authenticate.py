@@ -2,7 +2,7 @@
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from ..context import RequestContext
+from ..requests.context import RequestContext
 from ..security.sasl import Challenge, Proved, ProvedNode, State
 
 

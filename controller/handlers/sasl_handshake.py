@@ -1,11 +1,13 @@
-"""SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate requests.
+"""SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate
+requests.
 
-The mechanism of nodes is not among those that are told: it proves no user, and a listener that authenticates nobody takes it, too.
+The mechanism of nodes is not among those that are told: it proves no user, and a listener that
+authenticates nobody takes it, too.
 """
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from ..context import RequestContext
+from ..requests.context import RequestContext
 from ..security.node_proof import MECHANISM
 
 

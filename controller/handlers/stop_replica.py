@@ -1,14 +1,16 @@
-"""StopReplica (5): this node follows some partitions no more. It has no logs, so there is nothing to delete: it agrees at once."""
+"""StopReplica (5): this node follows some partitions no more. It has no logs, so there is nothing
+to delete: it agrees at once.
+"""
 
 from typing import TYPE_CHECKING
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
-from ..context import RequestContext
+from ..requests.context import RequestContext
 from .control import stale
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 
 def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:

@@ -1,14 +1,16 @@
-"""What the node that received a request has decided of it already: told to the controller, whose audit log is the only one.
+"""What the node that received a request has decided of it already: told to the controller, whose
+audit log is the only one.
 
-Rule: while the audit log is on, no node decides anything alone. What the node that received a request refuses, or does itself, travels to the
-controller in the header of the same request, is recorded there in the same sequence as everything else, and is answered once it is.
+Rule: while the audit log is on, no node decides anything alone. What the node that received a
+request refuses, or does itself, travels to the controller in the header of the same request, is
+recorded there in the same sequence as everything else, and is answered once it is.
 """
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
-from ..context import RequestContext
-from ..decisions import kind_of
+from ..audit.decisions import kind_of
 from ..errors import Refusal
+from ..requests.context import RequestContext
 from .changes import Change
 from .wishes import UNKNOWN_OPERATION, resource_type_of
 

@@ -1,7 +1,9 @@
-"""Requests for changes that are refused before any handler sees them: not authorized, forged, or too much.
+"""Requests for changes that are refused before any handler sees them: not authorized, forged, or
+too much.
 
-Rule: the controller records them like everything else that is refused; a node that is not the controller tells it. A refusal that nobody can take
-note of is a refusal all the same, and the log of the node says that it is missing.
+Rule: the controller records them like everything else that is refused; a node that is not the
+controller tells it. A refusal that nobody can take note of is a refusal all the same, and the log
+of the node says that it is missing.
 """
 
 import logging
@@ -14,19 +16,19 @@ import trio
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from ..bounds import check_changes
-from ..cluster.jobs import Draft
-from ..context import RequestContext
+from ..active.jobs import Draft
 from ..errors import Refusal, TooMuch
-from ..forwarding import at_the_controller
-from ..logs import about
+from ..observe.logs import about
+from ..requests.bounds import check_changes
+from ..requests.context import RequestContext
+from ..routing.forwarding import at_the_controller
 from . import incremental_alter_configs
 from .changes import Change, committed, decided, refused_whole, ruling
 from .telling import told
 from .wishes import WISHES
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -35,7 +37,9 @@ PATIENCE_SECONDS = 5.0
 
 
 def turned_away(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
-    """Record a request that was refused before any handler saw it; None if there is nothing to record, or nobody who would."""
+    """Record a request that was refused before any handler saw it; None if there is nothing to
+    record, or nobody who would.
+    """
     if context.api_key not in WISHES or node.audit is None:
         return None
     return _record(node, context, request, refusal)
@@ -57,7 +61,9 @@ async def _record(node: "Node", context: RequestContext, request: Any, refusal: 
 
 
 def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
-    """Return the refusal of each of a request's elements, or of the whole of it if there are too many."""
+    """Return the refusal of each of a request's elements, or of the whole of it if there are too
+    many.
+    """
     try:
         check_changes(request)
     except TooMuch:
@@ -66,7 +72,9 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Ch
 
 
 async def _note(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-    """Record changes by a job that writes nothing, so that they have their place among the others."""
+    """Record changes by a job that writes nothing, so that they have their place
+    among the others.
+    """
 
     async def plan(_draft: Draft) -> Sequence[Change]:
         return changes
@@ -80,7 +88,9 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
 
 
 async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-    """Tell the controller in a request that asks for nothing, in the name of the API that the client used."""
+    """Tell the controller in a request that asks for nothing, in the name of the API that the
+    client used.
+    """
     asking = msgspec.structs.replace(
         context,
         api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,

@@ -1,7 +1,9 @@
-"""UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated brokers only.
+"""UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated
+brokers only.
 
-Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition away. The first word of our own
-controllers is complete: what it does not name is gone. Where they say that configs have changed, the answer waits until those are read.
+Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition
+away. The first word of our own controllers is complete: what it does not name is gone. Where they
+say that configs have changed, the answer waits until those are read.
 """
 
 from collections.abc import Awaitable, Collection, Iterable
@@ -15,8 +17,9 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..cluster.control_requests import COMPLETE_TAG, CONFIGS_TAG, HEARD_TAG
-from ..cluster.image import (
+from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, HEARD_TAG
+from ..errors import Refusal
+from ..metadata.image import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
     SECURITY_PROTOCOLS,
@@ -26,13 +29,12 @@ from ..cluster.image import (
     Partition,
     Topic,
 )
-from ..context import RequestContext
-from ..errors import Refusal
-from ..store import layout
+from ..requests.context import RequestContext
+from ..znodes import layout
 from .control import stale
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .node import Node
 
 ALWAYS_STORABLE = 1_000
 """So many partitions fit into a topic's znode in any store."""
@@ -71,7 +73,9 @@ async def _with_configs(node: "Node") -> UpdateMetadataResponse:
 
 
 def _check(node: "Node", partitions: Collection[int]) -> None:
-    """A topic is as long as its last partition says, so it must be one that has room in the store. Raises INVALID_REQUEST."""
+    """A topic is as long as its last partition says, so it must be one that has room in the store.
+    Raises INVALID_REQUEST.
+    """
     if not partitions:
         return
     count = max(partitions) + 1

@@ -1,4 +1,5 @@
-"""What the request for a change asks for, element by element: what the audit log tells of one that is refused before it is judged.
+"""What the request for a change asks for, element by element: what the audit log tells of one that
+is refused before it is judged.
 
 Rule: a table by API, as the error forms are one. Nothing is judged here.
 """
@@ -9,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ...protocol.api_keys import ApiKey
+from ..audit.decisions import KINDS, kind_and_name
 from ..config.alterations import AlterOperation
-from ..decisions import KINDS, kind_and_name
 
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
@@ -43,7 +44,9 @@ def operands(resource: Any) -> dict[str, str | None]:
 
 
 def operation_kinds(resource: Any) -> dict[str, str]:
-    """Return the kinds of operation of a resource of AlterConfigs, which sets what it names, or IncrementalAlterConfigs."""
+    """Return the kinds of operation of a resource of AlterConfigs, which sets what it names, or
+    IncrementalAlterConfigs.
+    """
     return {
         config.name: OPERATIONS.get(getattr(config, "config_operation", AlterOperation.SET), UNKNOWN_OPERATION)
         for config in resource.configs

@@ -1,6 +1,7 @@
 """Figures and lists of topics, for clusters with very many of them.
 
-Rule: whoever counts or sorts lets the others have their turn, and does it once for an image, however many ask.
+Rule: whoever counts or sorts lets the others have their turn, and does it once for an image,
+however many ask.
 """
 
 from collections.abc import Sequence
@@ -8,11 +9,13 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from ..cluster.image import Image, Topic
+from ..metadata.image import Image, Topic
 
 TOPICS_A_TURN = 1_000
 FRESH_SECONDS = 1.0
-"""A sorted list is used for so long, though topics came and went: to sort a hundred thousand names takes a while."""
+"""A sorted list is used for so long, though topics came and went: to sort a hundred thousand names
+takes a while.
+"""
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -42,7 +45,9 @@ class Census:
             return self._figures
 
     def names(self, image: Image) -> tuple[Sequence[str], bool]:
-        """Return the sorted names of the topics, and whether they are of this image or of one a moment ago."""
+        """Return the sorted names of the topics, and whether they are of this image or of one a
+        moment ago.
+        """
         now = trio.current_time()
         known = self._sorted_of
         if known is None or (known.topics is not image.topics and now - self._sorted_at >= FRESH_SECONDS):

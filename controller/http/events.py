@@ -1,8 +1,9 @@
 """Server-sent events: the page's news.
 
-Rule: nothing is kept for a listener but what it was last sent. When it has taken that it gets the newest state, and the decisions that
-were made meanwhile and are still known; what came in between it never sees. So a slow listener costs no more than a fast one, and a
-thousand changes a second are two messages.
+Rule: nothing is kept for a listener but what it was last sent. When it has taken that it gets the
+newest state, and the decisions that were made meanwhile and are still known; what came in between
+it never sees. So a slow listener costs no more than a fast one, and a thousand changes a second are
+two messages.
 """
 
 import msgspec
@@ -17,7 +18,9 @@ MAX_LISTENERS = 32
 GATHERING_SECONDS = 0.5
 """Between two messages."""
 HEARTBEAT_SECONDS = 10.0
-"""A message comes at least so often: who is gone is noticed, and what stirs nobody (connections) is shown."""
+"""A message comes at least so often: who is gone is noticed, and what stirs nobody (connections) is
+shown.
+"""
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 

@@ -1,7 +1,8 @@
 """`/metrics`: what the nodes of this process count, in Prometheus' form, made when it is asked for.
 
-Rule: every family is declared once, in `FAMILIES`; what docs/operations.md lists is held against it. Label values come from our own
-tables (APIs, error codes, node ids, states) or from the operator (listeners, policies, rules), never from a stranger.
+Rule: every family is declared once, in `FAMILIES`; what docs/operations.md lists is held against
+it. Label values come from our own tables (APIs, error codes, node ids, states) or from the operator
+(listeners, policies, rules), never from a stranger.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,13 +16,13 @@ from prometheus_client.registry import Collector
 from ... import __version__
 from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
-from ..metrics import BOUNDS, NEWER_THAN_OURS, Latencies
+from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, Latencies
 from ..store.base import Session
 from .census import Census, Figures
 from .process import Process
 
 if TYPE_CHECKING:
-    from ..app import RunningNode
+    from ..node.app import RunningNode
     from .listener import HttpListener
 
 PREFIX = "minicontroller_"
@@ -169,7 +170,9 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "http_event_listeners": (GaugeMetricFamily, "Pages that are open and follow the news.", ()),
     "http_evicted_connections": (CounterMetricFamily, "HTTP connections closed to make room for new ones.", ()),
 }
-"""Everything this process tells of itself beside Python's process_ figures; counters get `_total` behind their name."""
+"""Everything this process tells of itself beside Python's process_ figures; counters get `_total`
+behind their name.
+"""
 
 
 class Exposition:
@@ -204,7 +207,9 @@ class NodesCollector(Collector):
     def prepare(
         self, nodes: "list[RunningNode]", figures: list[Figures], ready: set[int], event_listeners: int
     ) -> None:
-        """Take over the figures that were counted before the scrape, so that the scrape itself never waits."""
+        """Take over the figures that were counted before the scrape, so that the scrape itself
+        never waits.
+        """
         self._nodes = list(zip(nodes, figures, strict=True))
         self._ready, self._event_listeners = ready, event_listeners
 
@@ -260,7 +265,9 @@ def api_name(api_key: int) -> str:
 
 
 def outcome_name(code: int) -> str:
-    """Name an error code for the label `outcome`; unknown codes, which only a newer controller sends, have one name together."""
+    """Name an error code for the label `outcome`; unknown codes, which only a newer controller
+    sends, have one name together.
+    """
     try:
         return ErrorCode(code).name
     except ValueError:

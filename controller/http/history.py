@@ -1,8 +1,10 @@
-"""What was decided, and what became of topics, as far back as it is known: from the audit log where there is one, else from memory.
+"""What was decided, and what became of topics, as far back as it is known: from the audit log where
+there is one, else from memory.
 
-Rule: it never says less than it knows of its own limits: where it comes from, whether there is more, and what could not be read. What was
-decided before it is asked is written first, so that nothing is missing between what is remembered and what is in the files. One search at a
-time, off the event loop; who cannot wait with the others is told to come again.
+Rule: it never says less than it knows of its own limits: where it comes from, whether there is
+more, and what could not be read. What was decided before it is asked is written first, so that
+nothing is missing between what is remembered and what is in the files. One search at a time, off
+the event loop; who cannot wait with the others is told to come again.
 """
 
 import math
@@ -13,18 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 import trio
 
-from ...policies.audit_event import AuditEvent, Dropped, Effect, Observed, Removal
-from ...policies.audit_event import Decision as Decided
-from ...policies.plurals import noun, plural
+from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
+from ...audit.event import Decision as Decided
+from ...audit.search import Cursor, Found, Limits, Question, parse_cursor, search
 from ...policies.verdict import Action
 from ...policies.verdict import Decision as Said
 from ...protocol.error_codes import ErrorCode
-from ..audit.search import Cursor, Found, Limits, Question, parse_cursor, search
-from ..decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
+from ...text.plurals import noun, plural
+from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
 from .process import Process
 
 if TYPE_CHECKING:
-    from ..app import RunningNode
+    from ..node.app import RunningNode
 
 ROWS = 50
 """In one answer."""
@@ -107,7 +109,9 @@ class Histories:
         self._turn = trio.Lock()
 
     async def history(self, wanted: Wanted, older: str) -> History:
-        """Return events of a topic; `older` is the cursor of the answer before this one. Raises BusyError."""
+        """Return events of a topic; `older` is the cursor of the answer before this one. Raises
+        BusyError.
+        """
         node = self._recorder()
         if node is None:
             return self._remembered(wanted, older)
@@ -124,7 +128,9 @@ class Histories:
         return History(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
 
     async def deleted(self, part: str, older: str) -> DeletedTopics:
-        """Return the deleted topics whose names contain `part`, whatever its case. Raises BusyError."""
+        """Return the deleted topics whose names contain `part`, whatever its case. Raises
+        BusyError.
+        """
         node = self._recorder()
         spokesman = self._process.spokesman()
         there = {} if spokesman is None else spokesman.node.cache.image.topics

@@ -1,9 +1,10 @@
 """The HTTP port: a socket that costs next to nothing until somebody connects.
 
-Rule: whatever comes over HTTP harms nobody but itself. Connections are bounded, the one that has waited longest makes room for a
-new one; a client that does not take its answer is cut off; and an accident ends the connection it happened in. What serves HTTP
-(hypercorn, starlette, prometheus-client) is loaded by the first connection, in a thread, so that a cluster whose page nobody looks
-at neither starts later nor grows.
+Rule: whatever comes over HTTP harms nobody but itself. Connections are bounded, the one that has
+waited longest makes room for a new one; a client that does not take its answer is cut off; and an
+accident ends the connection it happened in. What serves HTTP (hypercorn, starlette,
+prometheus-client) is loaded by the first connection, in a thread, so that a cluster whose page
+nobody looks at neither starts later nor grows.
 """
 
 import errno
@@ -31,7 +32,9 @@ OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Read the `host:port` of `http.listen`; an IPv6 address stands in brackets. Raises ConfigurationError."""
+    """Read the `host:port` of `http.listen`; an IPv6 address stands in brackets. Raises
+    ConfigurationError.
+    """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and host and is_number(port, MAX_PORT)):
@@ -40,7 +43,9 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class BoundedStream:
-    """A connection whose sends have a time limit: hypercorn shields its own from cancellation, so that one could hang for ever."""
+    """A connection whose sends have a time limit: hypercorn shields its own from cancellation, so
+    that one could hang for ever.
+    """
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream

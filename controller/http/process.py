@@ -1,6 +1,8 @@
-"""What the nodes of one process show to whoever watches: who is ready and why not, and that something has changed.
+"""What the nodes of one process show to whoever watches: who is ready and why not, and that
+something has changed.
 
-Rule: watchers look, and never touch. What a change costs the nodes is the same with no watcher and with a hundred: one number moves on.
+Rule: watchers look, and never touch. What a change costs the nodes is the same with no watcher and
+with a hundred: one number moves on.
 """
 
 from collections.abc import Iterator
@@ -9,11 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
-from ..decisions import Decisions
+from ..audit.decisions import Decisions
 
 if TYPE_CHECKING:
-    from ..app import RunningNode
-    from ..cluster.image import Image
+    from ..metadata.image import Image
+    from ..node.app import RunningNode
 
 
 class NodeHealth(msgspec.Struct, frozen=True):
@@ -73,7 +75,9 @@ class Process:
             await self._watchers.park()
 
     def spokesman(self) -> "RunningNode | None":
-        """The node whose view is shown: the controller if it is here, else the first one that is not shutting down."""
+        """The node whose view is shown: the controller if it is here, else the first one that is
+        not shutting down.
+        """
         staying = [node for node in self.nodes if not node.stopping.is_set()]
         return next((node for node in staying if node.node.controller is not None), staying[0] if staying else None)
 

@@ -1,7 +1,9 @@
-"""The site: its addresses, and what every answer of it carries. Loaded when the first connection comes.
+"""The site: its addresses, and what every answer of it carries. Loaded when the first connection
+comes.
 
-Rule: it only reads (GET and HEAD), and at a loopback address it answers only whoever asked for one: a page of somebody else's that is
-open in the same browser cannot reach it by a name of its own. A browser loads nothing for the page but the page.
+Rule: it only reads (GET and HEAD), and at a loopback address it answers only whoever asked for one:
+a page of somebody else's that is open in the same browser cannot reach it by a name of its own. A
+browser loads nothing for the page but the page.
 """
 
 import base64
@@ -211,7 +213,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _names_loopback(scope: Scope) -> bool:
-    """Whether the request's Host is localhost or a loopback address; the port may be any, because of tunnels."""
+    """Whether the request's Host is localhost or a loopback address; the port may be any, because
+    of tunnels.
+    """
     hosts = [value for name, value in scope["headers"] if name in (b"host", b":authority")]
     if len(hosts) != 1:
         return not hosts  # HTTP/1.0 knows no hosts, and no browser speaks it
@@ -222,7 +226,9 @@ def _names_loopback(scope: Scope) -> bool:
 
 
 def _headers(page: str) -> Headers:
-    """Return security headers that let a browser run only the page's own script and style, named by their hashes."""
+    """Return security headers that let a browser run only the page's own script and style, named by
+    their hashes.
+    """
     hashes = {
         tag: base64.b64encode(hashlib.sha256(_within(page, tag).encode()).digest()).decode()
         for tag in ("script", "style")

@@ -1,6 +1,8 @@
-"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic. (`history.py` has what became of them.)
+"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic.
+(`history.py` has what became of them.)
 
-Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the page that must never take them for HTML.
+Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the
+page that must never take them for HTML.
 """
 
 from collections.abc import Mapping
@@ -9,18 +11,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ... import __version__
+from ..active.loading import entity_configs
 from ..audit.log import AuditLog
-from ..cluster.image import Broker, Image, Partition, Topic
-from ..cluster.loading import entity_configs
-from ..hiding import hidden
-from ..store import layout
+from ..metadata.image import Broker, Image, Partition, Topic
+from ..observe.secrets import hidden
 from ..store.base import SessionExpired, StoreUnavailable
+from ..znodes import layout
 from .census import Census, leaderless_of
 from .process import Process
 
 if TYPE_CHECKING:
-    from ..app import RunningNode
-    from ..node import Node
+    from ..handlers.node import Node
+    from ..node.app import RunningNode
 
 MAX_ROWS = 100
 """Of topics or partitions in one answer."""
@@ -214,7 +216,9 @@ def _partition_row(index: int, partition: Partition) -> PartitionRow:
 
 
 async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
-    """Return a topic's configs, from the controller's image or elsewhere from the store, without those that may be secret."""
+    """Return a topic's configs, from the controller's image or elsewhere from the store, without
+    those that may be secret.
+    """
     if node.controller is not None:
         ruled = node.controller.image.topic(name)
         return None if ruled is None else hidden(ruled.configs)

@@ -1,13 +1,14 @@
-"""Whether a caller may ask what they ask. ACLs will be asked here; today only nodes are told from everyone else.
+"""Whether a caller may ask what they ask. ACLs will be asked here; today only nodes are told from
+everyone else.
 
-Rule: this is decided before a handler sees the request, on what the connection proved. Where nothing is proved nothing is believed,
-also where nodes meet.
+Rule: this is decided before a handler sees the request, on what the connection proved. Where
+nothing is proved nothing is believed, also where nodes meet.
 """
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ..context import RequestContext
 from ..errors import NoNode
+from ..requests.context import RequestContext
 from .caller import Caller
 
 CLUSTER_ACTION_APIS = frozenset(
@@ -21,7 +22,9 @@ CLUSTER_ACTION_APIS = frozenset(
         ApiKey.ENVELOPE,
     }
 )
-"""Advertised to everyone, as Kafka's brokers in ZooKeeper mode do, and answered to nodes of the cluster only."""
+"""Advertised to everyone, as Kafka's brokers in ZooKeeper mode do, and answered to nodes of the
+cluster only.
+"""
 
 
 def authorize(caller: Caller, ctx: RequestContext) -> None:

@@ -1,6 +1,8 @@
-"""Who is at the other end of a connection: what they have proved, and what they have said of themselves.
+"""Who is at the other end of a connection: what they have proved, and what they have said of
+themselves.
 
-Rule: `principal` and `from_peer` follow from what was proved on this connection, never from what a request says.
+Rule: `principal` and `from_peer` follow from what was proved on this connection, never from what a
+request says.
 """
 
 from collections.abc import Mapping
@@ -13,8 +15,8 @@ from .principal import user_principal
 from .sasl import Mechanism, SaslSession, State
 
 if TYPE_CHECKING:
-    from ..answer import AnswerLine
-    from ..route import Routes
+    from ..routing.dispatcher import Dispatcher
+    from ..routing.routes import Routes
 
 MAX_SOFTWARE_CHARACTERS = 255
 """Kept with the connection and shown in logs."""
@@ -37,7 +39,9 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     mechanisms: Mapping[str, Mechanism] = NO_MECHANISMS
     """Enabled here, by name; ignored without `sasl`."""
     peer_user: str | None = None
-    """The user that brokers of this cluster are at this listener. Only where nodes meet, and only with `sasl`."""
+    """The user that brokers of this cluster are at this listener. Only where nodes meet, and only
+    with `sasl`.
+    """
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: int = 0
@@ -62,7 +66,7 @@ class Caller:
         "software",
     )
 
-    def __init__(self, listener: Listener, line: "AnswerLine", host: str, port: int) -> None:
+    def __init__(self, listener: Listener, line: "Dispatcher", host: str, port: int) -> None:
         self.listener = listener
         self.line = line
         """Where their requests are answered."""
@@ -71,7 +75,9 @@ class Caller:
         self.principal: str | None = None
         """`User:alice`, or None."""
         self.from_peer = False
-        """Whether they are an authenticated node of this cluster: by the proof of nodes, or, where SASL is configured between them, as their user."""
+        """Whether they are an authenticated node of this cluster: by the proof of nodes, or, where
+        SASL is configured between them, as their user.
+        """
         self.forwards = False
         """Whether they have asked in the name of others, as only a node of ours does."""
         self.is_ours = False
@@ -81,7 +87,9 @@ class Caller:
         self.software = ""
         """KIP-511: `name/version`; empty if they did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
-        """None where the listener authenticates nobody, and they have not said that they are a node."""
+        """None where the listener authenticates nobody, and they have not said that they are a
+        node.
+        """
         self.expires = float("inf")
         """trio's time from which on they must have authenticated again (KIP-368)."""
 
@@ -99,12 +107,16 @@ class Caller:
 
     @property
     def must_leave(self) -> bool:
-        """Whether authentication has failed, so that the caller is disconnected after a delayed answer."""
+        """Whether authentication has failed, so that the caller is disconnected after a delayed
+        answer.
+        """
         return self.sasl is not None and self.sasl.state is State.FAILED
 
     @property
     def may_be_a_node(self) -> bool:
-        """Whether the caller is a node, or has not authenticated yet at a listener between nodes."""
+        """Whether the caller is a node, or has not authenticated yet at a listener
+        between nodes.
+        """
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
     def says_he_is_a_node(self, proof: Mechanism) -> None:
@@ -114,8 +126,8 @@ class Caller:
         self.sasl.begin_node_proof(proof)
 
     def proved_node(self) -> None:
-        """Note that the caller is a node of the cluster. Where nodes also have a user, only that user makes it a peer, as with Kafka's
-        brokers.
+        """Note that the caller is a node of the cluster. Where nodes also have a user, only that
+        user makes it a peer, as with Kafka's brokers.
         """
         self.is_ours = True
         if not self.listener.sasl:

@@ -1,7 +1,8 @@
 """Who we are where we connect: the client's half of SASL (KIP-43), a mechanism each.
 
-Rule: an exchange is a generator. It yields the tokens that are sent and is sent those that come back; when it ends, both ends have
-shown what the mechanism asks of them. It raises `ProtocolError` for an answer that must not be believed.
+Rule: an exchange is a generator. It yields the tokens that are sent and is sent those that come
+back; when it ends, both ends have shown what the mechanism asks of them. It raises `ProtocolError`
+for an answer that must not be believed.
 """
 
 import secrets
@@ -16,7 +17,9 @@ Tokens = Generator[bytes, bytes, None]
 
 
 class Credentials(Protocol):
-    """How this node authenticates at others: a mechanism and an identity, and an exchange for each connection."""
+    """How this node authenticates at others: a mechanism and an identity, and an exchange for each
+    connection.
+    """
 
     @property
     def mechanism(self) -> str: ...
@@ -26,7 +29,9 @@ class Credentials(Protocol):
 
     @property
     def basis(self) -> object:
-        """What the proof rests on: a connection that was authenticated on another basis is not used any more."""
+        """What the proof rests on: a connection that was authenticated on another basis is not used
+        any more.
+        """
 
     def exchange(self) -> Tokens: ...
 

@@ -1,8 +1,10 @@
-"""From a node's configuration to what its listeners ask of those who connect, and to how the node shows its peers who it is.
+"""From a node's configuration to what its listeners ask of those who connect, and to how the node
+shows its peers who it is.
 
-Rule: nodes prove themselves to each other at every listener, without configuration. Where SASL is configured between them it is used
-as well, and a password is sent when the other end has proved itself. Only a broker that is not ours, by its registration in the
-cluster's tree, cannot: it gets what Kafka's brokers send each other.
+Rule: nodes prove themselves to each other at every listener, without configuration. Where SASL is
+configured between them it is used as well, and a password is sent when the other end has proved
+itself. Only a broker that is not ours, by its registration in the cluster's tree, cannot: it gets
+what Kafka's brokers send each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +12,10 @@ from functools import partial
 
 import msgspec
 
-from ..cluster.image import Broker, Endpoint
 from ..config.listeners import Listener as ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
+from ..metadata.image import Broker, Endpoint
 from .caller import Listener
 from .credentials import Credentials, PlainCredentials
 from .node_proof import Membership
@@ -31,19 +33,25 @@ class NodeLogins:
         self._users = {name: _node_user(config, listener) for name, listener in _meeting_places(config).items()}
 
     def at(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """Return the credentials for a node that must prove itself first, whatever its registration says."""
+        """Return the credentials for a node that must prove itself first, whatever its registration
+        says.
+        """
         proof = self._membership.credentials(broker.broker_id, endpoint.address)
         user = self._users.get(endpoint.listener)
         return (proof,) if user is None else (proof, user)
 
     def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """Return the credentials for a broker, which proves itself first unless it is registered as one that cannot."""
+        """Return the credentials for a broker, which proves itself first unless it is registered as
+        one that cannot.
+        """
         logins = self.at(broker, endpoint)
         return logins if broker.proves_itself else logins[1:]
 
 
 def server_listeners(config: NodeConfig) -> list[Listener]:
-    """Return what each listener of this node asks of its callers. Raises ConfigurationError for what this node cannot do."""
+    """Return what each listener of this node asks of its callers. Raises ConfigurationError for
+    what this node cannot do.
+    """
     return [_server_listener(config, listener) for listener in config.listeners]
 
 
@@ -101,7 +109,9 @@ def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str
 
 
 def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:
-    """Return the credentials of this node's user at a listener between nodes; None if the listener has no users."""
+    """Return the credentials of this node's user at a listener between nodes; None if the listener
+    has no users.
+    """
     if not listener.needs_sasl:
         return None
     mechanism = config.string("sasl.mechanism.inter.broker.protocol")

@@ -1,9 +1,11 @@
-"""Nodes of one cluster prove themselves to each other: both know the secret that lies in the cluster's tree, and no stranger does.
+"""Nodes of one cluster prove themselves to each other: both know the secret that lies in the
+cluster's tree, and no stranger does.
 
-Rule: the node that is connected to proves itself first; who connects says nothing of anybody's before. A proof covers who connects to
-whom (cluster, ids and address), a nonce of either side and which of the two speaks. So none can be shown a second time, shown back to
-whoever made it, or passed on by somebody who listens at another address. Texts never repeat a token. What is proved is who is at the
-two ends when a connection begins; what is said on it afterwards is not encrypted.
+Rule: the node that is connected to proves itself first; who connects says nothing of anybody's
+before. A proof covers who connects to whom (cluster, ids and address), a nonce of either side and
+which of the two speaks. So none can be shown a second time, shown back to whoever made it, or
+passed on by somebody who listens at another address. Texts never repeat a token. What is proved is
+who is at the two ends when a connection begins; what is said on it afterwards is not encrypted.
 """
 
 import hmac
@@ -62,12 +64,15 @@ class Membership:
     """The identity and the secret with which a node proves that it belongs to the cluster."""
 
     def __init__(self, cluster_id: str, node: int, secret: Callable[[], bytes | None]) -> None:
-        """Make the membership of a node; `secret` returns the present secret, None while there is none."""
+        """Make the membership of a node; `secret` returns the present secret, None while there is
+        none.
+        """
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
         self.addresses: Collection[str] = ()
-        """host:port of each listener as others are told of it; known once the listeners are bound."""
+        """host:port of each listener as others are told of it; known once the listeners are bound.
+        """
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
         """Return credentials for a connection to this node at this address."""

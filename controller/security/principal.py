@@ -1,7 +1,9 @@
-"""Names of those who ask. KIP-590's text form is `Type:name`; whoever has not authenticated has no name, and is None.
+"""Names of those who ask. KIP-590's text form is `Type:name`; whoever has not authenticated has no
+name, and is None.
 
-Between our nodes, in logs, policies and the audit log it is the same: `User:ANONYMOUS` is a user who has authenticated under that name. To Kafka
-the two are one, so that what a real broker says of `User:ANONYMOUS` is believed of the one who may less.
+Between our nodes, in logs, policies and the audit log it is the same: `User:ANONYMOUS` is a user
+who has authenticated under that name. To Kafka the two are one, so that what a real broker says of
+`User:ANONYMOUS` is believed of the one who may less.
 """
 
 KAFKAS_ANONYMOUS = "User:ANONYMOUS"
@@ -21,7 +23,9 @@ def principal_from_text(text: str) -> str:
 
 
 def principal_from_envelope(data: bytes) -> str | None:
-    """Read Kafka's binary form of a principal: version 0, type and name as compact strings, the token flag, tags. Raises ValueError."""
+    """Read Kafka's binary form of a principal: version 0, type and name as compact strings, the
+    token flag, tags. Raises ValueError.
+    """
     if data[:2] != b"\0\0":
         raise ValueError("the principal is not in version 0")
     kind, position = _compact_string(data, 2)
@@ -33,7 +37,9 @@ def principal_from_envelope(data: bytes) -> str | None:
 
 
 def _compact_string(data: bytes, position: int) -> tuple[str, int]:
-    """Read a compact string whose length takes at most two bytes: 16,382 bytes are enough for a name."""
+    """Read a compact string whose length takes at most two bytes: 16,382 bytes are enough for a
+    name.
+    """
     if position >= len(data):
         raise ValueError("the principal ends early")
     size = data[position]

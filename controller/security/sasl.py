@@ -1,7 +1,9 @@
-"""SASL on one connection (KIP-43, KIP-152, KIP-368): handshake, tokens, and what has been proved so far.
+"""SASL on one connection (KIP-43, KIP-152, KIP-368): handshake, tokens, and what has been proved so
+far.
 
-Rule: no clock and no socket here. A token goes in; a challenge, a proof of who it is, or a refusal comes out. Secrets are
-compared in constant time, and no text that leaves this module repeats any part of a token.
+Rule: no clock and no socket here. A token goes in; a challenge, a proof of who it is, or a refusal
+comes out. Secrets are compared in constant time, and no text that leaves this module repeats any
+part of a token.
 """
 
 import hmac
@@ -32,7 +34,9 @@ class ProvedNode(msgspec.Struct, frozen=True):
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """Outcome of a token: authentication failed. The client reads `message`; `public` texts, which are Kafka's, are sent as they are."""
+    """Outcome of a token: authentication failed. The client reads `message`; `public` texts, which
+    are Kafka's, are sent as they are.
+    """
 
     message: str
 
@@ -47,11 +51,15 @@ class Exchange(Protocol):
 
 
 Mechanism = Callable[[], Exchange]
-"""Starts an exchange. A mechanism is bound to the credentials of its listener: `lambda: PlainExchange(users)`."""
+"""Starts an exchange. A mechanism is bound to the credentials of its listener: `lambda:
+PlainExchange(users)`.
+"""
 
 
 class PlainExchange:
-    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The texts are Kafka's."""
+    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The texts
+    are Kafka's.
+    """
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
@@ -87,8 +95,8 @@ class State(Enum):
 
 
 class SaslSession:
-    """The state of authentication on one connection. A handshake after `DONE` begins a re-authentication; the old proof holds until the new
-    one.
+    """The state of authentication on one connection. A handshake after `DONE` begins a
+    re-authentication; the old proof holds until the new one.
 
     The mechanism of nodes proves no user: a listener that wants one is shown one afterwards.
     """
@@ -111,7 +119,9 @@ class SaslSession:
         self._exchange, self.state, self.raw_tokens = start(), State.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
-        """Choose a mechanism. False if the listener or a re-authentication does not allow it, which ends the connection."""
+        """Choose a mechanism. False if the listener or a re-authentication does not allow it, which
+        ends the connection.
+        """
         start = self._mechanisms.get(mechanism)
         if start is None or self._mechanism not in (None, mechanism):
             self.state = State.FAILED

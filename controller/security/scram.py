@@ -1,8 +1,10 @@
-"""SCRAM, the client's half (RFC 5802, RFC 7677): a password is proved without being shown, and the other end proves that it knows it.
+"""SCRAM, the client's half (RFC 5802, RFC 7677): a password is proved without being shown, and the
+other end proves that it knows it.
 
-Rule: pure, bytes in and bytes out. Whatever a server says gives the next token or `ScramError`, at a cost with a bound; nothing that
-is raised repeats a secret. Like Kafka's own clients this one takes names and passwords as the UTF-8 that they are: Kafka stores keys
-of passwords that went through no SASLprep, and who normalized them would not be let in.
+Rule: pure, bytes in and bytes out. Whatever a server says gives the next token or `ScramError`, at
+a cost with a bound; nothing that is raised repeats a secret. Like Kafka's own clients this one
+takes names and passwords as the UTF-8 that they are: Kafka stores keys of passwords that went
+through no SASLprep, and who normalized them would not be let in.
 """
 
 import base64
@@ -16,9 +18,12 @@ from ...protocol.errors import ProtocolError
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """Kafka's mechanisms, and what `hashlib` calls their hash."""
 MIN_ITERATIONS = 4096
-"""RFC 7677 and Kafka. A server that asks for fewer would make guessing cheap for whoever listens."""
+"""RFC 7677 and Kafka. A server that asks for fewer would make guessing cheap for whoever listens.
+"""
 MAX_ITERATIONS = 1_000_000
-"""Kafka stores 16384 at most. As many as here take about a second: what a hostile server can cost its client."""
+"""Kafka stores 16384 at most. As many as here take about a second: what a hostile server can cost
+its client.
+"""
 MAX_MESSAGE_BYTES = 8192
 WITHOUT_BINDING = "n,,"
 """The header of GS2: no channel binding, no other identity."""
@@ -26,14 +31,20 @@ NAME_ESCAPES = str.maketrans({"=": "=3D", ",": "=2C"})
 
 
 class ScramError(ProtocolError):
-    """The exchange cannot go on, or the server did not prove itself; the message is a part of a sentence."""
+    """The exchange cannot go on, or the server did not prove itself; the message is a part of a
+    sentence.
+    """
 
 
 class ScramClient:
-    """The client's side of one SCRAM exchange: `first`, `final` upon the server's challenge, `verify` upon its last message."""
+    """The client's side of one SCRAM exchange: `first`, `final` upon the server's challenge,
+    `verify` upon its last message.
+    """
 
     def __init__(self, hash_name: str, username: str, password: str, nonce: str) -> None:
-        """Begin an exchange; `nonce` is printable ASCII without commas, and was never used before."""
+        """Begin an exchange; `nonce` is printable ASCII without commas, and was never
+        used before.
+        """
         self._hash = hash_name
         self._password = password.encode()
         self._nonce = nonce

@@ -1,13 +1,14 @@
 """Who may do what with a znode that we create, as Kafka decides it (zookeeper.set.acl).
 
-Rule: open to all unless asked otherwise; then all rights to whoever creates it, and the world may read - except where
-credentials lie. Another process must authenticate to ZooKeeper as the same identity to share the cluster.
+Rule: open to all unless asked otherwise; then all rights to whoever creates it, and the world may
+read - except where credentials lie. Another process must authenticate to ZooKeeper as the same
+identity to share the cluster.
 """
 
 from collections.abc import Callable
 
+from ..znodes.membership import MEMBERSHIP
 from .jute import encode_access
-from .membership import MEMBERSHIP
 
 READ, ALL = 1, 31
 
@@ -21,7 +22,9 @@ WITH_CREDENTIALS = ("/config/users", "/config/brokers", "/delegation_token/token
 
 
 def access_list(*, set_acl: bool) -> Callable[[str], bytes]:
-    """Make a function that returns the encoded access list of a new znode by its path within the chroot."""
+    """Make a function that returns the encoded access list of a new znode by its path within the
+    chroot.
+    """
     return protected if set_acl else unprotected
 
 

@@ -1,7 +1,8 @@
 """From any thread into the event loop, in order.
 
-Rule: what is posted runs in the event loop's thread, one after the other, never inside the call that posted it. A burst of
-posts wakes the loop once: the wake-up is a system call, the posts are an append each.
+Rule: what is posted runs in the event loop's thread, one after the other, never inside the call
+that posted it. A burst of posts wakes the loop once: the wake-up is a system call, the posts are an
+append each.
 """
 
 from collections import deque
@@ -35,7 +36,8 @@ class Crossing:
                 self._calls.clear()
 
     def _run(self) -> None:
-        # Cleared first: a post from now on wakes the loop again, so none is left behind if a call raises.
+        # Cleared first: a post from now on wakes the loop again, so none is left behind if a call
+        # raises.
         self._woken = False
         calls = self._calls
         while calls:

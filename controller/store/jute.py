@@ -1,7 +1,8 @@
 """The bytes of ZooKeeper's hot requests: the multi, the multi-read, and their answers.
 
-Rule: bytes in, bytes out; no library, no waiting. kazoo's own serializer builds a named tuple and a dozen small byte strings
-for each operation; here it is one packed header and the parts. Numbers are ZooKeeper's (its `ZooDefs.OpCode` and `Code`).
+Rule: bytes in, bytes out; no library, no waiting. kazoo's own serializer builds a named tuple and a
+dozen small byte strings for each operation; here it is one packed header and the parts. Numbers are
+ZooKeeper's (its `ZooDefs.OpCode` and `Code`).
 """
 
 from collections.abc import Callable, Sequence
@@ -102,7 +103,9 @@ def encode_string(text: str) -> bytes:
 
 
 def encode_multi(operations: Sequence[Operation], full: Callable[[str], str], access: Callable[[str], bytes]) -> bytes:
-    """Encode the body of a multi; `full` adds the chroot to a path, `access` returns the encoded access list of a new znode."""
+    """Encode the body of a multi; `full` adds the chroot to a path, `access` returns the encoded
+    access list of a new znode.
+    """
     parts: list[bytes] = []
     for operation in operations:
         path = full(operation.path).encode()
@@ -176,7 +179,9 @@ def encode_multi_read(kind: int, paths: Sequence[str], full: Callable[[str], str
 
 
 def decode_multi_read(buffer: bytes, offset: int, paths: Sequence[str]) -> list[Any]:
-    """Decode an `Entry`, or a sorted list of names, for each path; None for a znode that is missing."""
+    """Decode an `Entry`, or a sorted list of names, for each path; None for a znode that is
+    missing.
+    """
     results: list[Any] = []
     while True:
         code, done, _ = HEADER.unpack_from(buffer, offset)

@@ -1,8 +1,9 @@
 """The watches of a ZooKeeper session, kept over a lost connection.
 
-Rule: no change is missed and none is told twice. kazoo forgets its watches whenever a connection breaks, though the session
-lives on; so each is kept with the transaction that its read saw, and after a reconnection a read that sets it again tells
-whether that has changed. Everything here runs in the event loop.
+Rule: no change is missed and none is told twice. kazoo forgets its watches whenever a connection
+breaks, though the session lives on; so each is kept with the transaction that its read saw, and
+after a reconnection a read that sets it again tells whether that has changed. Everything here runs
+in the event loop.
 """
 
 from .base import Change, NodeMissing, StoreError, Watch, WatchEvent
@@ -15,7 +16,9 @@ MISSING = -1
 
 
 class KeptWatches(WatchTable):
-    """Watches that outlive a lost connection: a read after it tells which of them have missed something."""
+    """Watches that outlive a lost connection: a read after it tells which of them have missed
+    something.
+    """
 
     def fire(self, path: str, change: Change) -> None:
         for watch in self.take(path, change):
@@ -27,7 +30,9 @@ class KeptWatches(WatchTable):
             self.data.setdefault(path, {})[watch] = data_zxid(answer)
 
     def absence_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
-        """Take the answer to the question that followed that read: it counts if the read found nothing."""
+        """Take the answer to the question that followed that read: it counts if the read found
+        nothing.
+        """
         if reading.abandoned or not isinstance(reading.answer, NodeMissing) or isinstance(answer, StoreError):
             return
         if answer is None:
@@ -40,7 +45,9 @@ class KeptWatches(WatchTable):
             self.children.setdefault(path, {})[watch] = list_zxid(answer)
 
     def compare_data(self, path: str, answer: Body | StoreError) -> None:
-        """Compare the state of a znode after a reconnection; this read has set ZooKeeper's watch again."""
+        """Compare the state of a znode after a reconnection; this read has set ZooKeeper's watch
+        again.
+        """
         if isinstance(answer, StoreError):
             return
         now = MISSING if answer is None else decode_stat(*answer).mzxid

@@ -1,9 +1,10 @@
 """What kazoo asks of its surroundings - threads, sockets, waiting - made lean.
 
-Rule: one thread, and no system call that can be saved. kazoo's own handler takes three threads and, for each request, two
-selectors of five system calls, a byte through a socket pair that blocks when some 280 requests are queued, and a condition.
-Here requests of a burst leave in one send, and answers that came in one packet are read by one receive. kazoo finds what it
-needs by name (its `IHandler` interface); this module does not import it.
+Rule: one thread, and no system call that can be saved. kazoo's own handler takes three threads and,
+for each request, two selectors of five system calls, a byte through a socket pair that blocks when
+some 280 requests are queued, and a condition. Here requests of a burst leave in one send, and
+answers that came in one packet are read by one receive. kazoo finds what it needs by name (its
+`IHandler` interface); this module does not import it.
 """
 
 import contextlib
@@ -31,7 +32,9 @@ class LinkTimeout(Exception):  # noqa: N818 - kazoo knows it as `timeout_excepti
 
 
 class Doorbell:
-    """Tells kazoo's thread that requests are queued: rung once for each, of which only the first makes a system call."""
+    """Tells kazoo's thread that requests are queued: rung once for each, of which only the first
+    makes a system call.
+    """
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -94,7 +97,9 @@ class Link:
         self._socket.setblocking(bool(flag))
 
     def pending(self) -> int:
-        """Return how many bytes can be read without waiting, at least (kazoo asks before it selects)."""
+        """Return how many bytes can be read without waiting, at least (kazoo asks before it
+        selects).
+        """
         return len(self._received) - self._at or self._readable
 
     def recv(self, size: int) -> bytes:
@@ -129,7 +134,9 @@ class Link:
                 self._wait_writable()
 
     def select(self, timeout: float | None, *, with_doorbell: bool) -> tuple[bool, bool]:
-        """Wait, at most until the timeout, and return whether an answer can be read and whether the doorbell has rung."""
+        """Wait, at most until the timeout, and return whether an answer can be read and whether the
+        doorbell has rung.
+        """
         if with_doorbell and self._doorbell.rings:
             return bool(self.pending()), True
         if self.pending():
@@ -262,7 +269,9 @@ class LinkHandler:
 
 
 class Failures:
-    """A logger for kazoo, silent but for the reason why no server can be reached, told once in a sentence of ours."""
+    """A logger for kazoo, silent but for the reason why no server can be reached, told once in a
+    sentence of ours.
+    """
 
     def __init__(self, hosts: str) -> None:
         self._hosts = hosts

@@ -1,8 +1,9 @@
 """The embedded store: a tree of znodes in this process, for trying out and for tests.
 
-Rule: it keeps ZooKeeper's semantics, and the suite that proves it runs on ZooKeeper too. No method waits: a commit is a few
-dictionary operations, and its result is there when the call returns. Watches and session news are queued to the event loop,
-so that nobody is called back inside their own commit.
+Rule: it keeps ZooKeeper's semantics, and the suite that proves it runs on ZooKeeper too. No method
+waits: a commit is a few dictionary operations, and its result is there when the call returns.
+Watches and session news are queued to the event loop, so that nobody is called back inside their
+own commit.
 """
 
 import time
@@ -49,7 +50,9 @@ class Znode(msgspec.Struct, gc=False):
     data: bytes | None
     stat: Stat
     children: set[str] | None = None
-    """Their full paths, the same strings as the keys of the tree: a name of its own would cost as much as the znode."""
+    """Their full paths, the same strings as the keys of the tree: a name of its own would cost as
+    much as the znode.
+    """
     born: int = 0
     """How many children were ever created: the next sequential suffix."""
 
@@ -58,7 +61,9 @@ Undo = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Transaction:
-    """One commit under way: what it has done so far, how to take it back, and whom to tell when it holds."""
+    """One commit under way: what it has done so far, how to take it back, and whom to tell when it
+    holds.
+    """
 
     __slots__ = ("changes", "owner", "persistent", "time_ms", "tree", "undo", "zxid")
 
@@ -169,7 +174,8 @@ APPLY: dict[type, Callable[[Transaction, Any], Result]] = {
 class MemoryTree:
     """The znodes that the sessions of one process share.
 
-    `suspend`, `resume`, `expire` and `lose_reply` do to a session what a network and a server do to one of ZooKeeper.
+    `suspend`, `resume`, `expire` and `lose_reply` do to a session what a network and a server do to
+    one of ZooKeeper.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -193,7 +199,9 @@ class MemoryTree:
         store.enter(Session.EXPIRED)
 
     def lose_reply(self, store: "MemoryStore") -> None:
-        """Let the next commit of this session take effect, and break the connection before its answer comes."""
+        """Let the next commit of this session take effect, and break the connection before its
+        answer comes.
+        """
         store.reply_is_lost = True
 
     def open_session(self, store: "MemoryStore") -> int:

@@ -1,7 +1,7 @@
 """Answers on their way from kazoo's thread to the task that waits.
 
-Rule: an answer is taken once, in the event loop, in the order in which the server gave it - before any watch that fired
-later. That the task which asked has been cancelled meanwhile disturbs nobody.
+Rule: an answer is taken once, in the event loop, in the order in which the server gave it - before
+any watch that fired later. That the task which asked has been cancelled meanwhile disturbs nobody.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,15 @@ from .crossing import Crossing
 from .jute import error_of
 
 Body = tuple[bytes, int] | None
-"""The bytes of an answer and where it begins in them; None where the question was whether a znode exists, and it does not."""
+"""The bytes of an answer and where it begins in them; None where the question was whether a znode
+exists, and it does not.
+"""
 
 
 class Reply:
-    """The answer to one request. kazoo's thread calls `set` or `set_exception`; at most one task waits."""
+    """The answer to one request. kazoo's thread calls `set` or `set_exception`; at most one task
+    waits.
+    """
 
     __slots__ = ("_arrived", "_crossing", "_path", "_task", "abandoned", "answer", "on_arrival")
 

@@ -37,7 +37,9 @@ async def wait_expired(store: Store, session_id: int) -> None:
 
 
 async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
-    """Wait until `wait` returns, or the session is over, and with it every watch that could have told of anything."""
+    """Wait until `wait` returns, or the session is over, and with it every watch that could have
+    told of anything.
+    """
     async with trio.open_nursery() as nursery:
 
         async def end_with_session() -> None:

@@ -1,7 +1,9 @@
-"""A controller whose event loop hangs is worse than a dead one: nobody elects, and nobody else may. So its session is given up.
+"""A controller whose event loop hangs is worse than a dead one: nobody elects, and nobody else may.
+So its session is given up.
 
-Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of life. It acts once for each
-time that the loop hangs. A process that was stopped as a whole acts when it wakes, before its loop does anything.
+Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of
+life. It acts once for each time that the loop hangs. A process that was stopped as a whole acts
+when it wakes, before its loop does anything.
 """
 
 import logging
@@ -18,7 +20,9 @@ BEATS_PER_TIMEOUT = 4
 
 
 async def run_watchdog(store: Store, timeout_ms: int) -> None:
-    """Abandon the store's session, until cancelled, when this loop gives no sign of life for `timeout_ms`; with 0 or less, never."""
+    """Abandon the store's session, until cancelled, when this loop gives no sign of life for
+    `timeout_ms`; with 0 or less, never.
+    """
     if timeout_ms <= 0:
         await trio.sleep_forever()
     watchdog = Watchdog(store, timeout_ms / 1000)

@@ -1,13 +1,16 @@
 """Which watches a session has set, and which of them a change wakes.
 
-Rule: a watch is taken out before it is called. Both stores keep their watches here, so both mean the same by "once".
+Rule: a watch is taken out before it is called. Both stores keep their watches here, so both mean
+the same by "once".
 """
 
 from .base import Change, Watch
 
 
 class WatchTable:
-    """The watches of one session by path, each with the transaction that last changed what its read saw."""
+    """The watches of one session by path, each with the transaction that last changed what its read
+    saw.
+    """
 
     def __init__(self) -> None:
         self.data: dict[str, dict[Watch, int]] = {}

@@ -1,11 +1,12 @@
 """The store on ZooKeeper; the only module that knows kazoo.
 
-Rules: nothing is sent twice, and nothing is sent in another session than the caller knew of when it asked. So requests go
-to kazoo's queue directly (its public calls retry and re-queue), under a lock that kazoo's changes of state take too, and
-are refused at once while the connection is not the one that the event loop has heard of.
+Rules: nothing is sent twice, and nothing is sent in another session than the caller knew of when it
+asked. So requests go to kazoo's queue directly (its public calls retry and re-queue), under a lock
+that kazoo's changes of state take too, and are refused at once while the connection is not the one
+that the event loop has heard of.
 
-kazoo forgets its watches whenever a connection breaks. They are kept here, and set again by a read that also tells what
-has changed meanwhile.
+kazoo forgets its watches whenever a connection breaks. They are kept here, and set again by a read
+that also tells what has changed meanwhile.
 """
 
 import logging
@@ -68,7 +69,9 @@ CHANGES = {
 
 
 class Request:
-    """A request as kazoo's connection wants it: bytes to send; the answer's bytes are decoded by whoever waits."""
+    """A request as kazoo's connection wants it: bytes to send; the answer's bytes are decoded by
+    whoever waits.
+    """
 
     __slots__ = ("body", "path", "type", "watcher")
 
@@ -112,7 +115,9 @@ class Client(KazooClient):  # type: ignore[misc]
             self._call(request, reply)
 
     def hang_up(self) -> None:
-        """End the session behind what is queued already, without waiting for it (the first half of kazoo's `stop`)."""
+        """End the session behind what is queued already, without waiting for it (the first half of
+        kazoo's `stop`).
+        """
         with self.gate:
             if not self._stopped.is_set():
                 self._stopped.set()
@@ -120,7 +125,9 @@ class Client(KazooClient):  # type: ignore[misc]
                 self._connection._write_sock.send(b"\0")  # noqa: SLF001
 
     def finish(self) -> None:
-        """Wait for the end of kazoo's thread; the connection is cut if the server does not answer."""
+        """Wait for the end of kazoo's thread; the connection is cut if the server
+        does not answer.
+        """
         stopped = self._connection.connection_stopped
         if not stopped.wait(CLOSE_SECONDS):
             self.handler.cut()
@@ -131,16 +138,19 @@ class Client(KazooClient):  # type: ignore[misc]
     def _session_callback(self, state: str) -> None:
         with self.gate:
             if state == KeeperState.CONNECTING and self._state == KeeperState.CONNECTED:
-                # Before kazoo fails what is under way: who learns that no answer comes finds the session suspended.
+                # Before kazoo fails what is under way: who learns that no answer comes finds the
+                # session suspended.
                 self._make_state_change(KazooState.SUSPENDED)
             super()._session_callback(state)
 
 
 class ZooKeeperStore:
-    """One session at a time with a ZooKeeper ensemble: `async with ZooKeeperStore("host:2181,host:2181/chroot") as store`.
+    """One session at a time with a ZooKeeper ensemble: `async with
+    ZooKeeperStore("host:2181,host:2181/chroot") as store`.
 
-    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). With `set_acl` (zookeeper.set.acl) what
-    this store creates belongs to that identity, and the rest of the world may only read it.
+    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). With `set_acl`
+    (zookeeper.set.acl) what this store creates belongs to that identity, and the rest of the world
+    may only read it.
     """
 
     def __init__(
@@ -345,7 +355,9 @@ class ZooKeeperStore:
         return results
 
     def _notify(self, event: Any) -> None:
-        """Fire watches for an event of kazoo's; when a connection breaks it calls them all, which means nothing to us."""
+        """Fire watches for an event of kazoo's; when a connection breaks it calls them all, which
+        means nothing to us.
+        """
         if event.type in CHANGES:
             self._watches.fire(event.path[len(self._chroot) :] or "/", CHANGES[event.type])
 

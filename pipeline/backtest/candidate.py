@@ -1,7 +1,9 @@
-"""The policy that is tried, from the command line to whoever asks it, on this machine or on another.
+"""The policy that is tried, from the command line to whoever asks it, on this machine or on
+another.
 
-Rule: it is loaded by what the controller loads policies by, from the same keys. It is loaded here first, so that whatever is wrong with it is
-told before anything runs; what travels is bytes, and no secret of the configuration is among them.
+Rule: it is loaded by what the controller loads policies by, from the same keys. It is loaded here
+first, so that whatever is wrong with it is told before anything runs; what travels is bytes, and no
+secret of the configuration is among them.
 """
 
 import io
@@ -17,8 +19,8 @@ from ...policies.faults import PolicyLoadError
 from ...policies.interface import TopicManagementPolicy
 from ...policies.judging import Judge, answer
 from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, is_rule_file, without_secrets
-from ...policies.properties import PropertiesError, parse_properties
 from ...policies.rules import RuleFileError, Source, load
+from ...text.properties import PropertiesError, parse_properties
 from .suspicions import Suspicion, suspicions
 from .travelling import (
     Folder,
@@ -59,7 +61,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def watched(self) -> Iterator[Watched]:
-        """Load the policy anew, to be asked within the block. Raises PolicyLoadError, RuleFileError."""
+        """Load the policy anew, to be asked within the block. Raises PolicyLoadError,
+        RuleFileError.
+        """
         rules = load(self.rules) if self.rules else None
         with unpacked(self.folders) as places, _searched(self.origins.values(), places):
             specs = {key: origin.elsewhere(places) for key, origin in self.origins.items()}
@@ -201,7 +205,9 @@ def _elsewhere(read: set[str], folders: Sequence[Folder]) -> tuple[str, ...]:
 
 @contextmanager
 def _searched(origins: Iterable[Origin], places: Mapping[str, Path]) -> Iterator[None]:
-    """Import the policy's modules from where its folder was unpacked, and forget them after the block."""
+    """Import the policy's modules from where its folder was unpacked, and forget them after the
+    block.
+    """
     first = [places[each.folder] for each in origins if each.folder is not None and not is_file(each.place)]
     with forgotten_after(tuple(map(str, places.values())), first=first):
         yield

@@ -1,7 +1,7 @@
 """What `minicontroller pipeline backtest` does from its arguments to its exit code.
 
-Rule: what can be found wrong is found before Spark is started; what the workers answered is on the disk before anything is made of it, and stays
-there if that fails.
+Rule: what can be found wrong is found before Spark is started; what the workers answered is on the
+disk before anything is made of it, and stays there if that fails.
 """
 
 import shutil
@@ -71,7 +71,9 @@ def run_command(
 
 
 def backtest(spark: SparkSession, tables: Tables, found: Found, wish: Wish, files: Files | None) -> Summary:
-    """Do a back-test and write its results. Raises BacktestError, NoTablesError, UnwritableError, OSError."""
+    """Do a back-test and write its results. Raises BacktestError, NoTablesError, UnwritableError,
+    OSError.
+    """
     tables.require()
     with _answers_folder(tables, files) as folder, Stages(spark, STAGES).shown() as progress:
         running = Backtesting(spark, tables, wish, folder)
@@ -118,8 +120,8 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 @contextmanager
 def _answers_folder(tables: Tables, files: Files | None) -> Iterator[Path]:
-    """Find a folder for the workers' answers: beside the page, or else with the tables. A run that fails late leaves them there, and says
-    so.
+    """Find a folder for the workers' answers: beside the page, or else with the tables. A run that
+    fails late leaves them there, and says so.
     """
     parent = tables.state if files is None else files.out.parent
     try:

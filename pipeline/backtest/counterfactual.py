@@ -1,26 +1,19 @@
-"""History as it would have been: what the candidate refuses does not happen, and what it allows does.
+"""History as it would have been: what the candidate refuses does not happen, and what it allows
+does.
 
-Rule: two worlds go side by side, the recorded one and the other. A topic that is alike in both follows the record; one that is not goes on from
-what the candidate's own decisions made of it. What a request would have come to is taken from the record as far as it can be; a request
-that could not have been made is moot, and is not put to the candidate. docs/pipeline.md tells each case.
+Rule: two worlds go side by side, the recorded one and the other. A topic that is alike in both
+follows the record; one that is not goes on from what the candidate's own decisions made of it. What
+a request would have come to is taken from the record as far as it can be; a request that could not
+have been made is moot, and is not put to the candidate. docs/pipeline.md tells each case.
 """
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from ...policies.audit_event import (
-    AuditEvent,
-    Decision,
-    Effect,
-    Observed,
-    Removal,
-    Requested,
-    SnapshotEnd,
-    State,
-)
-from ...policies.audit_replay import Replay, entity_request, policy_request, same
-from ...policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ...audit.event import AuditEvent, Decision, Effect, Observed, Removal, Requested, SnapshotEnd, State
+from ...audit.replay import Replay, entity_request, policy_request, same
+from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .replaying import Asked, Moot
 from .tally import Note, Tally
 from .verdicts import ALLOWED, recorded
@@ -39,7 +32,9 @@ class Otherwise:
         self._request = (-1, -1)
         self._validated: dict[str, State] = {}
         self._allowed: bool | None = None
-        """What the candidate said of the decision that is applied next; None where it was not asked."""
+        """What the candidate said of the decision that is applied next; None where it was not
+        asked.
+        """
 
     @property
     def is_known(self) -> bool:
@@ -128,7 +123,9 @@ class Otherwise:
         yield from self._recorded.apply(event)
 
     def _decide(self, event: Decision) -> None:
-        """Apply a decision as it would have been, once the candidate was asked, unless it need not be or the request is moot."""
+        """Apply a decision as it would have been, once the candidate was asked, unless it need not
+        be or the request is moot.
+        """
         allowed, self._allowed = self._allowed, None
         before, was = self.topics.get(event.name), self._recorded.topics.get(event.name)
         if allowed is None:
@@ -150,7 +147,9 @@ class Otherwise:
             self._becomes(event.name, state)
 
     def _observe(self, name: str, was: State | None, after: State | None) -> None:
-        """Apply a change by others, whatever the policy says; what does not exist here, nobody can change."""
+        """Apply a change by others, whatever the policy says; what does not exist here, nobody can
+        change.
+        """
         before = self.topics.get(name)
         if same(before, was) or (was is not None and before is not None):
             self._becomes(name, after)

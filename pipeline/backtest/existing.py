@@ -1,16 +1,17 @@
 """The topics that are there today, each put to the candidate as if somebody asked for it now.
 
-Rule: a topic is asked for as it is, replicas and configs included, by whoever created it if the log tells, beside all other topics. It is asked for
-by counts, as most topics are, and not with replicas of its own, which a policy may refuse in itself.
+Rule: a topic is asked for as it is, replicas and configs included, by whoever created it if the log
+tells, beside all other topics. It is asked for by counts, as most topics are, and not with replicas
+of its own, which a policy may refuse in itself.
 """
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from ...policies.audit_event import State
+from ...audit.event import State
+from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from ...policies.interface import CreateTopicRequest
-from ...policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from ...policies.states import requested_state
 from ...policies.verdict import Decision
 from .verdicts import Opinion, opinion

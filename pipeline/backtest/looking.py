@@ -1,6 +1,7 @@
 """What of a history there is, bucket by bucket, as a few columns of the table `events` tell it.
 
-Rule: file by file, so memory is that of one file's few columns; then what files have of the same bucket is put together.
+Rule: file by file, so memory is that of one file's few columns; then what files have of the same
+bucket is put together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +70,9 @@ def _one(same: Sequence[Bucket]) -> Bucket:
 
 
 class _Columns:
-    """The columns of one file, in the order of the log. `n` is the number of its events, `b` that of its buckets."""
+    """The columns of one file, in the order of the log. `n` is the number of its events, `b` that
+    of its buckets.
+    """
 
     def __init__(self, table: pa.Table) -> None:
         epoch, sequence = (table.column(name).to_numpy() for name in COLUMNS[:2])

@@ -1,6 +1,8 @@
-"""The page of a back-test: what it comes to, by whom and by what, and each difference with all that was asked and said.
+"""The page of a back-test: what it comes to, by whom and by what, and each difference with all that
+was asked and said.
 
-Rule: all of it stands in the files beside it; the page has room for so many differences, and says where the others are.
+Rule: all of it stands in the files beside it; the page has room for so many differences, and says
+where the others are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ...policies.audit_event import NOT_AUTHENTICATED, Decision, Effect, Requested, State
-from ...policies.audit_replay import operands_of
+from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, Requested, State
+from ...audit.replay import operands_of
 from ..page.files import Files
 from ..page.rendering import render
 from ..page.sheet import Column, Sheet, count, moment, plural

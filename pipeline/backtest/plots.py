@@ -1,6 +1,7 @@
 """The plot of a back-test: when the candidate would have said something else.
 
-Rule: it is drawn of the table of days and of nothing else. A few days far from all others, which a wrong clock makes, are in the table only.
+Rule: it is drawn of the table of days and of nothing else. A few days far from all others, which a
+wrong clock makes, are in the table only.
 """
 
 from collections import Counter
@@ -35,7 +36,9 @@ def over_time(days: Sheet) -> Plot | None:
 
 
 def series_over_time(days: Sheet) -> tuple[Axis, list[Series]] | None:
-    """Return a series for each kind of difference; None for fewer than two days, or without differences."""
+    """Return a series for each kind of difference; None for fewer than two days, or without
+    differences.
+    """
     columns = [column for column in days.columns if column.name not in {"day", "requests"}]
     rows = [(start, row) for row in days.rows if (start := _start(str(row[0]))) is not None]
     if not columns or len(rows) < 2:

@@ -1,6 +1,7 @@
 """What workers read of the tables: a slice's events, from the files where they lie.
 
-Rule: memory is that of one piece, whatever the length of the history and however its files lie. What is wrong with a file is a sentence.
+Rule: memory is that of one piece, whatever the length of the history and however its files lie.
+What is wrong with a file is a sentence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from ...policies.audit_event import AuditEvent, UnreadableLineError, decode
+from ...audit.event import AuditEvent, UnreadableLineError, decode
 from ..ingest.barriers import Numbers
 from ..ingest.rows import LINE, SCHEMA
 from .slices import Piece

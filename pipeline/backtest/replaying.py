@@ -1,8 +1,10 @@
-"""The heart of a back-test: recorded events in, differences out. Pure but for the policy, and knows nothing of Spark.
+"""The heart of a back-test: recorded events in, differences out. Pure but for the policy, and knows
+nothing of Spark.
 
-Rule: one cluster's events, in the order of (epoch, sequence), from any point whose topics are known. Each decision is put to the candidate as
-the policy was asked then; what the log does not tell is counted and said, never guessed. The same events give the same differences, in one go
-or in slices.
+Rule: one cluster's events, in the order of (epoch, sequence), from any point whose topics are
+known. Each decision is put to the candidate as the policy was asked then; what the log does not
+tell is counted and said, never guessed. The same events give the same differences, in one go or in
+slices.
 
     with candidate.watched() as watched:
         backtest = Backtest(watched)
@@ -16,8 +18,8 @@ from typing import Protocol
 
 import msgspec
 
-from ...policies.audit_event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
-from ...policies.audit_replay import Replay
+from ...audit.event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
+from ...audit.replay import Replay
 from ...policies.interface import ClusterState
 from ...policies.judging import Judged
 from ...policies.verdict import Verdict
@@ -86,13 +88,19 @@ class World(Protocol):
         """Whether all topics are known."""
 
     def question(self, event: Decision) -> Asked | Moot | None:
-        """Return what to ask about a decision that has not been applied yet; None if the policy is not asked about it."""
+        """Return what to ask about a decision that has not been applied yet; None if the policy is
+        not asked about it.
+        """
 
     def decided(self, event: Decision, *, allowed: bool) -> None:
-        """Take the candidate's verdict on a decision that it was asked about, before the decision is applied."""
+        """Take the candidate's verdict on a decision that it was asked about, before the decision
+        is applied.
+        """
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event, and yield sentences about what contradicts what is known."""
+        """Go on to the moment after the event, and yield sentences about what contradicts what is
+        known.
+        """
 
     def lost(self) -> None:
         """Note that events are missing at this point."""
@@ -129,7 +137,9 @@ class Backtest:
         after: Place = NOWHERE,
         window: Window = ALWAYS,
     ) -> None:
-        """Begin in a world as it was `after` an event; without such an event the world is known from the first snapshot."""
+        """Begin in a world as it was `after` an event; without such an event the world is known
+        from the first snapshot.
+        """
         self._watched = watched
         self._world = world or AsRecorded()
         self._last = after
@@ -139,7 +149,9 @@ class Backtest:
         self._plainly_allowed = 0
 
     def feed(self, event: AuditEvent, line: bytes | memoryview | None = None) -> Difference | None:
-        """Take the next event, decoded from `line`, and return the difference between its verdict and the candidate's, if any."""
+        """Take the next event, decoded from `line`, and return the difference between its verdict
+        and the candidate's, if any.
+        """
         place = event.epoch, event.sequence
         if place <= self._last:
             return None  # the same event twice is one
@@ -248,7 +260,9 @@ class Backtest:
             counts["errors",] += 1
 
     def _is_steady(self, asked: Asked, now: Opinion, event: Decision) -> bool:
-        """Ask the candidate once more: if it answers otherwise, it looks at more than the question."""
+        """Ask the candidate once more: if it answers otherwise, it looks at more than
+        the question.
+        """
         state = random.getstate()
         again = opinion(self._watched.ask(asked.request, asked.cluster), names=self._watched.names)
         self._tally.counts["asked-again",] += 1

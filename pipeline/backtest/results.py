@@ -1,7 +1,9 @@
-"""From the workers' answers to files: every difference as NDJSON and as Parquet, and what was counted.
+"""From the workers' answers to files: every difference as NDJSON and as Parquet, and what was
+counted.
 
-Rule: bounded memory, whatever the number of differences; the same answers give the same bytes, however they came. A file is there whole or not
-at all, and while it is not, the answers stay where the workers left them.
+Rule: bounded memory, whatever the number of differences; the same answers give the same bytes,
+however they came. A file is there whole or not at all, and while it is not, the answers stay where
+the workers left them.
 """
 
 from collections import Counter
@@ -53,8 +55,8 @@ class Results:
                 yield rest
 
     def differences(self) -> list[str]:
-        """Return differences for the page, in the order of kinds and of the log; each kind has its share of the room, more if others need
-        less.
+        """Return differences for the page, in the order of kinds and of the log; each kind has its
+        share of the room, more if others need less.
         """
         chosen: list[str] = []
         left = ON_THE_PAGE

@@ -1,7 +1,9 @@
-"""A back-test on Spark: which work goes to which worker, and where the answers lie until they are results.
+"""A back-test on Spark: which work goes to which worker, and where the answers lie until they are
+results.
 
-Rule: one pass over the events. Each slice is one task, which is told where its events lie and gets the topics at its begin; what it answers is on
-the disk before anybody looks at it, in the order of the slices, which is the order of the log.
+Rule: one pass over the events. Each slice is one task, which is told where its events lie and gets
+the topics at its begin; what it answers is on the disk before anybody looks at it, in the order of
+the slices, which is the order of the log.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +51,9 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backtesting:
-    """A back-test that runs. Its answers lie in `folder`, which every worker can write. All methods raise BacktestError and OSError."""
+    """A back-test that runs. Its answers lie in `folder`, which every worker can write. All methods
+    raise BacktestError and OSError.
+    """
 
     def __init__(self, spark: SparkSession, tables: Tables, wish: Wish, folder: Path) -> None:
         self._spark = spark
@@ -62,7 +66,9 @@ class Backtesting:
         self._history_lags = partial(_history_lags, before, _state(tables))
         self._buckets: Sequence[Bucket] = ()
         self.lagging: tuple[str, ...] = ()
-        """Clusters whose topic history is older than their events: it is not relied on where they could be cut."""
+        """Clusters whose topic history is older than their events: it is not relied on where they
+        could be cut.
+        """
         self.plan = Plan(())
 
     def look(self) -> Plan:
@@ -116,7 +122,9 @@ class Backtesting:
         find: Callable[[Any], Iterator[tuple[int, bytes]]],
         work: workers.Work,
     ) -> Path:
-        """Let a worker do the task of each head with what `find` finds of its topics; the folder gets its name when it is complete."""
+        """Let a worker do the task of each head with what `find` finds of its topics; the folder
+        gets its name when it is complete.
+        """
         folder = self._folder / name
         unfinished = folder.with_suffix(UNFINISHED)
         unfinished.mkdir()
@@ -162,7 +170,9 @@ def _state(tables: Tables) -> State:
 
 
 def _history_lags(before: State, after: State, cluster_id: str) -> bool:
-    """Whether the topic history lacks events of a cluster, as it may if somebody ingests at the same time."""
+    """Whether the topic history lacks events of a cluster, as it may if somebody ingests at the
+    same time.
+    """
     return before.changes != after.changes or (cluster_id in after.clusters and after.clusters[cluster_id].is_stale)
 
 

@@ -1,9 +1,11 @@
-"""Where a history may be cut, so that its parts can be replayed side by side and give what the whole gives.
+"""Where a history may be cut, so that its parts can be replayed side by side and give what the
+whole gives.
 
-Rule: a slice begins where all topics are known from the events before it, and at no place within a request or a snapshot: at the first element
-of a request, at a removal, at what was observed, at a snapshot's begin. After a loss, a change of unknown effect or a late begin there is no
-cut until the next snapshot is complete. Where a slice's events lie is noted, piece by piece, so that whoever replays it reads them there: what is
-most of the table travels nowhere.
+Rule: a slice begins where all topics are known from the events before it, and at no place within a
+request or a snapshot: at the first element of a request, at a removal, at what was observed, at a
+snapshot's begin. After a loss, a change of unknown effect or a late begin there is no cut until the
+next snapshot is complete. Where a slice's events lie is noted, piece by piece, so that whoever
+replays it reads them there: what is most of the table travels nowhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,7 +19,9 @@ from .replaying import NOWHERE, Place
 BUCKET_EVENTS = 5_000
 """A cut is looked for once in so many events of an epoch."""
 MOST_EVENTS = 100_000
-"""Of a slice, unless there is nowhere to cut: few enough that in the end no processor waits long for another."""
+"""Of a slice, unless there is nowhere to cut: few enough that in the end no processor waits long
+for another.
+"""
 PER_CORE = 4
 """Slices for each processor, where there are enough events."""
 PIECE_EVENTS = 20_000
@@ -39,7 +43,9 @@ class Bucket(msgspec.Struct, frozen=True):
     snapshot_end: int | None
     """The last one."""
     doubt: int | None
-    """The last place from which on not all topics are known: events were dropped, or an effect is unknown."""
+    """The last place from which on not all topics are known: events were dropped, or an effect is
+    unknown.
+    """
     wanted: int
     """Events within the window."""
     cluster_size: tuple[int, int] | None = None
@@ -63,7 +69,9 @@ class Slice(msgspec.Struct, frozen=True):
     """A part of a cluster's history, from after an event until the next part begins."""
 
     number: int
-    """From 0 in the order of clusters and events; NOT_NEEDED if nothing of it lies within the window."""
+    """From 0 in the order of clusters and events; NOT_NEEDED if nothing of it lies within the
+    window.
+    """
     cluster_id: str
     after: Place
     """The event before its first one; NOWHERE where the history begins, and no topics are known."""
@@ -96,7 +104,9 @@ def planned(
     slice_events: int | None,
     whole: Collection[str] = (),
 ) -> Plan:
-    """Cut history into slices of about so many events, but not that of clusters in `whole`, and leave out what lies outside the window."""
+    """Cut history into slices of about so many events, but not that of clusters in `whole`, and
+    leave out what lies outside the window.
+    """
     parts: list[Slice] = []
     needed = 0
     for cluster_id, group in groupby(found, lambda bucket: bucket.cluster_id):
@@ -132,7 +142,9 @@ def ends(found: Iterable[Bucket]) -> tuple[Now, ...]:
 
 
 def _parts(group: Sequence[Bucket], most: int | None) -> Iterator[Part]:
-    """Cut one cluster's buckets where enough has come together, and where the window begins and ends."""
+    """Cut one cluster's buckets where enough has come together, and where the window begins and
+    ends.
+    """
     part: Part = []
     events, is_wanted, is_known, last = 0, False, False, NOWHERE
     for bucket in group:
@@ -165,14 +177,18 @@ def _follows(bucket: Bucket, last: Place) -> bool:
 
 
 def _is_known_after(bucket: Bucket, was_known: bool) -> bool:
-    """Whether the topics are known after a bucket. One with gaps does not say what came last: the next snapshot has to be in another."""
+    """Whether the topics are known after a bucket. One with gaps does not say what came last: the
+    next snapshot has to be in another.
+    """
     if bucket.snapshot_end is not None and (bucket.doubt is None or bucket.snapshot_end > bucket.doubt):
         return True
     return was_known and bucket.doubt is None
 
 
 def _pieces(part: Part, following: tuple[Bucket, int | None] | None) -> tuple[Piece, ...]:
-    """Return the events of a part, with those of the next part's first bucket that lie before the cut."""
+    """Return the events of a part, with those of the next part's first bucket that lie before the
+    cut.
+    """
     found = [Piece((each.epoch, start or each.first), (each.epoch, each.last), each.files) for each, start in part]
     sizes = [bucket.events for bucket, _ in part]
     if following is not None and (start := following[1]) is not None and start > (bucket := following[0]).first:

@@ -1,6 +1,7 @@
 """What came of a back-test, in numbers and lists: for the terminal, the page and programs alike.
 
-Rule: made of what was counted and of nothing else, so that the same history and the same candidate give the same bytes, on whatever machine.
+Rule: made of what was counted and of nothing else, so that the same history and the same candidate
+give the same bytes, on whatever machine.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
-from ...policies.audit_event import NOT_AUTHENTICATED
+from ...audit.event import NOT_AUTHENTICATED
 from ..page.sheet import Column, Sheet, Value
 from ..page.sheet import Kind as Holds
 from .candidate import Found
@@ -104,7 +105,9 @@ class Summary(msgspec.Struct, frozen=True):
     totals: Totals
     existing: Existing
     sheets: tuple[Sheet, ...]
-    """By rule, principal, topic, day and operation; which rules found how much; and under which policies it was decided then."""
+    """By rule, principal, topic, day and operation; which rules found how much; and under which
+    policies it was decided then.
+    """
 
     @property
     def differences(self) -> int:

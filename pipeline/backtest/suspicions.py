@@ -1,7 +1,8 @@
-"""A look at a policy's code for what makes an answer hang on something else than the question: clocks, chance, networks, files, the environment.
+"""A look at a policy's code for what makes an answer hang on something else than the question:
+clocks, chance, networks, files, the environment.
 
-Rule: a look at names, as they were imported, and nothing is run. It finds what is written plainly; a policy can hide such things, and who hides
-them is not found.
+Rule: a look at names, as they were imported, and nothing is run. It finds what is written plainly;
+a policy can hide such things, and who hides them is not found.
 """
 
 import ast
@@ -56,7 +57,9 @@ class _Folder(Protocol):
 
 
 def suspicions(folders: Iterable[_Folder]) -> tuple[Suspicion, ...]:
-    """List what in the modules of the folders looks unsteady, in the order of files and lines, each name once a line."""
+    """List what in the modules of the folders looks unsteady, in the order of files and lines, each
+    name once a line.
+    """
     return tuple(
         sorted(
             {

@@ -1,6 +1,7 @@
 """What is counted in a back-test, slice by slice, and put together.
 
-Rule: the tallies of slices add up to the tally of all, however the history was sliced and in whatever order they come.
+Rule: the tallies of slices add up to the tally of all, however the history was sliced and in
+whatever order they come.
 """
 
 from collections import Counter
@@ -23,7 +24,9 @@ class Note(msgspec.Struct, frozen=True, order=True):
 
 
 class Tally:
-    """Counts by keys such as ("principal", "newly-denied", "User:alice"), and notes by their subject."""
+    """Counts by keys such as ("principal", "newly-denied", "User:alice"), and notes by their
+    subject.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()

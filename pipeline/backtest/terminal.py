@@ -1,6 +1,8 @@
-"""What came of a back-test, on a terminal: the numbers, who is hit, and how far that can be trusted.
+"""What came of a back-test, on a terminal: the numbers, who is hit, and how far that can be
+trusted.
 
-Rule: names are somebody else's: nothing in them is obeyed, neither by the terminal nor by what draws the tables.
+Rule: names are somebody else's: nothing in them is obeyed, neither by the terminal nor by what
+draws the tables.
 """
 
 from typing import IO

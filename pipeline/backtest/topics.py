@@ -1,7 +1,8 @@
-"""The topics at the begin of slices, and those of today: out of the files of `topic_history`, on their way through Spark as columns of Arrow.
+"""The topics at the begin of slices, and those of today: out of the files of `topic_history`, on
+their way through Spark as columns of Arrow.
 
-Rule: each file is read once, whatever the number of slices. A state held after an event if it began with it or before, and did not end with it
-or before.
+Rule: each file is read once, whatever the number of slices. A state held after an event if it began
+with it or before, and did not end with it or before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policies.audit_event import State
+from ...audit.event import State
 from ..ingest.barriers import Numbers, Segments
 from ..ingest.history import SCHEMA
 from .existing import Existing
@@ -42,7 +43,9 @@ class Today(msgspec.Struct, frozen=True):
 
 
 def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
-    """Yield the states of topics at the begin of slices, each with the slice's number. Raises UnreadableTableError."""
+    """Yield the states of topics at the begin of slices, each with the slice's number. Raises
+    UnreadableTableError.
+    """
     table = columns_of([lived.file], SCHEMA, [*STATE, *FROM, *UNTIL])
     begins = Segments(place for place, _ in lived.begins)
     first, end = (_begins_before(table, begins, names) for names in (FROM, UNTIL))
@@ -54,7 +57,9 @@ def states_at_begins(lived: Lived) -> Iterator[tuple[int, bytes]]:
 
 
 def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
-    """Yield the last states, with the principal that created the topic or null. Raises UnreadableTableError."""
+    """Yield the last states, with the principal that created the topic or null. Raises
+    UnreadableTableError.
+    """
     table = columns_of([today.file], SCHEMA, [*STATE, *UNTIL, "from_cause", "from_principal"])
     there = table.filter(pc.is_null(table.column(UNTIL[0])))
     are_theirs = pc.is_in(table.column("topic_id"), there.column("topic_id"))
@@ -102,7 +107,9 @@ def _unpacked(packed: bytes) -> pa.Table:
 
 
 def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
-    """Yield the states of a table. Nested columns are taken apart as a whole: value by value, Arrow would make an object of each."""
+    """Yield the states of a table. Nested columns are taken apart as a whole: value by value, Arrow
+    would make an object of each.
+    """
     of = {name: table.column(name).chunk(0) for name in STATE}
     rows = of["replicas"].flatten()
     partitions = _parts(rows.flatten().to_pylist(), rows)

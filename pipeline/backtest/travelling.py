@@ -1,7 +1,8 @@
 """The files of a policy in Python, on their way to whoever asks it.
 
-Rule: what travels is what the policy imports from its own folder, and what it reads there while it is loaded. What is installed does not: it
-has to be installed there as well. Wherever a policy is loaded, it is loaded anew, and nothing that it imported from its folder stays.
+Rule: what travels is what the policy imports from its own folder, and what it reads there while it
+is loaded. What is installed does not: it has to be installed there as well. Wherever a policy is
+loaded, it is loaded anew, and nothing that it imported from its folder stays.
 """
 
 import ast
@@ -76,8 +77,8 @@ def origin_of(spec: str) -> Origin:
 
 
 def packed(origin: Origin, read: Iterable[str], imported: Iterable[str]) -> Folder | None:
-    """Return the files that must travel with a policy which read these files and imported these modules when it was loaded. Raises
-    TooMuchError.
+    """Return the files that must travel with a policy which read these files and imported these
+    modules when it was loaded. Raises TooMuchError.
     """
     if origin.folder is None:
         return None
@@ -112,7 +113,9 @@ def unpacked(folders: Iterable[Folder]) -> Iterator[Mapping[str, Path]]:
 
 @contextmanager
 def forgotten_after(folders: Collection[str], *, first: Iterable[Path] = ()) -> Iterator[None]:
-    """Forget, after the block, what was imported from these folders within it. Modules are looked for in `first` first."""
+    """Forget, after the block, what was imported from these folders within it. Modules are looked
+    for in `first` first.
+    """
     path, writes = list(sys.path), sys.dont_write_bytecode
     known = set(sys.modules)
     sys.path[:0] = map(str, first)

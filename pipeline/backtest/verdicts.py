@@ -1,7 +1,7 @@
 """What was decided then beside what the candidate decides: whether they differ, and how.
 
-Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of an exception the last line counts: its
-other lines tell of the machine that it happened on.
+Rule: texts are compared as far as the log shows them. What was hidden in it may be anything, and of
+an exception the last line counts: its other lines tell of the machine that it happened on.
 """
 
 import re
@@ -10,7 +10,7 @@ from enum import Enum
 
 import msgspec
 
-from ...policies.audit_event import HIDDEN, Decision, Requested, RuleFinding, State
+from ...audit.event import HIDDEN, Decision, Requested, RuleFinding, State
 from ...policies.verdict import Decision as Decided
 from ...policies.verdict import Verdict
 
@@ -37,7 +37,9 @@ class Kind(Enum):
     RECORDED_BROKEN = "recorded-broken"
     """The policy failed then; the candidate does not."""
     MOOT = "moot"
-    """With --counterfactual: after what the candidate refused or allowed before, it could not have been asked for."""
+    """With --counterfactual: after what the candidate refused or allowed before, it could not have
+    been asked for.
+    """
 
 
 class Opinion(msgspec.Struct, frozen=True):
@@ -65,7 +67,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     topic: str
     rule: str
-    """That makes the difference: the candidate's, or else that of the policy then; empty where it was no rule."""
+    """That makes the difference: the candidate's, or else that of the policy then; empty where it
+    was no rule.
+    """
     recorded: Opinion
     candidate: Opinion
     hidden: tuple[str, ...]
@@ -88,7 +92,9 @@ def recorded(event: Decision) -> Opinion:
 
 
 def opinion(verdict: Verdict, *, names: Mapping[str, str]) -> Opinion:
-    """Return the candidate's opinion; `names` tells where its files were unpacked, and where they came from."""
+    """Return the candidate's opinion; `names` tells where its files were unpacked, and where they
+    came from.
+    """
     findings = tuple(
         RuleFinding(
             rule=finding.rule,

@@ -1,8 +1,10 @@
-"""A policy in Python under watch while it is asked: how long it takes, and what it does besides judging.
+"""A policy in Python under watch while it is asked: how long it takes, and what it does besides
+judging.
 
-Rule: a policy is asked in place, without a thread, and comes back within its time limit wherever Python can interrupt it: in Python code, in
-sleeps and in waits, not within a foreign function that never looks up. What it prints is thrown away. What it opens, connects to or starts is
-noted, because the answer may then be another one tomorrow, or on another machine.
+Rule: a policy is asked in place, without a thread, and comes back within its time limit wherever
+Python can interrupt it: in Python code, in sleeps and in waits, not within a foreign function that
+never looks up. What it prints is thrown away. What it opens, connects to or starts is noted,
+because the answer may then be another one tomorrow, or on another machine.
 """
 
 import io
@@ -30,7 +32,9 @@ class Watched:
     """A policy that is asked by one thread, with a time limit, while what else it does is noted."""
 
     def __init__(self, judge: Judge, *, timeout_ms: int, names: Mapping[str, str] | None = None) -> None:
-        """Watch a judge; `names` tells where the policy's files are now, and where they came from."""
+        """Watch a judge; `names` tells where the policy's files are now, and where
+        they came from.
+        """
         self._judge = judge
         self.names = names or {}
         self._seconds = timeout_ms / 1000
@@ -44,7 +48,9 @@ class Watched:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Ask the policy within this block. Only the first thread has a time limit, since only that one gets signals."""
+        """Ask the policy within this block. Only the first thread has a time limit, since only that
+        one gets signals.
+        """
         if not self.has_code:
             yield
             return
@@ -124,7 +130,9 @@ def _insist(frame: FrameType | None) -> None:
 
 
 def _raise(_frame: FrameType, event: str, _argument: Any) -> Any:
-    """Raise at a line: what is raised while another exception is on its way would be caught with it."""
+    """Raise at a line: what is raised while another exception is on its way would be caught with
+    it.
+    """
     if event == "line":
         raise _TooLateError
     return _raise

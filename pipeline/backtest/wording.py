@@ -1,7 +1,7 @@
 """What came of a back-test, in sentences: the same on the terminal and on the page.
 
-Rule: each sentence says a number and what it means. What the history lacks, and what may make the candidate answer otherwise tomorrow, is said
-whether it is asked for or not.
+Rule: each sentence says a number and what it means. What the history lacks, and what may make the
+candidate answer otherwise tomorrow, is said whether it is asked for or not.
 """
 
 from collections.abc import Iterator

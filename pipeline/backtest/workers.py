@@ -1,8 +1,10 @@
-"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, into a file of Parquet.
+"""What Spark's workers do: what a slice is and its topics in, differences and a tally out, into a
+file of Parquet.
 
-Rule: Spark deals out and nothing more; what is asked and how it is compared stands in `replaying.py`. A worker holds one piece of its slice and the
-cluster's topics, however long the history is. A policy that cannot be loaded or a table that cannot be read is an answer, because an exception
-would be tried again, and told as a trace.
+Rule: Spark deals out and nothing more; what is asked and how it is compared stands in
+`replaying.py`. A worker holds one piece of its slice and the cluster's topics, however long the
+history is. A policy that cannot be loaded or a table that cannot be read is an answer, because an
+exception would be tried again, and told as a trace.
 """
 
 import gc
@@ -29,7 +31,9 @@ from .topics import existing, states
 from .verdicts import Difference
 
 NEW_OBJECTS = 10_000
-"""After so many Python looks for cycles. Events have none, a candidate's exceptions may: with Python's own 700 it is a tenth of the time."""
+"""After so many Python looks for cycles. Events have none, a candidate's exceptions may: with
+Python's own 700 it is a tenth of the time.
+"""
 OUT_ROWS = 500
 """That are written at once."""
 DIFFERENCE, TALLY, REFUSED = "difference", "tally", "refused"
@@ -93,7 +97,9 @@ def told(work: Callable[[Piece], Answer], piece: Piece) -> Answer | Failure:
 
 
 def found(find: Callable[[Piece], Iterator[tuple[int, bytes]]], piece: Piece) -> Iterator[tuple[int, bytes | Failure]]:
-    """Yield what `find` finds, each with the number of its task; a failure is told by the first task."""
+    """Yield what `find` finds, each with the number of its task; a failure is told by the first
+    task.
+    """
     try:
         yield from find(piece)
     except UnreadableTableError as error:

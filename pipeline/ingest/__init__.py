@@ -1,1 +1,3 @@
-"""`minicontroller pipeline ingest`: from the audit's files to the tables, each event exactly once."""
+"""`minicontroller pipeline ingest`: from the audit's files to the tables, each event
+exactly once.
+"""

@@ -1,7 +1,8 @@
-"""Where a cluster's history is cut: at the end of each complete snapshot, which tells all topics, and behind each gap, after which nothing is
-known.
+"""Where a cluster's history is cut: at the end of each complete snapshot, which tells all topics,
+and behind each gap, after which nothing is known.
 
-Rule: a topic's state lasts until an event tells another, or until the next such place, whichever is first.
+Rule: a topic's state lasts until an event tells another, or until the next such place, whichever is
+first.
 """
 
 from collections.abc import Iterable, Iterator
@@ -66,7 +67,9 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Segments:
-    """Stretches of the log between given events, found for many places at once. `n` is the number of places, `b` that of the events."""
+    """Stretches of the log between given events, found for many places at once. `n` is the number
+    of places, `b` that of the events.
+    """
 
     def __init__(self, between: Iterable[tuple[int, int]]) -> None:
         """Divide the log at these events, given by epoch and sequence in the order of the log."""

@@ -1,7 +1,7 @@
 """One batch of the stream: staged by the readers, held against what is there, and committed.
 
-Rule: whatever is repeated comes to the same. Each event is in the tables once: of events with the same place in the log the first one that was
-ingested stays.
+Rule: whatever is repeated comes to the same. Each event is in the tables once: of events with the
+same place in the log the first one that was ingested stays.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,12 @@ class StagingError(Exception):
 
 
 Staging = Callable[[Sequence[Share], str], list[Report]]
-"""Has shares staged in a folder, relative to that of the tables; a report for each. Raises OSError."""
+"""Has shares staged in a folder, relative to that of the tables; a report for each. Raises OSError.
+"""
 Conflicts = Callable[[Sequence[Report]], Iterable[tuple[str, int, int]]]
-"""Finds places, by cluster, epoch and sequence, of which there are two events: one staged as repeated, and one in the tables."""
+"""Finds places, by cluster, epoch and sequence, of which there are two events: one staged as
+repeated, and one in the tables.
+"""
 
 
 class Batches:
@@ -37,10 +40,11 @@ class Batches:
         self._conflicts = conflicts
 
     def take(self, shares: Sequence[Share], number: int) -> list[Report]:
-        """Take a batch into the tables unless it is there, and return what came of it. Raises StagingError, OSError.
+        """Take a batch into the tables unless it is there, and return what came of it. Raises
+        StagingError, OSError.
 
-        Spark repeats a batch that it does not know to be done, and with an older checkpoint one that was done long ago: the state knows
-        what was read of it, whatever its number.
+        Spark repeats a batch that it does not know to be done, and with an older checkpoint one
+        that was done long ago: the state knows what was read of it, whatever its number.
         """
         shares = _not_taken(shares, self._ledger.state)
         if not shares:
@@ -83,7 +87,9 @@ def _not_taken(shares: Sequence[Share], state: State) -> list[Share]:
 
 
 def overlapping(state: State, reports: Sequence[Report]) -> list[Share]:
-    """Return the shares that hold events known from before, or from a share before them: they are staged again without those."""
+    """Return the shares that hold events known from before, or from a share before them: they are
+    staged again without those.
+    """
     known: Known = {}
     again = []
     for report in reports:

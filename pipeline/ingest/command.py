@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from pyspark.sql import SparkSession
 
-from ...policies.escaping import escaped
+from ...text.escaping import escaped
 from .progress import Terminal
 from .run import Summary, ingest
 from .state import StateError
@@ -23,7 +23,9 @@ from .stream import IngestError
 def run_command(
     spark: SparkSession, tables: Path, folders: Sequence[Path], *, follow: bool, fails_on_problems: bool
 ) -> None:
-    """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are problems and `fails_on_problems`."""
+    """Ingest, and print what came of it. Raises click.ClickException; exits with 1 if there are
+    problems and `fails_on_problems`.
+    """
     stop = _stopped_by_signals() if follow else None
     try:
         if sys.stderr.isatty():

@@ -1,7 +1,8 @@
 """Many small files made into few large ones.
 
-Rule: a file is merged with others of its size only, so however often something small is added, an event is written anew a few times at
-most. Nobody sees it in the rows. Rows are sorted as far as they are held in memory at once: that is enough for who needs some of them.
+Rule: a file is merged with others of its size only, so however often something small is added, an
+event is written anew a few times at most. Nobody sees it in the rows. Rows are sorted as far as
+they are held in memory at once: that is enough for who needs some of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,7 +60,9 @@ def _tier(size: int) -> int:
 
 
 def compact(spark: SparkSession, ledger: Ledger) -> int:
-    """Merge small files, and return how many fewer files there are. Raises OSError and Spark's errors."""
+    """Merge small files, and return how many fewer files there are. Raises OSError and Spark's
+    errors.
+    """
     wanted = list(merges(ledger.tables))
     found = by_workers(spark, partial(merged, tables=ledger.tables), wanted, ledger.tables)
     made = [file for files in found for file in files]

@@ -1,6 +1,7 @@
 """Two different events at one place in the log.
 
-Rule: only what was left out because its place is taken is looked at, and only against what is at that place.
+Rule: only what was left out because its place is taken is looked at, and only against what is at
+that place.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ...policies.audit_event import decode
+from ...audit.event import decode
 from ..tables import Table, Tables
 from .limits import folder_name
 from .report import Report, StagedFile

@@ -1,6 +1,7 @@
 """The tables that are made of the others: topic history, controller epochs, problems.
 
-Rule: replaced whole, by one change, when something new came; so they always fit to the events of some moment.
+Rule: replaced whole, by one change, when something new came; so they always fit to the events of
+some moment.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,9 @@ from .state import STAGING, Ledger, State, copied
 
 
 def derive(spark: SparkSession, ledger: Ledger, state: State) -> None:
-    """Bring the derived tables up to date with `state`, which becomes the ledger's. Raises OSError and Spark's errors."""
+    """Bring the derived tables up to date with `state`, which becomes the ledger's. Raises OSError
+    and Spark's errors.
+    """
     stale = {name: barriers(cluster) for name, cluster in state.clusters.items() if cluster.is_stale}
     small: tuple[tuple[Table, Sequence[dict[str, Any]]], ...] = (
         (Table.CONTROLLER_EPOCHS, list(epoch_rows(state))),

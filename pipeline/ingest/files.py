@@ -1,7 +1,8 @@
 """The audit's files as they lie in their folders, and what of them is to be read next.
 
-Rule: a file is known by its path without the ending of a compression, so it stays the same file when it is compressed, and it is read on
-from the byte at which reading ended. A line is there when its end is. Nothing is remembered but what was committed.
+Rule: a file is known by its path without the ending of a compression, so it stays the same file
+when it is compressed, and it is read on from the byte at which reading ended. A line is there when
+its end is. Nothing is remembered but what was committed.
 """
 
 import os
@@ -15,10 +16,13 @@ from msgspec.structs import replace
 
 SUFFIX = ".ndjson"
 COMPRESSIONS = {"": None, ".gz": "gzip", ".zst": "zstd"}
-"""Endings, and Arrow's names for them. A plain file comes first: beside it a compressed one may not be complete yet."""
+"""Endings, and Arrow's names for them. A plain file comes first: beside it a compressed one may not
+be complete yet.
+"""
 TO_THE_END = -1
 CANONICAL = re.compile(r"audit-.{22}-\d{10}-\d{12}-\d++(?:\.\d++)?\.ndjson", re.DOTALL)
-"""Names that the controller gives, each once: a file of such a name may be moved to another folder."""
+"""Names that the controller gives, each once: a file of such a name may be moved to another folder.
+"""
 SEARCH_BYTES = 1 << 16
 UNPACKED = 8
 """How many bytes a byte of a compressed file is thought to hold."""
@@ -50,7 +54,9 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     rest: int = 0
     """Bytes after the last line's end of a compressed file."""
     highest: int = 0
-    """How far it was ever read: a file may become shorter, when a controller takes back what it could not write to its end."""
+    """How far it was ever read: a file may become shorter, when a controller takes back what it
+    could not write to its end.
+    """
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True):
@@ -74,7 +80,9 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
 
 
 def listing(folders: Iterable[Path]) -> dict[str, Found]:
-    """List the files of the folders by name, in the order in which they are to be read. Raises OSError."""
+    """List the files of the folders by name, in the order in which they are to be read. Raises
+    OSError.
+    """
     found: dict[str, Found] = {}
     for folder in folders:
         for entry in os.scandir(folder):
@@ -125,7 +133,9 @@ def next_reads(
     max_bytes: int,
     piece_bytes: int,
 ) -> list[Read]:
-    """Choose what is read next: of all that is new and not `given`, as much as fits into `max_bytes`, but one piece at least."""
+    """Choose what is read next: of all that is new and not `given`, as much as fits into
+    `max_bytes`, but one piece at least.
+    """
     reads: list[Read] = []
     size = 0
     former = former_names(found, files)
@@ -160,7 +170,9 @@ def is_read(file: Found, progress: Progress) -> bool:
 
 
 def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
-    """Return what is unread of a part that a batch wants; None if it was read, even by a batch that Spark has forgotten."""
+    """Return what is unread of a part that a batch wants; None if it was read, even by a batch that
+    Spark has forgotten.
+    """
     progress = files.get(read.file) or files.get(read.former or read.file)
     if progress is None:
         return read

@@ -1,8 +1,9 @@
 """The table `topic_history`, made of what the events of a cluster told of its topics.
 
-Rule: at every place in the log it shows the topics that `policies.audit_replay.Replay` has there; a gap ends all that was known. It is made
-anew as a whole, so it does not depend on the order in which events arrived; portion by portion, each with some of the topics, so memory does
-not depend on the length of the history.
+Rule: at every place in the log it shows the topics that `policies.audit_replay.Replay` has there; a
+gap ends all that was known. It is made anew as a whole, so it does not depend on the order in which
+events arrived; portion by portion, each with some of the topics, so memory does not depend on the
+length of the history.
 """
 
 from collections.abc import Mapping
@@ -49,7 +50,9 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 def portions(tables: Path, clusters: Barriers, most_rows: int = PORTION_ROWS) -> list[Portion]:
-    """Divide the topics of these clusters into portions small enough for one worker. Raises OSError."""
+    """Divide the topics of these clusters into portions small enough for one worker. Raises
+    OSError.
+    """
     found: list[Portion] = []
     for cluster_id, barriers in clusters.items():
         metadata = [pq.read_metadata(file) for file in _files(tables, cluster_id)]
@@ -64,7 +67,9 @@ def portions(tables: Path, clusters: Barriers, most_rows: int = PORTION_ROWS) ->
 
 
 def write_portion(portion: Portion, tables: Path, folder: str) -> None:
-    """Write the topic history of a portion to `folder`, which is relative to `tables`. Raises OSError."""
+    """Write the topic history of a portion to `folder`, which is relative to `tables`. Raises
+    OSError.
+    """
     wanted = (pc.field("bucket") >= portion.first) & (pc.field("bucket") < portion.end)
     files = list(map(str, _files(tables, portion.cluster_id)))
     told = ds.dataset(files, schema=MENTIONS, format="parquet").to_table(filter=wanted, use_threads=False)
@@ -81,8 +86,9 @@ def _files(tables: Path, cluster_id: str) -> list[Path]:
 def topic_history(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
     """Make the rows of topic history of some topics of a cluster, in the order of topics and log.
 
-    A run is what was told of a topic one after the other and is the same, with nothing in between but the end of the snapshot that tells
-    the next: it is a row, which lasts until what follows it, or until the barrier that ends its segment.
+    A run is what was told of a topic one after the other and is the same, with nothing in between
+    but the end of the snapshot that tells the next: it is a row, which lasts until what follows it,
+    or until the barrier that ends its segment.
     """
     told, segment = _in_order(told, Places(barriers))
     count = told.num_rows
@@ -106,8 +112,8 @@ def topic_history(told: pa.Table, barriers: list[Barrier]) -> pa.Table:
 
 
 def _in_order(told: pa.Table, places: "Places") -> tuple[pa.Table, Numbers]:
-    """Sort what was told by topic and by the place where it takes effect, and return it with these places' segments. What takes no effect
-    is left out.
+    """Sort what was told by topic and by the place where it takes effect, and return it with these
+    places' segments. What takes no effect is left out.
     """
     epoch, origin, inside = (_numbers(told, name) for name in ("epoch", "sequence", "in_snapshot"))
     sequence, segment, takes_effect = places.of(epoch, origin, inside.astype(np.bool_))
@@ -172,7 +178,9 @@ def _counts(replicas: pa.ListArray) -> tuple[Numbers, Numbers]:
 
 
 class Places:
-    """Where mentions of one cluster take effect, many at once: those of a snapshot at its end. `n` is their number."""
+    """Where mentions of one cluster take effect, many at once: those of a snapshot at its end. `n`
+    is their number.
+    """
 
     def __init__(self, found: list[Barrier]) -> None:
         self._segments = Segments((each.epoch, each.sequence) for each in found)
@@ -181,8 +189,8 @@ class Places:
         self._snapshots = np.array([(each.epoch, each.begin, each.sequence) for each in snapshots], np.int64)
 
     def of(self, epochs: Numbers, sequences: Numbers, in_snapshot: Flags) -> tuple[Numbers, Numbers, Flags]:
-        """Find for each mention the place and segment where it takes effect, and whether it does: one of a snapshot without an end does
-        not. [n]
+        """Find for each mention the place and segment where it takes effect, and whether it does:
+        one of a snapshot without an end does not. [n]
         """
         takes_effect = ~in_snapshot
         if len(self._snapshots):

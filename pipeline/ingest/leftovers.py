@@ -1,4 +1,5 @@
-"""What a run leaves in the files: lines whose end is yet to come, or never will, and files that it could not read.
+"""What a run leaves in the files: lines whose end is yet to come, or never will, and files that it
+could not read.
 
 Rule: whatever was not read is told, as long as it is so.
 """
@@ -41,7 +42,9 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
 
 
 def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) -> None:
-    """Note in the state what could not be read; what is known of files that were not looked at stays."""
+    """Note in the state what could not be read; what is known of files that were not looked at
+    stays.
+    """
     for told in [_told(name + ending) for name in found for ending in ("", ".gz", ".zst")]:
         state.torn.pop(told, None)
         state.unreadable.pop(told, None)
@@ -75,7 +78,9 @@ def _newest(found: Mapping[str, Found]) -> dict[tuple[str, int], tuple[int, int,
 
 
 def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
-    """Split a file's name into cluster and node, and epoch, first sequence and number among files of that name."""
+    """Split a file's name into cluster and node, and epoch, first sequence and number among files
+    of that name.
+    """
     base = name.rpartition("/")[2]
     if CANONICAL.fullmatch(base) is None:
         return None

@@ -1,11 +1,12 @@
 """What the tables can hold of an event: beyond it a line is no event for us, and why is told.
 
-Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of the tables could not read.
+Rule: whatever a line says, it makes no folder of its own choosing, and no value that a reader of
+the tables could not read.
 """
 
 from datetime import UTC, datetime, timedelta
 
-from ...policies.audit_event import AuditEvent, Dropped, UnreadableLineError, decode
+from ...audit.event import AuditEvent, Dropped, UnreadableLineError, decode
 
 MAX_CLUSTER_ID = 60
 """The name of a folder has 255 bytes at most, and a character may need four."""
@@ -56,7 +57,9 @@ def moment(ms: int) -> datetime:
 
 
 def folder_name(column: str, value: str) -> str:
-    """Name the folder of a partition, in Hive's way: as Spark escapes it, and Arrow and DuckDB read it."""
+    """Name the folder of a partition, in Hive's way: as Spark escapes it, and Arrow and DuckDB read
+    it.
+    """
     return f"{column}={''.join(map(_escaped, value))}"
 
 

@@ -1,6 +1,7 @@
 """The lines of a part of a file.
 
-Rule: memory is bounded, whatever the file holds: of a line that is longer than an event can be, only the beginning is kept.
+Rule: memory is bounded, whatever the file holds: of a line that is longer than an event can be,
+only the beginning is kept.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...policies.audit_event import MAX_LINE_BYTES
+from ...audit.event import MAX_LINE_BYTES
 from .files import COMPRESSIONS, TO_THE_END, Read, path_of
 
 CHUNK_BYTES = 1 << 20
@@ -95,7 +96,9 @@ class Reader:
                 self.failure = error.strerror or str(error)
 
     def lines_before(self) -> int:
-        """Count the lines before the part, which reads the file: ask only where a number is told."""
+        """Count the lines before the part, which reads the file: ask only where a
+        number is told.
+        """
         number = 0
         offset = self.read.begin
         with opened(self.path) as stream:

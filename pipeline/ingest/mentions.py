@@ -1,8 +1,9 @@
 """What events tell of topics' states: the rows that the topics' history is made of.
 
-Rule: a row where an event tells something else than the event before it that spoke of the topic, as far as one reader of the file can know. So
-a topic's state at any place is that of its last row before it, unless a snapshot without it, or a gap, lies between. Events that are refused
-tell of a state, too: after a gap it may be all there is.
+Rule: a row where an event tells something else than the event before it that spoke of the topic, as
+far as one reader of the file can know. So a topic's state at any place is that of its last row
+before it, unless a snapshot without it, or a gap, lies between. Events that are refused tell of a
+state, too: after a gap it may be all there is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policies.audit_event import (
+from ...audit.event import (
     AuditEvent,
     Decision,
     Effect,
@@ -54,8 +55,8 @@ SCHEMA = pa.schema(
         ),
     ]
 )
-"""`bucket` depends on the topic's name alone. `digest` differs where what is told differs; it is 0, `topic_id` null and all after it, where there
-is no topic. Configs are in the order of their keys.
+"""`bucket` depends on the topic's name alone. `digest` differs where what is told differs; it is 0,
+`topic_id` null and all after it, where there is no topic. Configs are in the order of their keys.
 """
 SORTED_BY = ("bucket",)
 """In files: who needs some of the buckets reads little else."""
@@ -124,7 +125,9 @@ def _of_snapshot(event: SnapshotTopics) -> Iterator[Mention]:
 
 
 def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
-    """Make rows of mentions. Raises pa.ArrowInvalid, OverflowError or ValueError if a value does not fit into its column."""
+    """Make rows of mentions. Raises pa.ArrowInvalid, OverflowError or ValueError if a value does
+    not fit into its column.
+    """
     events, topics, states, causes, principals, in_snapshot = zip(*mentions, strict=True)
     is_there = pa.array([state is not None for state in states])
     there = [state for state in states if state is not None]

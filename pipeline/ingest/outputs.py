@@ -1,6 +1,7 @@
 """Parquet files that lie ready for their tables.
 
-Rule: each has a name of its own and belongs to nobody until it is moved to its place. What waits to be written is bounded.
+Rule: each has a name of its own and belongs to nobody until it is moved to its place. What waits to
+be written is bounded.
 """
 
 from collections import OrderedDict
@@ -19,11 +20,15 @@ WAITING_BYTES = 64 << 20
 FILE_BYTES = 128 << 20
 """A file that has come to so much is followed by another one."""
 ROW_GROUP = 10_000
-"""Rows of a group at most: so that who needs some places of the log, or some buckets, reads little else."""
+"""Rows of a group at most: so that who needs some places of the log, or some buckets, reads little
+else.
+"""
 
 
 class Outputs:
-    """Writes rows to Parquet files, one for each folder that they belong to, or more where there are many folders or rows."""
+    """Writes rows to Parquet files, one for each folder that they belong to, or more where there
+    are many folders or rows.
+    """
 
     def __init__(self, tables: Path, staging: str) -> None:
         self._tables = tables
@@ -43,7 +48,9 @@ class Outputs:
                 self.files.append(output.finish())
 
     def write(self, target: str, batch: pa.RecordBatch, sorted_by: tuple[str, ...] = ()) -> None:
-        """Write rows to the folder `target`, relative to that of the tables, sorted by columns as far as they are written at once."""
+        """Write rows to the folder `target`, relative to that of the tables, sorted by columns as
+        far as they are written at once.
+        """
         output = self._open.get(target)
         if output is None:
             if len(self._open) >= MAX_OPEN:

@@ -1,6 +1,7 @@
 """The table `problems`: what is wrong with the log, in sentences.
 
-Rule: what is missing or double is told, never hidden; what is explained by something else is told once.
+Rule: what is missing or double is told, never hidden; what is explained by something else is told
+once.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""What one reader found, as it tells the driver: everything about its share of a batch but the rows, which are in files.
+"""What one reader found, as it tells the driver: everything about its share of a batch but the
+rows, which are in files.
 
 Rule: small, however many events there were, and plain: the driver decides from it what is new.
 """
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from ...policies.audit_event import AuditEvent, Decision, Dropped, SnapshotBegin, SnapshotEnd
+from ...audit.event import AuditEvent, Decision, Dropped, SnapshotBegin, SnapshotEnd
 from .files import Read
 from .places import Run
 
@@ -22,9 +23,12 @@ class Share(msgspec.Struct, frozen=True):
     number: int
     reads: list[Read]
     leaves_out: bool = False
-    """Leave out what is known, and what comes twice. At first everything is staged, because mostly nothing is."""
+    """Leave out what is known, and what comes twice. At first everything is staged, because mostly
+    nothing is.
+    """
     known: dict[str, dict[int, list[tuple[int, int]]]] = {}
-    """By cluster and epoch: places that are in the tables, or are another reader's; first and last."""
+    """By cluster and epoch: places that are in the tables, or are another reader's; first and last.
+    """
 
 
 class StagedFile(msgspec.Struct, frozen=True, array_like=True):

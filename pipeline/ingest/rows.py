@@ -1,7 +1,7 @@
 """From events to columns: Arrow's record batches with the columns of the table `events`.
 
-Rule: column by column, never row by row, because a million rows a minute pass here. What does not fit into a column is no event for us, and
-is told as a reason.
+Rule: column by column, never row by row, because a million rows a minute pass here. What does not
+fit into a column is no event for us, and is told as a reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import astuple
 
-from ...policies.audit_event import AuditEvent, Decision, PolicyDecision
+from ...audit.event import AuditEvent, Decision, PolicyDecision
 from ..tables import Table
 from .arrow import arrow_schema
 
@@ -71,7 +71,9 @@ MADE: dict[str, Maker] = {
 
 
 def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.RecordBatch:
-    """Make rows of events, in the given order. Raises pa.ArrowInvalid or OverflowError if a value does not fit into its column."""
+    """Make rows of events, in the given order. Raises pa.ArrowInvalid or OverflowError if a value
+    does not fit into its column.
+    """
     fields: dict[str, Sequence[Any]] = dict(zip(FIELDS, zip(*map(_values, events), strict=True), strict=True))
     fields["kind"] = [_KINDS[type(event)] for event in events]
     fields[LINE] = lines
@@ -86,7 +88,9 @@ def event_rows(events: Sequence[AuditEvent], lines: Sequence[bytes]) -> pa.Recor
 
 
 def _values(event: AuditEvent) -> tuple[Any, ...]:
-    """Return the values of an event in the order of FIELDS. Events that are no decisions have some of a decision's, or none."""
+    """Return the values of an event in the order of FIELDS. Events that are no decisions have some
+    of a decision's, or none.
+    """
     if isinstance(event, Decision):
         return astuple(event)
     values = dict.fromkeys(FIELDS)

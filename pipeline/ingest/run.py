@@ -1,7 +1,7 @@
 """One run: everything that is new in the folders, into the tables.
 
-Rule: one run at a time; what an earlier one began is finished first. The derived tables follow when the events are in, so a failure there costs
-no event.
+Rule: one run at a time; what an earlier one began is finished first. The derived tables follow when
+the events are in, so a failure there costs no event.
 """
 
 import time

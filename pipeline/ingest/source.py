@@ -1,8 +1,9 @@
 """The audit's files as a source of Structured Streaming: what is new in them, in batches.
 
-Rule: an offset says what a batch reads, to the byte; so a batch that is repeated is the same batch. What was read before is known from the
-state that the last batch left behind, not from offsets, which would grow with the number of files. A row is one reader's share of a batch:
-the lines themselves are read where they become rows.
+Rule: an offset says what a batch reads, to the byte; so a batch that is repeated is the same batch.
+What was read before is known from the state that the last batch left behind, not from offsets,
+which would grow with the number of files. A row is one reader's share of a batch: the lines
+themselves are read where they become rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,9 @@ MIN_PIECE_BYTES = 4 << 20
 
 
 class AuditSource(DataSource):
-    """Spark's data source of audit files. Options: `tables` and `folders` (JSON, paths), `batch_bytes`, `readers`."""
+    """Spark's data source of audit files. Options: `tables` and `folders` (JSON, paths),
+    `batch_bytes`, `readers`.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -85,7 +88,9 @@ class AuditReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _shares(reads: Sequence[Read], each: int) -> list[Share]:
-    """Divide reads among readers; neighbours stay together, so that many small files become one file of a table."""
+    """Divide reads among readers; neighbours stay together, so that many small files become one
+    file of a table.
+    """
     shares: list[Share] = []
     size = 0
     for read in reads:

@@ -1,7 +1,7 @@
 """One reader's work: lines to rows, rows to Parquet files that lie ready.
 
-Rule: whatever a line holds, it becomes an event, or a row of the quarantine that says why it is none, and the rest goes on. Memory does not
-depend on how much is read.
+Rule: whatever a line holds, it becomes an event, or a row of the quarantine that says why it is
+none, and the rest goes on. Memory does not depend on how much is read.
 """
 
 import gc
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policies.audit_event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
+from ...audit.event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
 from ..tables import Table
 from . import mentions, rows
 from .arrow import arrow_schema
@@ -37,7 +37,9 @@ Bad = tuple[int, str, bytes]
 
 
 def stage(share: Share, tables: Path, staging: str) -> Report:
-    """Read a share and write its content to the folder `staging`, which is relative to `tables`. Raises OSError."""
+    """Read a share and write its content to the folder `staging`, which is relative to `tables`.
+    Raises OSError.
+    """
     report = Report(number=share.number)
     with Outputs(tables, staging) as outputs, _no_collections():
         stager = _Stager(share, report, outputs)
@@ -49,7 +51,9 @@ def stage(share: Share, tables: Path, staging: str) -> Report:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Switch the garbage collector off within the block: events have no cycles, and looking for some takes as long as decoding."""
+    """Switch the garbage collector off within the block: events have no cycles, and looking for
+    some takes as long as decoding.
+    """
     gc.disable()
     try:
         yield
@@ -109,7 +113,9 @@ class _Stager:
                 self._take([event for event, _ in fit], [line for _, line in fit])
 
     def _take(self, events: Sequence[AuditEvent], lines: Sequence[bytes]) -> bool:
-        """Take all of these events. Take none, and return False, if one has a value that its column cannot hold."""
+        """Take all of these events. Take none, and return False, if one has a value that its column
+        cannot hold.
+        """
         told: dict[str, list[mentions.Mention]] = {}
         for mention in self._teller.mentions(events):
             told.setdefault(mention.event.cluster_id, []).append(mention)

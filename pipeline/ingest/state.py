@@ -1,8 +1,9 @@
 """What the pipeline remembers between runs, and how it changes: all at once, or not at all.
 
-Rule: a change is one file, `_state/journal.json`: which files move where, which go, and the state after it. Once the journal is there the
-change is done, because whoever comes next does it again from its beginning, which does no harm; until then nothing happened. Everything
-else in `_state` but the checkpoint can be thrown away.
+Rule: a change is one file, `_state/journal.json`: which files move where, which go, and the state
+after it. Once the journal is there the change is done, because whoever comes next does it again
+from its beginning, which does no harm; until then nothing happened. Everything else in `_state` but
+the checkpoint can be thrown away.
 """
 
 import fcntl
@@ -101,7 +102,9 @@ class Ledger:
         self.state = State()
 
     def open(self) -> None:
-        """Finish a change that was interrupted, and clear what it left. Raises OSError, StateError."""
+        """Finish a change that was interrupted, and clear what it left. Raises
+        OSError, StateError.
+        """
         journal = self.tables / JOURNAL_FILE
         if not journal.exists() and not (self.tables / STATE_FILE).exists() and (self.tables / EVENTS).exists():
             raise StateError(

@@ -26,7 +26,9 @@ from .state import CHECKPOINT, Ledger
 
 FOLLOW_INTERVAL = "1 second"
 TOO_SLOW = "Python worker failed to connect back"
-"""Spark gives the Python process that plans ten seconds to start (PythonWorkerFactory), which a busy machine may not do."""
+"""Spark gives the Python process that plans ten seconds to start (PythonWorkerFactory), which a
+busy machine may not do.
+"""
 ATTEMPTS = 10
 
 
@@ -89,7 +91,9 @@ class Stream:
         return writer.start()
 
     def _is_worth_another(self, error: BaseException | None) -> bool:
-        """Whether the process that plans did not start in time: then nothing was done yet, and the query is started again."""
+        """Whether the process that plans did not start in time: then nothing was done yet, and the
+        query is started again.
+        """
         if self._failure is not None or error is None or TOO_SLOW not in str(error) or not self._attempts:
             return False
         self._attempts -= 1

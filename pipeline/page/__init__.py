@@ -1,1 +1,3 @@
-"""What the pages of the pipeline share: one HTML file each, that loads nothing, reads well on a phone and on paper, and trusts no text."""
+"""What the pages of the pipeline share: one HTML file each, that loads nothing, reads well on a
+phone and on paper, and trusts no text.
+"""

@@ -1,7 +1,7 @@
 """The kinds of plots that a page has: bars for names, bars and lines over time.
 
-Rule: a plot answers one question, and needs no reading of fine print: names stand above their bars, figures beside them, and lines have
-few marks on their axes.
+Rule: a plot answers one question, and needs no reading of fine print: names stand above their bars,
+figures beside them, and lines have few marks on their axes.
 """
 
 import math
@@ -24,7 +24,9 @@ _LETTERS = {"wide": 100, "narrow": 40}
 """That fit above a bar."""
 _TIMES = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"]
 _FIRST_TIMES = ["%Y", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"]
-"""For ticks of years, months, days, hours, minutes, seconds; and for those that begin something larger."""
+"""For ticks of years, months, days, hours, minutes, seconds; and for those that begin something
+larger.
+"""
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -59,7 +61,9 @@ class Panel:
 
 
 def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Sequence[str], rest: str = "") -> Plot:
-    """Plot a bar for each label, of a piece for each series, with a text at its end. `rest` tells of labels without a bar."""
+    """Plot a bar for each label, of a piece for each series, with a text at its end. `rest` tells
+    of labels without a bar.
+    """
 
     def draw(figure: "Figure", form: Form) -> None:
         ax = axes(figure, form, left=1, right=1, top=2, bottom=28 if rest else 2)
@@ -86,7 +90,9 @@ def bars(name: str, labels: Sequence[str], series: Sequence[Series], said: Seque
 
 
 def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
-    """Plot stacked bars over time; `starts` are those of all steps, in microseconds since 1970, and the end of the last."""
+    """Plot stacked bars over time; `starts` are those of all steps, in microseconds since 1970, and
+    the end of the last.
+    """
     series = panel.series
 
     def draw(figure: "Figure", size: Form) -> None:
@@ -114,7 +120,9 @@ def bars_over_time(name: str, starts: Sequence[int], panel: Panel) -> Plot:
 
 
 def lines_over_time(name: str, starts: Sequence[int], panels: Sequence[Panel], *, at_ends: bool = False) -> Plot:
-    """Plot lines over time in panels below each other. A value is that of a step, or of its end if `at_ends`."""
+    """Plot lines over time in panels below each other. A value is that of a step, or of its end if
+    `at_ends`.
+    """
     height = 190
 
     def draw(figure: "Figure", form: Form) -> None:

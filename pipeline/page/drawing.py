@@ -1,8 +1,9 @@
 """Plots as SVG within a page: matplotlib draws, and what it drew is made to fit in.
 
-Rule: a plot takes its colours and its font from the page's style sheet, so that it is dark where the page is; its texts are texts, and
-nothing in them means anything; each is drawn twice, for wide and for narrow, so that its letters are as large as those around it; and
-the same input gives the same bytes.
+Rule: a plot takes its colours and its font from the page's style sheet, so that it is dark where
+the page is; its texts are texts, and nothing in them means anything; each is drawn twice, for wide
+and for narrow, so that its letters are as large as those around it; and the same input gives the
+same bytes.
 """
 
 import io
@@ -24,7 +25,9 @@ REST = SERIES - 1
 
 _ROLES = ("ink", "soft", "line", "card", "good", "bad", "warn", *(f"s{number}" for number in range(SERIES)))
 COLOURS = {role: f"#0000{index:02x}" for index, role in enumerate(_ROLES, start=0x11)}
-"""What the plots are drawn with: marks, in whose place the names of the style sheet's colours are put."""
+"""What the plots are drawn with: marks, in whose place the names of the style sheet's colours are
+put.
+"""
 
 _NAMES = {mark: role for role, mark in COLOURS.items()}
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
@@ -73,15 +76,17 @@ def series_colour(index: int) -> str:
 
 
 def plot(name: str, height: float, draw: Draw, *, legend: tuple[Mark, ...] = ()) -> Plot:
-    """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's pixels, and one mark alone makes no
-    legend.
+    """Draw a plot in each form by `draw`, which gets an empty figure; the height is in the page's
+    pixels, and one mark alone makes no legend.
     """
     wide, narrow = FORMS
     return Plot(_svg(name, wide, height, draw), _svg(name, narrow, height, draw), legend if len(legend) > 1 else ())
 
 
 def axes(figure: "Figure", form: Form, *, top: float, bottom: float, left: float = 46, right: float = 18) -> "Axes":
-    """Add axes with edges in the page's pixels from those of the figure, which do not depend on fonts."""
+    """Add axes with edges in the page's pixels from those of the figure, which do not depend on
+    fonts.
+    """
     width, height = form.width, figure.get_figheight() * _POINTS
     return figure.add_axes(
         (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
@@ -141,7 +146,7 @@ def _style(salt: str, form: Form) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------ from a file of its own to a part of a page
+# ------------------ from a file of its own to a part of a page
 
 
 def _fitted(document: str, prefix: str, form: Form) -> str:

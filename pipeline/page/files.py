@@ -1,7 +1,8 @@
 """Results on their way to the disk.
 
-Rule: whether a result can be written is found out before the work, and when it cannot be written after all it goes to a folder for
-temporary files instead: no work is lost. A file is there whole or not at all.
+Rule: whether a result can be written is found out before the work, and when it cannot be written
+after all it goes to a folder for temporary files instead: no work is lost. A file is there whole or
+not at all.
 """
 
 import csv
@@ -18,7 +19,9 @@ import msgspec
 from .sheet import Column, Kind, Sheet, Value, as_datetime
 
 FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet begins a formula at: also in the wide forms of East Asian typing, and behind what it skips."""
+"""What a spreadsheet begins a formula at: also in the wide forms of East Asian typing, and behind
+what it skips.
+"""
 
 
 class UnwritableError(Exception):
@@ -26,7 +29,9 @@ class UnwritableError(Exception):
 
 
 class Files:
-    """The page at `out`, and the files beside it: of `report.html` these are `report.json` and the folder `report-csv`."""
+    """The page at `out`, and the files beside it: of `report.html` these are `report.json` and the
+    folder `report-csv`.
+    """
 
     def __init__(self, out: Path) -> None:
         """Check that the page can be written at `out`. Raises UnwritableError."""
@@ -131,7 +136,9 @@ def plain_sheet(sheet: Sheet) -> dict[str, Any]:
 
 
 def as_csv(sheet: Sheet) -> bytes:
-    """Encode a sheet as CSV (RFC 4180, UTF-8). What a spreadsheet would take for a formula has an apostrophe before it."""
+    """Encode a sheet as CSV (RFC 4180, UTF-8). What a spreadsheet would take for a formula has an
+    apostrophe before it.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in sheet.columns])

@@ -1,7 +1,8 @@
-"""From values to a page: jinja2 with all escaping on, and the page's own style and script, named to the browser by their digests.
+"""From values to a page: jinja2 with all escaping on, and the page's own style and script, named to
+the browser by their digests.
 
-Rule: a text becomes part of the page in a template and nowhere else. Only drawings, the style and the script go in as they are, each at one place
-in `base.html` or `macros.html`.
+Rule: a text becomes part of the page in a template and nowhere else. Only drawings, the style and
+the script go in as they are, each at one place in `base.html` or `macros.html`.
 """
 
 import hashlib

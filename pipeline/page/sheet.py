@@ -1,6 +1,8 @@
-"""A table for people: its columns say what kind of value they hold, and page, JSON and CSV follow from that.
+"""A table for people: its columns say what kind of value they hold, and page, JSON and CSV follow
+from that.
 
-Rule: a sheet holds values as they are. How they look is decided where they are shown: for eyes here, for programs in `files.py`.
+Rule: a sheet holds values as they are. How they look is decided where they are shown: for eyes
+here, for programs in `files.py`.
 """
 
 import unicodedata
@@ -10,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from ...policies.audit_event import NOT_AUTHENTICATED
-from ...policies.escaping import escaped
-from ...policies.plurals import noun
+from ...audit.event import NOT_AUTHENTICATED
+from ...text.escaping import escaped
+from ...text.plurals import noun
 
 Value = str | int | float | bool | None
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,7 +58,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for people and programs. Of a long table it has the first rows, while `all_rows` and `totals` count all."""
+    """A table for people and programs. Of a long table it has the first rows, while `all_rows` and
+    `totals` count all.
+    """
 
     name: str
     title: str
@@ -76,7 +80,9 @@ class Sheet:
         return Sheet(self.name, self.title, self.columns, self.rows[:rows], self.all_rows, self.totals)
 
     def telling(self) -> "Sheet":
-        """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller; its first column stays, and all do if no other would."""
+        """Return the sheet without columns of zeros and nulls, which tell nothing but of a caller;
+        its first column stays, and all do if no other would.
+        """
         kept = [0, *(index for index in range(1, len(self.columns)) if self._tells(index))]
         if len(kept) == 1:
             return self
@@ -126,7 +132,9 @@ class Sheet:
 
 
 def shown(value: Value, kind: Kind) -> str:
-    """Write a value as text; what a terminal or a page would obey, bidirectional marks too, is escaped."""
+    """Write a value as text; what a terminal or a page would obey, bidirectional marks too, is
+    escaped.
+    """
     if value is None:
         return NOT_AUTHENTICATED if kind is Kind.PRINCIPAL else NOTHING
     if isinstance(value, str):
@@ -187,7 +195,9 @@ def day(microseconds: int) -> str:
 
 
 def shortened(name: str, width: int) -> str:
-    """Shorten a name to so many columns of a terminal in its middle, since names often differ at their ends."""
+    """Shorten a name to so many columns of a terminal in its middle, since names often differ at
+    their ends.
+    """
     text = escaped(name)
     if _width(text) <= width:
         return text

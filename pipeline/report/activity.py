@@ -1,7 +1,8 @@
-"""How much is asked for, when, by whom, about what and with which client; and which nodes pass it on.
+"""How much is asked for, when, by whom, about what and with which client; and which nodes pass it
+on.
 
-Rule: one pass over the events counts what all these questions share; only the topics, of which there may be as many as events, need
-their own.
+Rule: one pass over the events counts what all these questions share; only the topics, of which
+there may be as many as events, need their own.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """When controllers changed, and what waited then.
 
-Rule: a change of controllers is where an epoch begins and the one before it is in the tables, too. The clocks of two nodes differ, so the time
-between their events is what they say, and may be negative.
+Rule: a change of controllers is where an epoch begins and the one before it is in the tables, too.
+The clocks of two nodes differ, so the time between their events is what they say, and may be
+negative.
 """
 
 from collections import Counter, defaultdict
@@ -37,7 +38,9 @@ _CHANGES = StructType(
 Near = dict[int, Latencies]
 """By seconds from a change, at the beginning of a step."""
 First = dict[tuple[str, int], tuple[int, int]]
-"""By cluster and epoch: how many changes were carried out in the first minute, and the slowest of them."""
+"""By cluster and epoch: how many changes were carried out in the first minute, and the slowest of
+them.
+"""
 
 
 def controllers(selection: Selection) -> Question:

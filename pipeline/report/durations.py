@@ -1,7 +1,7 @@
 """How long changes take.
 
-Rule: from the request's arrival at the node that decided until the change was safe in the store; of what was carried out only, since a
-refusal is quick.
+Rule: from the request's arrival at the node that decided until the change was safe in the store; of
+what was carried out only, since a refusal is quick.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """What grows: topics and partitions over time, and the prefixes of names that grow most.
 
-Rule: counted are the topics that clients see. What a cluster had when its log began is no growth; and where events are missing, what was
-there stays counted until the next snapshot says what is.
+Rule: counted are the topics that clients see. What a cluster had when its log began is no growth;
+and where events are missing, what was there stays counted until the next snapshot says what is.
 """
 
 from collections import defaultdict

@@ -1,7 +1,8 @@
 """Percentiles of latencies: counted in buckets by Spark, read from the counts here.
 
-Rule: a percentile is less than 1 % off, and below 128 us exact. Counts of buckets add up, so one pass over the events gives the
-percentiles of every part and of the whole; and they are the same however the events are dealt out.
+Rule: a percentile is less than 1 % off, and below 128 us exact. Counts of buckets add up, so one
+pass over the events gives the percentiles of every part and of the whole; and they are the same
+however the events are dealt out.
 """
 
 from collections import Counter
@@ -11,7 +12,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 _BITS = 7
-"""The leading ones that a bucket keeps: its width is at most 1/64 of where it begins, and its middle at most 1/128 off."""
+"""The leading ones that a bucket keeps: its width is at most 1/64 of where it begins, and its
+middle at most 1/128 off.
+"""
 
 
 def bucket(microseconds: str) -> Column:
@@ -40,7 +43,9 @@ class Latencies:
         return self.counts.total()
 
     def percentile(self, percent: int) -> int | None:
-        """Return the least value, in microseconds, that so many percent do not exceed; None without values."""
+        """Return the least value, in microseconds, that so many percent do not exceed; None without
+        values.
+        """
         wanted = -(-self.count * percent // 100)
         for start in sorted(self.counts):
             wanted -= self.counts[start]

@@ -1,6 +1,7 @@
 """The report: all questions, in their order, as one document for programs and one page for people.
 
-Rule: the figures are on the disk before the page is made, so whatever goes wrong with a drawing costs no hour of counting.
+Rule: the figures are on the disk before the page is made, so whatever goes wrong with a drawing
+costs no hour of counting.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,13 +1,14 @@
 """A question, and what answers it.
 
-Rule: the sentence says only what the sheets say, and holds without the plot; the plot is drawn of the sheets, after they were written.
+Rule: the sentence says only what the sheets say, and holds without the plot; the plot is drawn of
+the sheets, after they were written.
 """
 
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...policies.audit_event import NOT_AUTHENTICATED
+from ...audit.event import NOT_AUTHENTICATED
 from ..page.charts import Series, bars
 from ..page.drawing import Plot
 from ..page.sheet import Sheet, Value, count, plural, shortened
@@ -67,7 +68,9 @@ def label_of(name: Value) -> str:
 
 
 def named(name: Value) -> str:
-    """Write a foreign name within a sentence: shortened, and without influence on the direction of the text around it."""
+    """Write a foreign name within a sentence: shortened, and without influence on the direction of
+    the text around it.
+    """
     text = shortened(label_of(name), _NAME_LETTERS) or "(empty)"
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return text.join(_ISOLATED)

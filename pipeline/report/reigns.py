@@ -1,4 +1,5 @@
-"""The reigns of controllers as a plot: who was it when, and how long changes took around each change.
+"""The reigns of controllers as a plot: who was it when, and how long changes took around each
+change.
 
 Rule: many reigns are told by their number in each step of time, not by slivers.
 """

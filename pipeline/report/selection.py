@@ -1,6 +1,7 @@
 """What a report is about: a stretch of time, some clusters, and their events.
 
-Rule: time selects events, and orders none. What was decided has one outcome, which all questions share.
+Rule: time selects events, and orders none. What was decided has one outcome, which all questions
+share.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,9 @@ class ClusterSpread:
 
 
 class Selection:
-    """The events that a report is about. Times are microseconds since 1970: `since` is within, `until` is not. No clusters means all."""
+    """The events that a report is about. Times are microseconds since 1970: `since` is within,
+    `until` is not. No clusters means all.
+    """
 
     def __init__(
         self,
@@ -68,8 +71,8 @@ class Selection:
 
     @cached_property
     def decisions(self) -> DataFrame:
-        """The decisions, with `outcome`, `way` (`local`, `forwarded`, `unknown`), `step` on the axis, and `blamed`: the rule, or else the
-        policy.
+        """The decisions, with `outcome`, `way` (`local`, `forwarded`, `unknown`), `step` on the
+        axis, and `blamed`: the rule, or else the policy.
         """
         way = f.when(f.col("received_node") == -1, "unknown")
         return self.events.where(f.col("kind") == "decision").withColumns(
@@ -112,7 +115,9 @@ class Selection:
 
     @cached_property
     def axis(self) -> Axis:
-        """The axis of the time of nearly all events; a few whose clock was wrong may be beside it."""
+        """The axis of the time of nearly all events; a few whose clock was wrong may
+        be beside it.
+        """
         if not self._days:
             return axis(self.since or 0, self.since or 0)
         return axis(*worth_showing(spread for _, spread, _ in self._days))
@@ -124,7 +129,9 @@ class Selection:
         return sum(spread.count for _, spread, _ in self._days if spread.last < first or spread.first >= last)
 
     def check(self) -> None:
-        """Raise NothingSelectedError for a cluster that is not there, or an end before the beginning."""
+        """Raise NothingSelectedError for a cluster that is not there, or an end before the
+        beginning.
+        """
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise NothingSelectedError("--until has to be later than --since.")
         if self.clusters:

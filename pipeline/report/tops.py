@@ -1,6 +1,7 @@
 """From Spark to sheets: the first rows of a long table, and the sums of all.
 
-Rule: rows come in an order that is total, so that the same tables give the same sheet; and Spark goes over them once.
+Rule: rows come in an order that is total, so that the same tables give the same sheet; and Spark
+goes over them once.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ _ROWS = "(rows)"
 
 
 def top(name: str, title: str, columns: tuple[Column, ...], rows: DataFrame, order: Sequence[SparkColumn]) -> Sheet:
-    """Make a sheet of the first of `rows`, which have its columns and others to sort by, while all are counted."""
+    """Make a sheet of the first of `rows`, which have its columns and others to sort by, while all
+    are counted.
+    """
     summed = [column.name for column in columns if column.sums]
     totals = Observation()
     counted = rows.observe(totals, f.count("*").alias(_ROWS), *(f.sum(column).alias(column) for column in summed))

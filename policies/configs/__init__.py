@@ -1,1 +1,3 @@
-"""What Kafka knows of configs, without a node: their types, how it reads them, and its own defaults."""
+"""What Kafka knows of configs, without a node: their types, how it reads them, and its own
+defaults.
+"""

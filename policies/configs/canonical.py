@@ -1,7 +1,8 @@
 """One text for each value: what Kafka makes of a config is judged, and not how somebody wrote it.
 
-Rule: two texts that Kafka takes for the same value of a key have the same canonical text, which is what it would show of the value: ` TRUE`
-is `true`, `+05` is `5`, `compact, compact` is `compact`. What it would not take, or nobody knows, stays as it is: it has no value.
+Rule: two texts that Kafka takes for the same value of a key have the same canonical text, which is
+what it would show of the value: ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`.
+What it would not take, or nobody knows, stays as it is: it has no value.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,8 @@ SETS = frozenset(
         "log.cleanup.policy",
     }
 )
-"""Lists of which Kafka asks only what is in them: an element that stands there twice is there once."""
+"""Lists of which Kafka asks only what is in them: an element that stands there twice is there once.
+"""
 LISTENER_PREFIX = "listener.name."
 REMEMBERED = 64
 """Characters: of longer texts the canonical one is made anew each time."""
@@ -37,7 +39,9 @@ def canonical(name: str, text: str) -> str:
 
 
 def canonical_configs(configs: Mapping[str, str]) -> Mapping[str, str]:
-    """Return configs with canonical values: the same object if all of them are, which is nearly always."""
+    """Return configs with canonical values: the same object if all of them are, which is nearly
+    always.
+    """
     changed = {name: value for name, text in configs.items() if (value := canonical(name, text)) != text}
     return {**configs, **changed} if changed else configs
 

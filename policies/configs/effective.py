@@ -1,6 +1,8 @@
-"""What holds for a topic: its own configs, and where it says nothing what the cluster says, or Kafka.
+"""What holds for a topic: its own configs, and where it says nothing what the cluster says, or
+Kafka.
 
-Rule: of the cluster's defaults only those are told that are otherwise than Kafka's own, since nearly none are. All are canonical.
+Rule: of the cluster's defaults only those are told that are otherwise than Kafka's own, since
+nearly none are. All are canonical.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +40,9 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = MappingProxyType(
 
 
 class EffectiveConfigs(Mapping[str, str]):
-    """A topic's configs with the defaults for what it does not say. Free to make: nothing is copied."""
+    """A topic's configs with the defaults for what it does not say. Free to make: nothing is
+    copied.
+    """
 
     __slots__ = ("_defaults", "_own")
 
@@ -63,7 +67,9 @@ class EffectiveConfigs(Mapping[str, str]):
 
 
 def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of topics where a broker, or all brokers, have these configs beside those of their files."""
+    """Return the defaults of topics where a broker, or all brokers, have these configs beside those
+    of their files.
+    """
     changed = dict(defaults)
     for key, synonyms in SYNONYMS.items():
         first = next((each for each in synonyms if each.name in configs), None)

@@ -1,7 +1,9 @@
-"""The types of configuration values: text to value and back, as Kafka's ConfigDef takes and shows them.
+"""The types of configuration values: text to value and back, as Kafka's ConfigDef takes and shows
+them.
 
-Rule: what Kafka accepts is accepted and what it refuses is refused, in its words, since clients show them to people. One
-exception: NaN is no number here (Kafka takes it for a ratio, and every later comparison with it is false).
+Rule: what Kafka accepts is accepted and what it refuses is refused, in its words, since clients
+show them to people. One exception: NaN is no number here (Kafka takes it for a ratio, and every
+later comparison with it is false).
 """
 
 import math
@@ -115,7 +117,9 @@ def is_number(text: str, most: int) -> bool:
 
 
 def java_int(text: str) -> int | None:
-    """Read a number as Java's Integer.parseInt: a sign, and digits of any script, with nothing around them; None where Java throws."""
+    """Read a number as Java's Integer.parseInt: a sign, and digits of any script, with nothing
+    around them; None where Java throws.
+    """
     return _integer(text, 32)
 
 

@@ -1,14 +1,15 @@
 """The rules that people really use, by name: a table with a line or two instead of an expression.
 
-Rule: each judges what a request changes and nothing else, so that a topic that is older than a rule can still be altered otherwise.
+Rule: each judges what a request changes and nothing else, so that a topic that is older than a rule
+can still be altered otherwise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from ...text.plurals import noun, plural
 from ..interface import TopicState
-from ..plurals import noun, plural
 from ..topic_counts import Held, counts_of, total
 from ..verdict import Action
 from .config_bounds import read_config_bounds
@@ -122,8 +123,8 @@ def _verb(facts: Facts) -> str:
 
 
 def read_quota(table: Table, name: str) -> Rule:
-    """Read a rule about how many topics and partitions a principal may own. They are those whose names match `owned`: nobody records who
-    created a topic, and a name outlives its creator.
+    """Read a rule about how many topics and partitions a principal may own. They are those whose
+    names match `owned`: nobody records who created a topic, and a name outlives its creator.
     """
     scope = read_scope(table, name, CREATE_OR_ALTER)
     owned, most_topics, most_partitions = table.text("owned"), table.count("max_topics"), table.count("max_partitions")
@@ -170,8 +171,8 @@ def _over_quota(
 
 
 def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> Held:
-    """Count what a principal owns but for the topic of the request: by the cluster's counts if it keeps any, else by a look
-    at all topics.
+    """Count what a principal owns but for the topic of the request: by the cluster's counts if it
+    keeps any, else by a look at all topics.
     """
     cluster, own = facts.cluster, facts.topic
     counts = counts_of(cluster)

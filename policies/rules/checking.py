@@ -1,8 +1,9 @@
 """Whether an expression can mean anything: names, fields, types, and what it may cost.
 
-Rule: only what is certainly wrong is a mistake; where a type is not known, nothing is said. Cost is bounded before anything runs,
-because the native engine holds Python's interpreter lock while it evaluates: a comprehension within a comprehension goes over what
-the outer one yields, never over everything again, so that the cost grows with the size of the request and not with its square.
+Rule: only what is certainly wrong is a mistake; where a type is not known, nothing is said. Cost is
+bounded before anything runs, because the native engine holds Python's interpreter lock while it
+evaluates: a comprehension within a comprehension goes over what the outer one yields, never over
+everything again, so that the cost grows with the size of the request and not with its square.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,16 +66,21 @@ class Checked(msgspec.Struct, frozen=True):
     """What is known of an expression before it is evaluated."""
 
     text: str
-    """For the engine: as written, but for fields, each of which is a variable of its own there, and `matches`, which is ours."""
+    """For the engine: as written, but for fields, each of which is a variable of its own there, and
+    `matches`, which is ours.
+    """
     fields: frozenset[tuple[str, str]]
-    """The (variable, field) that it reads: nothing else is made for it. A field with FLAT and a key in hexadecimal behind it is that entry of a
-    map; one that ends in FLAT is whether there is one."""
+    """The (variable, field) that it reads: nothing else is made for it. A field with FLAT and a key
+    in hexadecimal behind it is that entry of a map; one that ends in FLAT is whether there is one.
+    """
     regexes: tuple[str, ...]
     compared_with_null: frozenset[str]
 
 
 def check(text: str, wanted: Type) -> Checked:
-    """Check an expression. Raises ExpressionFaults with every mistake, or with the first one in grammar, which hides the rest."""
+    """Check an expression. Raises ExpressionFaults with every mistake, or with the first one in
+    grammar, which hides the rest.
+    """
     checker = _Checker(text)
     try:
         tree = parse(text)
@@ -105,8 +111,8 @@ class _Checker:
         self._bound: list[tuple[str, Type]] = []
 
     def rewritten(self) -> str:
-        """Return the expression for the engine: without maps, of which it would look at each key, and without regular expressions, which it
-        would compile each time.
+        """Return the expression for the engine: without maps, of which it would look at each key,
+        and without regular expressions, which it would compile each time.
         """
         text = self._text
         for start, end, words in sorted(self._edits, reverse=True):
@@ -114,7 +120,9 @@ class _Checker:
         return text
 
     def type_of(self, node: Node) -> Type:
-        """Return the type of a node. Of a faulty one nothing more is known, so that it is told once."""
+        """Return the type of a node. Of a faulty one nothing more is known, so that it is told
+        once.
+        """
         try:
             return self._type_of(node)
         except SyntaxFault as fault:
@@ -171,7 +179,9 @@ class _Checker:
         raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
 
     def _is_variable(self, node: Node) -> bool:
-        """Whether a node is a variable of the request, and not the name that a comprehension gives to an element."""
+        """Whether a node is a variable of the request, and not the name that a comprehension gives
+        to an element.
+        """
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: Node) -> bool:
@@ -204,8 +214,8 @@ class _Checker:
     # ------------------------------------------------------------------ entries of maps
 
     def _is_entry(self, of: Node, key: Node) -> bool:
-        """Whether an expression looks into a map of configs for a key that is written out, so that only that key need be given to the
-        engine.
+        """Whether an expression looks into a map of configs for a key that is written out, so that
+        only that key need be given to the engine.
         """
         return (
             of.kind == "select"
@@ -223,7 +233,9 @@ class _Checker:
         return VARIABLES[variable][of.text].item or ANY
 
     def _between(self, left: Node, right: Node) -> str:
-        """Return the text between two nodes, which is more than an operator where there are parentheses or comments."""
+        """Return the text between two nodes, which is more than an operator where there are
+        parentheses or comments.
+        """
         return self._text[left.at + len(left.text) : right.at].strip()
 
     def _after(self, node: Node, closing: str) -> int:
@@ -292,7 +304,9 @@ class _Checker:
         return BOOL
 
     def _null_test(self, left: Node, right: Node) -> bool:
-        """Whether two nodes are compared as in `before == null`, the one thing to do with a variable as a whole."""
+        """Whether two nodes are compared as in `before == null`, the one thing to do with a
+        variable as a whole.
+        """
         for of, null in ((left, right), (right, left)):
             if null.kind == "null" and of.kind == "name" and of.text in {"before", "after"}:
                 self.compared_with_null.add(of.text)

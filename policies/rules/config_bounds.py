@@ -1,7 +1,8 @@
 """`[[config_bounds]]`: what the configs of a topic may be.
 
-Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to Kafka is more than any number. A minimum and a
-maximum are about what holds, so that a topic which says nothing must have a default within them; and who changes the default, in the configs of a
+Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to
+Kafka is more than any number. A minimum and a maximum are about what holds, so that a topic which
+says nothing must have a default within them; and who changes the default, in the configs of a
 broker or of all brokers, is held to the bounds of all topics that would have it.
 """
 
@@ -31,7 +32,9 @@ AS_RETENTION = "-2"
 ABSENT = ("default", "allow")
 
 Fault = Callable[[str | None, Mapping[str, str], str], str | None]
-"""What is wrong with a value, None for no value, beside all that would hold; and where the value is from, for the message."""
+"""What is wrong with a value, None for no value, beside all that would hold; and where the value is
+from, for the message.
+"""
 Bound = tuple[str, Fault, bool]
 """Of a config; and whether it says nothing of defaults."""
 
@@ -78,8 +81,9 @@ def read_config_bounds(table: Table, name: str) -> Rule:
 def _found_in_defaults(
     request: AlterBrokerConfigsRequest, facts: Facts, scope: Scope, bounds: Sequence[Bound]
 ) -> str | None:
-    """Find what a change makes of the defaults of topics, as it is written, which may hold at other nodes, and as it would hold here.
-    Topics to come are judged by the default of all brokers; what a broker says for itself is judged here alone.
+    """Find what a change makes of the defaults of topics, as it is written, which may hold at other
+    nodes, and as it would hold here. Topics to come are judged by the default of all brokers; what
+    a broker says for itself is judged here alone.
     """
     before = EffectiveConfigs(NO_CONFIGS, request.default_configs_before)
     for key, fault, is_of_topics_alone in bounds:
@@ -116,8 +120,8 @@ def _converted(text: str, factor: int) -> str:
 
 
 def _concerns(facts: Facts, scope: Scope, key: str, source: str, effective: Mapping[str, str]) -> bool:
-    """Whether the rule is about some topic whose `key` takes its default from `source`. A rule about all topics is about
-    those of tomorrow.
+    """Whether the rule is about some topic whose `key` takes its default from `source`. A rule
+    about all topics is about those of tomorrow.
     """
     if scope.topics is None and (source == key or effective[key] == AS_RETENTION):
         return True
@@ -187,5 +191,7 @@ def _is_unlimited(key: str, number: float) -> bool:
 
 
 def _may_be_unlimited(key: str, number: float) -> bool:
-    """Whether a number may mean no limit: a negative value of a key that nobody knows may mean anything."""
+    """Whether a number may mean no limit: a negative value of a key that nobody knows may mean
+    anything.
+    """
     return number < 0 and (key in UNLIMITED_BELOW_ZERO or key not in TYPES)

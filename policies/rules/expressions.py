@@ -1,7 +1,8 @@
 """`[[rule]]`: a condition in CEL that a request must meet.
 
-Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has one (match conditions, a message and a message
-expression); a condition that is not true is a finding, and one that fails denies.
+Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has one (match
+conditions, a message and a message expression); a condition that is not true is a finding, and one
+that fails denies.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,8 @@ class Expression(msgspec.Struct, frozen=True):
             variable, *rest = name.split(FLAT)
             if not (quote and rest):
                 raise
-            # variable, field, then the entry's key in hexadecimal; one that ends in FLAT asks whether there is one.
+            # variable, field, then the entry's key in hexadecimal; one that ends in FLAT asks
+            # whether there is one.
             entry = f'["{bytes.fromhex(rest[1]).decode()}"]' if len(rest) == 2 else ""
             raise AbsentFieldError(f"{variable}.{rest[0]}{entry} is not there") from None
 
@@ -97,7 +99,9 @@ def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Exp
 
 
 def _check_presence(table: Table, scope: Scope, expressions: Sequence[Expression]) -> None:
-    """Refuse an expression that reads what an operation of the rule does not have: it would refuse every such request."""
+    """Refuse an expression that reads what an operation of the rule does not have: it would refuse
+    every such request.
+    """
     compared = {variable for expression in expressions for variable in expression.checked.compared_with_null}
     for variable, absent in ABSENT.items():
         reader = next(

@@ -1,8 +1,9 @@
 """A request and its cluster as the rules see them.
 
-Rule: nothing is made before a rule that matches asks for it, and only the fields that its expression reads: to hand a value to the
-engine costs more than to judge it (measured: 2.5 us a string, 3 us a row of replicas, 0.3 us a comparison). Of a map that is looked into
-for a written key that entry alone is handed over.
+Rule: nothing is made before a rule that matches asks for it, and only the fields that its
+expression reads: to hand a value to the engine costs more than to judge it (measured: 2.5 us a
+string, 3 us a row of replicas, 0.3 us a comparison). Of a map that is looked into for a written key
+that entry alone is handed over.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -71,7 +72,9 @@ class Facts:
 
     @property
     def before(self) -> TopicState | None:
-        """The topic before the request. It is not kept here, since the cluster keeps what it made."""
+        """The topic before the request. It is not kept here, since the cluster keeps
+        what it made.
+        """
         return None if self.operation == "create" or not self.topic else self.cluster.topic_state(self.topic)
 
     def of(self, variable: str) -> Any:
@@ -84,7 +87,9 @@ class Facts:
         return getattr(self, variable)
 
     def user(self) -> str | None:
-        """The name of the caller without its type; None for one who is not authenticated, or has no name."""
+        """The name of the caller without its type; None for one who is not authenticated, or has no
+        name.
+        """
         return (self.request.principal or "").partition(":")[2] or None
 
     @property
@@ -132,7 +137,9 @@ class Read(msgspec.Struct, frozen=True):
 
 
 def reading(variable: str, field: str) -> Read:
-    """Return how a (variable, field) of `Checked.fields` is read; the field is empty for a variable as a whole."""
+    """Return how a (variable, field) of `Checked.fields` is read; the field is empty for a variable
+    as a whole.
+    """
     if not field:
         return Read(variable, _principal if variable == "principal" else _is_there(variable))
     name = f"{variable}{FLAT}{field}"
@@ -151,7 +158,9 @@ def _principal(facts: Facts) -> str | None:
 
 
 def _is_there(variable: str) -> Callable[[Facts], bool | None]:
-    """Make a function of a variable as a whole, which is only ever compared with null: True if it is there, else None."""
+    """Make a function of a variable as a whole, which is only ever compared with null: True if it
+    is there, else None.
+    """
     return lambda facts: None if facts.of(variable) is None else True
 
 
@@ -169,7 +178,9 @@ def _field(variable: str, field: str) -> Callable[[Facts], Any]:
 
 
 def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callable[[Facts], Any]:
-    """Make a function of a map's entry, or of whether it is there. Where there is no map, nobody can tell either."""
+    """Make a function of a map's entry, or of whether it is there. Where there is no map, nobody
+    can tell either.
+    """
 
     def value(facts: Facts) -> Any:
         entries = getattr(facts.of(variable), field, None)

@@ -1,7 +1,9 @@
-"""Which topics and principals a rule is about: exact names, globs, and regular expressions between slashes.
+"""Which topics and principals a rule is about: exact names, globs, and regular expressions between
+slashes.
 
-Rule: whatever a stranger calls their topic, to match it takes time in proportion to its length. Regular expressions are RE2's, which
-never goes back; a glob is one as well. `{user}` in a pattern is the name of whoever asks, letter by letter, whatever characters are in it.
+Rule: whatever a stranger calls their topic, to match it takes time in proportion to its length.
+Regular expressions are RE2's, which never goes back; a glob is one as well. `{user}` in a pattern
+is the name of whoever asks, letter by letter, whatever characters are in it.
 """
 
 import re
@@ -23,7 +25,9 @@ GLOBS = {"*": ".*", "?": "."}
 
 Match = Callable[[str], bool]
 MatchOfUser = Callable[[str, Callable[[], str | None]], bool]
-"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who has no name has no names of their own."""
+"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who
+has no name has no names of their own.
+"""
 
 
 class PatternFault(Exception):  # noqa: N818 - it is what is wrong with a pattern
@@ -38,7 +42,9 @@ def _options() -> Any:
 
 @lru_cache(maxsize=MAX_KEPT)
 def compiled_regex(pattern: str) -> Any:
-    """Compile a regular expression for text in UTF-8: RE2 would convert str, and places of matches back. Raises re2.error."""
+    """Compile a regular expression for text in UTF-8: RE2 would convert str, and places of matches
+    back. Raises re2.error.
+    """
     if len(pattern) > MAX_PATTERN:
         raise re2.error(f"longer than {MAX_PATTERN} characters")
     try:
@@ -81,7 +87,9 @@ def pattern_match(pattern: str, user: str | None = None) -> Match:
 
 @lru_cache(maxsize=MAX_KEPT)
 def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
-    """Return the text with which every match of a pattern begins, and whether every text that begins so matches."""
+    """Return the text with which every match of a pattern begins, and whether every text that
+    begins so matches.
+    """
     if pattern.startswith("/"):
         return "", False
     prefix, rest = _beginning(pattern, user)
@@ -93,7 +101,9 @@ Part = tuple[str, bool]
 
 
 def _beginning(pattern: str, user: str | None) -> tuple[str, list[Part]]:
-    """Return the text with which a glob begins, and what follows. A user's name is text, also where it has the signs of a glob."""
+    """Return the text with which a glob begins, and what follows. A user's name is text, also where
+    it has the signs of a glob.
+    """
     parts = [
         (user, False) if text == USER and user is not None else (text, text in GLOBS)
         for text in PARTS_OF_A_GLOB.split(pattern)
@@ -115,7 +125,9 @@ def _escaped(text: str) -> str:
 
 
 def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
-    """Return a test whether one of the patterns, which may speak of `{user}`, matches. Raises PatternFault."""
+    """Return a test whether one of the patterns, which may speak of `{user}`, matches. Raises
+    PatternFault.
+    """
     plain = [pattern for pattern in patterns if USER not in pattern]
     own = [pattern for pattern in patterns if USER in pattern]
     match: Match = any_match(plain) if plain else lambda _text: False

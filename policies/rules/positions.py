@@ -1,6 +1,7 @@
 """Where in a TOML file a key or a value stands: tomllib tells what a file says, but not where.
 
-Rule: it reads only what tomllib has accepted, so it need not judge; a place that it does not find is the file's beginning.
+Rule: it reads only what tomllib has accepted, so it need not judge; a place that it does not find
+is the file's beginning.
 """
 
 import re
@@ -29,7 +30,9 @@ class Positions:
         self._scan()
 
     def line_column(self, path: Path, *, character: int | None = None) -> tuple[int, int]:
-        """Return line and column of a key, from 1, or of the `character`-th character of the string that is its value."""
+        """Return line and column of a key, from 1, or of the `character`-th character of the string
+        that is its value.
+        """
         if character is not None and path in self._values:
             return self._place(self._character(self._values[path], character))
         while path and path not in self._keys and path not in self._values:

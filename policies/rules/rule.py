@@ -41,7 +41,9 @@ class Rule(msgspec.Struct, frozen=True):
     reads: frozenset[tuple[str, str]] = frozenset()
     """The (variable, field) that its expressions read."""
     spares_kafkas_own: bool = False
-    """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a client who names one is a client."""
+    """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a
+    client who names one is a client.
+    """
     knows_defaults: bool = False
     """It judges itself which topics a change of a broker's configs concerns."""
     owned: str | None = None
@@ -61,7 +63,9 @@ class Rule(msgspec.Struct, frozen=True):
         return None if message is None else Finding(self.name, self.action, message)
 
     def _is_about(self, facts: Facts) -> bool:
-        """Whether the rule is about the request. The caller comes first: one whom the rule leaves alone needs no name known."""
+        """Whether the rule is about the request. The caller comes first: one whom the rule leaves
+        alone needs no name known.
+        """
         topic, principal = facts.topic, facts.principal
         if (self.principals is not None and not self.principals(principal)) or (
             self.except_principals is not None and self.except_principals(principal)
@@ -106,7 +110,9 @@ def read_scope(
     operations: Sequence[str] = OPERATIONS,
     meant: Sequence[str] = TOPIC_OPERATIONS,
 ) -> Scope:
-    """Read the scope of a rule whose kind can judge `operations`, and judges those that are `meant` unless it says which."""
+    """Read the scope of a rule whose kind can judge `operations`, and judges those that are `meant`
+    unless it says which.
+    """
     name = table.text("name") or default_name
     if name is None and not table.has("name"):
         table.note("the rule has no name")

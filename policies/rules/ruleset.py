@@ -1,10 +1,12 @@
 """The rules of several files together, and what they have against a request.
 
-Rule: never changes and never half valid. `load` gives all rules of all files or raises with every mistake of them; `judge` asks
-every rule that matches, in the order of the files, so that a verdict tells all of them and not the first alone.
+Rule: never changes and never half valid. `load` gives all rules of all files or raises with every
+mistake of them; `judge` asks every rule that matches, in the order of the files, so that a verdict
+tells all of them and not the first alone.
 
-A file without rules is a mistake unless it says that it means it, because that is what is seen of a file that is just being written. A file
-may say how many rules it has, so that it cannot be taken for whole where it was cut off between two of them.
+A file without rules is a mistake unless it says that it means it, because that is what is seen of a
+file that is just being written. A file may say how many rules it has, so that it cannot be taken
+for whole where it was cut off between two of them.
 """
 
 import tomllib
@@ -86,7 +88,9 @@ class RuleSet:
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
     def judge(self, request: Judged, cluster: ClusterState) -> tuple[Finding, ...]:
-        """Return what the rules have against the request, in their order. Does not wait, and does not change anything."""
+        """Return what the rules have against the request, in their order. Does not wait, and does
+        not change anything.
+        """
         operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster)
         findings: list[Finding] = []

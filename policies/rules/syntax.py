@@ -1,8 +1,9 @@
 """CEL as text to a tree with positions: what the checks of a rule look at.
 
-Rule: the native engine sees an expression only after this parser has accepted it. It reads no more than CEL's grammar (without
-messages, which rules do not have), and bounds size and depth: the native parser and evaluator recurse, and end the process by a
-segmentation fault on a chain of some hundred members or on brackets some fifty deep where the stack is small.
+Rule: the native engine sees an expression only after this parser has accepted it. It reads no more
+than CEL's grammar (without messages, which rules do not have), and bounds size and depth: the
+native parser and evaluator recurse, and end the process by a segmentation fault on a chain of some
+hundred members or on brackets some fifty deep where the stack is small.
 """
 
 import re
@@ -13,7 +14,9 @@ import msgspec
 
 MAX_CHARACTERS = 4_000
 MAX_DEPTH = 24
-"""Brackets and operators within each other, the links of a chain included; `&&` and `||` chains of any length count as one."""
+"""Brackets and operators within each other, the links of a chain included; `&&` and `||` chains of
+any length count as one.
+"""
 
 TOKEN = re.compile(
     r"""(?P<space>(?:[ \t\r\n\f]|//[^\n]*+)++)
@@ -67,7 +70,9 @@ class SyntaxFault(Exception):  # noqa: N818 - it is what is wrong with an expres
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node of an expression's tree. `kind` is name, select, index, call, list, map, choice, a literal's type, or an operator."""
+    """A node of an expression's tree. `kind` is name, select, index, call, list, map, choice, a
+    literal's type, or an operator.
+    """
 
     kind: str
     at: int

@@ -1,7 +1,7 @@
 """A table of a rule file, read field by field.
 
-Rule: every mistake is noted with its place and reading goes on, so that one run tells them all; what is noted makes the file
-unusable, so what is returned in its stead does not matter.
+Rule: every mistake is noted with its place and reading goes on, so that one run tells them all;
+what is noted makes the file unusable, so what is returned in its stead does not matter.
 """
 
 import re
@@ -37,7 +37,9 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class Table:
-    """A table of TOML: what is read of it by name is known, and `finish` notes the rest as mistakes."""
+    """A table of TOML: what is read of it by name is known, and `finish` notes the rest as
+    mistakes.
+    """
 
     def __init__(self, values: Mapping[str, Any], path: Path, mistakes: list[Noted]) -> None:
         self._values = values
@@ -134,7 +136,9 @@ class Table:
         return None if patterns is None else any_match(patterns)
 
     def patterns_of_user(self, key: str, possible: Callable[[str], str | None]) -> MatchOfUser | None:
-        """Read a list of patterns that may speak of `{user}`; `possible` says why nothing can ever match one."""
+        """Read a list of patterns that may speak of `{user}`; `possible` says why nothing can ever
+        match one.
+        """
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match_of_user(patterns)
 

@@ -1,6 +1,8 @@
-"""What an expression may speak of: the variables with their fields, the functions, and the types of both.
+"""What an expression may speak of: the variables with their fields, the functions, and the types of
+both.
 
-Rule: a table for each; `checking.py` judges by them, `facts.py` fills the variables, docs/policies.md shows them.
+Rule: a table for each; `checking.py` judges by them, `facts.py` fills the variables,
+docs/policies.md shows them.
 """
 
 from collections.abc import Mapping
@@ -76,11 +78,14 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
 """The variables with fields. `principal` is a string, or null for who is not authenticated."""
 
 ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's name for who is not authenticated, and here in lists of principals and in quotas; also that of a user of this name."""
+"""Kafka's name for who is not authenticated, and here in lists of principals and in quotas; also
+that of a user of this name.
+"""
 
 FLAT = "__"
-"""Between a variable and its field in the engine's name for both, and behind that in its name for whether the field is there. No name
-that a user gives may have it."""
+"""Between a variable and its field in the engine's name for both, and behind that in its name for
+whether the field is there. No name that a user gives may have it.
+"""
 
 CREATED = ("request", "created")
 """The (variable, field) that is read from the store, and only where a rule asks for it."""
@@ -115,4 +120,6 @@ METHODS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
         for name in ("getFullYear", "getMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds")
     },
 }
-"""The same, the first argument being what they are called on. Times are in UTC; months and days of the week count from 0."""
+"""The same, the first argument being what they are called on. Times are in UTC; months and days of
+the week count from 0.
+"""

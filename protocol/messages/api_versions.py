@@ -1,4 +1,6 @@
-"""What is spoken here. The response is read before the versions are agreed on, so its header is always version 0."""
+"""What is spoken here. The response is read before the versions are agreed on, so its header is
+always version 0.
+"""
 
 from typing import Annotated
 

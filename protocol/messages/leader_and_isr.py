@@ -1,4 +1,6 @@
-"""The controller tells a broker which of its partitions it leads or follows, and with which replicas in sync."""
+"""The controller tells a broker which of its partitions it leads or follows, and with which
+replicas in sync.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,6 @@
-"""What a client needs to find its way: the brokers, the controller, and where the partitions of the asked topics live."""
+"""What a client needs to find its way: the brokers, the controller, and where the partitions of the
+asked topics live.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,6 @@
-"""The controller tells every node what Metadata shall answer: partitions are merged in, brokers replace all that were known."""
+"""The controller tells every node what Metadata shall answer: partitions are merged in, brokers
+replace all that were known.
+"""
 
 from typing import Annotated
 

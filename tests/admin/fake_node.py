@@ -1,4 +1,6 @@
-"""A node that says what a test wants it to say: our own codec behind a socket, a function for each API."""
+"""A node that says what a test wants it to say: our own codec behind a socket, a function for each
+API.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -7,7 +9,7 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.admin.client_config import Address, ClientConfig
+from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.errors import ProtocolError
@@ -26,7 +28,9 @@ Answering = Callable[[Any], Answer]
 
 
 class FakeNode:
-    """Speaks the APIs that it is given answers for; `bytes` go out as the body of the answer. `asked` is what it heard."""
+    """Speaks the APIs that it is given answers for; `bytes` go out as the body of the answer.
+    `asked` is what it heard.
+    """
 
     def __init__(self, answers: dict[ApiKey, Answering], tls: SSLContext | None = None) -> None:
         self.answers: dict[ApiKey, Answering] = {ApiKey.API_VERSIONS: self.versions, **answers}

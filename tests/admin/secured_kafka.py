@@ -1,4 +1,6 @@
-"""A real Kafka 3.9.1 with a listener for each way of being let in: one broker, all of them at once."""
+"""A real Kafka 3.9.1 with a listener for each way of being let in: one broker, all of
+them at once.
+"""
 
 import shutil
 import tempfile
@@ -29,8 +31,8 @@ LISTENERS = {
     "ONLY512": "SASL_PLAINTEXT",
     "BOTH": "SASL_SSL",
 }
-"""By name: the security protocol. MUTUAL wants a certificate of the client, ELSEWHERE shows one of another host, NEWEST speaks TLSv1.3
-alone; ONLY512 has one mechanism, LOGIN and BOTH have all.
+"""By name: the security protocol. MUTUAL wants a certificate of the client, ELSEWHERE shows one of
+another host, NEWEST speaks TLSv1.3 alone; ONLY512 has one mechanism, LOGIN and BOTH have all.
 """
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 LOGIN = "org.apache.kafka.common.security"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.admin.client import connect
-from minicontroller.controller.admin.errors import AdminError, Unreachable
-from minicontroller.controller.admin.model import CreatedTopic, NewTopic, Resource
+from minicontroller.client.admin_client import connect
+from minicontroller.client.errors import AdminError, Unreachable
+from minicontroller.client.model import CreatedTopic, NewTopic, Resource
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (
@@ -47,7 +47,9 @@ async def ask_installed(node: FakeNode, *arguments: str, folder: Path) -> Outcom
 
 
 async def test_only_what_the_wrong_node_refused_is_sent_to_the_right_one() -> None:
-    """K117-2: an element that met NOT_CONTROLLER goes to the new controller, its neighbours keep their answers."""
+    """K117-2: an element that met NOT_CONTROLLER goes to the new controller, its neighbours keep
+    their answers.
+    """
     controller = 1
     nodes: dict[int, FakeNode] = {}
 
@@ -73,7 +75,9 @@ async def test_only_what_the_wrong_node_refused_is_sent_to_the_right_one() -> No
 
 
 async def test_a_cluster_without_controller_is_waited_for_and_then_named() -> None:
-    """While there is no controller nothing is sent, and at the end of the time that is what is said."""
+    """While there is no controller nothing is sent, and at the end of the time that is what is
+    said.
+    """
     node = alone(lambda _: created(a=0))
     node.answers[ApiKey.METADATA] = lambda _: metadata(NO_CONTROLLER, {1: node})
 
@@ -89,7 +93,9 @@ async def test_a_cluster_without_controller_is_waited_for_and_then_named() -> No
 
 @pytest.mark.parametrize("answer", [CLOSE, HOSTILE], ids=["it closes", "it lies"])
 async def test_a_write_whose_answer_does_not_come_is_in_doubt_and_not_repeated(answer: Answer, tmp_path: Path) -> None:
-    """Nobody knows whether it was done: the element says so, it was sent once, and the command ends with 3."""
+    """Nobody knows whether it was done: the element says so, it was sent once, and the command ends
+    with 3.
+    """
     node = alone(lambda _: answer)
 
     async def test() -> None:
@@ -122,7 +128,9 @@ async def test_a_read_that_nobody_answers_is_a_sentence(answer: Answer, tmp_path
 
 
 async def test_an_answer_that_is_incomplete_harms_only_what_it_leaves_out() -> None:
-    """K117-2: an element that the answer does not name has an error of its own; a name nobody asked for is not believed."""
+    """K117-2: an element that the answer does not name has an error of its own; a name nobody asked
+    for is not believed.
+    """
     node = alone(lambda _: created(a=0, c=0))
 
     async def test() -> None:
@@ -150,7 +158,9 @@ async def test_what_a_node_does_not_offer_is_not_sent() -> None:
 
 
 async def test_a_node_that_is_too_old_for_the_greeting_is_asked_again() -> None:
-    """KIP-511: who does not know our ApiVersions answers in version 0, and is then asked in version 0."""
+    """KIP-511: who does not know our ApiVersions answers in version 0, and is then asked in version
+    0.
+    """
     node = alone(lambda _: created(a=0))
     greetings: list[object] = []
 

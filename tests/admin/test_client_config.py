@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.admin.client_config import Address, load, parse_addresses
+from minicontroller.client.configuration import Address, load, parse_addresses
 from minicontroller.controller.errors import ConfigurationError
 from tests.cli.command import call
 from tests.support.cluster import MiniCluster, running_cluster
@@ -30,7 +30,9 @@ def test_addresses_of_every_kind() -> None:
 
 
 def test_kafkas_own_keys_are_read() -> None:
-    """K117-3: the addresses, the client's name and its times; what changes nothing here is taken in silence."""
+    """K117-3: the addresses, the client's name and its times; what changes nothing here is taken in
+    silence.
+    """
     text = "bootstrap.servers=a:1\nclient.id=me\nrequest.timeout.ms=1500\nretry.backoff.ms=10\nmetadata.max.age.ms=5\n"
     config = load(text, "client.properties", bootstrap=None, default_bootstrap="b:2")
     assert (config.bootstrap_servers, config.client_id) == ((Address("a", 1),), "me")
@@ -38,7 +40,9 @@ def test_kafkas_own_keys_are_read() -> None:
 
 
 def test_an_unknown_key_is_a_warning_with_its_line() -> None:
-    """Kafka warns, too: a file may have been written for a newer client. What was probably meant is named."""
+    """Kafka warns, too: a file may have been written for a newer client. What was probably meant is
+    named.
+    """
     text = "\nclient.di=me\nssl.trustore.location=a.pem\nnonsense=1\n"
     config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert config.warnings == (
@@ -49,7 +53,9 @@ def test_an_unknown_key_is_a_warning_with_its_line() -> None:
 
 
 def test_what_is_not_followed_is_a_warning() -> None:
-    """A key that would change whom Kafka's client trusts, or what a value means, is not passed over in silence."""
+    """A key that would change whom Kafka's client trusts, or what a value means, is not passed over
+    in silence.
+    """
     text = "ssl.cipher.suites=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
     config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert [warning.partition(": ")[2] for warning in config.warnings] == [

@@ -1,4 +1,6 @@
-"""The administrative commands, against our nodes and a real Kafka: the same call gives the same answer."""
+"""The administrative commands, against our nodes and a real Kafka: the same call gives the same
+answer.
+"""
 
 from uuid import uuid4
 
@@ -28,7 +30,9 @@ def without_messages(document: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_topic_from_its_making_to_its_end(command: Installed, topic: str) -> None:
-    """K117-1: created, listed, described, altered and deleted, each with code 0 and a line that says it."""
+    """K117-1: created, listed, described, altered and deleted, each with code 0 and a line that
+    says it.
+    """
     arguments = ["--partitions", "2", "--replication-factor", "3", "--config", "retention.ms=60000"]
     made = command("topics", "create", topic, *arguments)
     assert made == (0, f"{topic}: created, partitions 2, replication factor 3\n", "")
@@ -63,7 +67,9 @@ def test_the_shape_of_topics_for_machines(command: Installed, topic: str) -> Non
 
 
 def test_each_element_has_its_own_verdict(command: Installed, topic: str) -> None:
-    """K117-2: what is refused names code and reason, its neighbour is created, and the code is 1."""
+    """K117-2: what is refused names code and reason, its neighbour is created, and
+    the code is 1.
+    """
     answer = command.json("topics", "create", topic, "no good", "--partitions", "1", code=1)
     assert without_messages(answer)["results"] == [
         {"topic": topic, "partitions": 1, "replication_factor": 1, "ok": True, "error": None},
@@ -87,7 +93,9 @@ def test_each_element_has_its_own_verdict(command: Installed, topic: str) -> Non
     ],
 )
 def test_a_refusal_is_a_sentence_and_code_1(command: Installed, arguments: tuple[str, ...], code: str) -> None:
-    """K4-C8, K4-D2: whatever the cluster refuses is one line on stderr with Kafka's name for it, and nothing on stdout."""
+    """K4-C8, K4-D2: whatever the cluster refuses is one line on stderr with Kafka's name for it,
+    and nothing on stdout.
+    """
     outcome = command(*arguments)
     assert (outcome.code, outcome.stdout) == (1, "")
     assert f": refused ({code}): " in outcome.stderr
@@ -120,7 +128,9 @@ def test_a_deletion_cannot_be_tried(command: Installed, topic: str) -> None:
 
 
 def test_the_configs_of_a_topic(command: Installed, topic: str) -> None:
-    """Set, got, added to a list, unset; and the JSON of get is what docs/commands.md writes down."""
+    """Set, got, added to a list, unset; and the JSON of get is what docs/commands.md
+    writes down.
+    """
     command("topics", "create", topic)
     where = ("--topic", topic)
     assert command("configs", "set", *where, "cleanup.policy+=compact").stdout == f"topic {topic}: set cleanup.policy\n"
@@ -142,7 +152,9 @@ def test_the_configs_of_a_topic(command: Installed, topic: str) -> None:
 
 
 def test_the_configs_of_brokers(command: Installed) -> None:
-    """A broker's own value and the cluster's default are set and taken back, and each tells where it comes from."""
+    """A broker's own value and the cluster's default are set and taken back, and each tells where
+    it comes from.
+    """
     key = "log.cleaner.threads"
     assert command("configs", "set", "--cluster", f"{key}=2").stdout == f"the cluster's default: set {key}\n"
     assert command("configs", "set", "--broker", "2", f"{key}=1").stdout == f"broker 2: set {key}\n"
@@ -171,7 +183,9 @@ def test_the_cluster_at_a_glance(command: Installed, cluster: Cluster) -> None:
 
 
 def test_any_node_is_good_to_begin_with(command: Installed, cluster: Cluster, topic: str) -> None:
-    """K4-C1, K117-3: a write that begins at a node that is not the controller, behind an address where nobody is, is done."""
+    """K4-C1, K117-3: a write that begins at a node that is not the controller, behind an address
+    where nobody is, is done.
+    """
     other = cluster.addresses[other_ids(cluster)[0]]
     made = command("topics", "create", topic, "--partitions", "1", "--bootstrap-server", f"127.0.0.1:1,{other}")
     assert made.code == 0

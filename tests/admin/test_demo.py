@@ -13,7 +13,9 @@ WIDTH = 100
 
 
 def test_the_demo_shows_both_answers_and_ends(tmp_path: Path) -> None:
-    """--once plays the script: requests that are accepted, and refusals with the policy's words, within 100 columns."""
+    """--once plays the script: requests that are accepted, and refusals with the policy's words,
+    within 100 columns.
+    """
     outcome = call("demo", "--once", folder=tmp_path)
     assert (outcome.code, outcome.stderr) == (0, "")
     lines = outcome.stdout.splitlines()
@@ -28,7 +30,9 @@ def test_the_demo_shows_both_answers_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_demo_stays_up_until_it_is_ended(tmp_path: Path, number: signal.Signals) -> None:
-    """After the script it says where the cluster is, which answers until the demo is ended, and not after."""
+    """After the script it says where the cluster is, which answers until the demo is ended, and not
+    after.
+    """
     with running("demo", folder=tmp_path) as process:
         assert process.stdout is not None
         bootstrap, invited = "", False
@@ -47,7 +51,9 @@ def test_the_demo_stays_up_until_it_is_ended(tmp_path: Path, number: signal.Sign
 
 @pytest.mark.parametrize("said", ["bootstrap.servers=", "Ctrl-C ends it"], ids=["while it plays", "while it stays"])
 def test_the_cluster_does_not_outlive_a_demo_that_is_killed(tmp_path: Path, said: str) -> None:
-    """After SIGKILL, at which nobody can clean up, the cluster notices that nobody wants it any more."""
+    """After SIGKILL, at which nobody can clean up, the cluster notices that nobody wants it any
+    more.
+    """
     with running("demo", folder=tmp_path) as process:
         assert process.stdout is not None
         address = ""

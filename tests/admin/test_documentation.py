@@ -38,7 +38,9 @@ def normal(text: str) -> list[str]:
 
 
 def test_every_example_gives_what_is_shown(fresh: MiniCluster, tmp_path: Path) -> None:
-    """The commands of the document, one after the other, at a fresh cluster: the outputs and the codes are those shown."""
+    """The commands of the document, one after the other, at a fresh cluster: the outputs and the
+    codes are those shown.
+    """
     examples = [example for block in BLOCK.findall(DOCUMENT.read_text()) for example in told(block)]
     assert len(examples) > 10
     code = 0

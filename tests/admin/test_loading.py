@@ -31,7 +31,9 @@ def loaded(*arguments: str, folder: Path, **variables: str) -> set[str]:
 
 
 async def test_a_question_loads_what_it_asks(tmp_path: Path) -> None:
-    """`topics list` in a pipe loads neither rich, which draws on terminals, nor messages of other APIs, nor TLS keys, nor the server."""
+    """`topics list` in a pipe loads neither rich, which draws on terminals, nor messages of other
+    APIs, nor TLS keys, nor the server.
+    """
     node = FakeNode({})
     node.answers[ApiKey.METADATA] = lambda _: metadata(1, {1: node})
     modules: set[str] = set()
@@ -52,7 +54,7 @@ async def test_a_question_loads_what_it_asks(tmp_path: Path) -> None:
         "cel",
         "re2",
         f"{OURS}controller.handlers",
-        f"{OURS}controller.admin.client_tls",
+        f"{OURS}client.client_tls",
     )
     assert [name for name in modules if name.startswith(unwanted)] == []
 
@@ -68,7 +70,9 @@ def test_help_and_completion_load_no_client(tmp_path: Path, arguments: list[str]
 
 
 def test_the_list_of_commands_loads_none_of_them(tmp_path: Path) -> None:
-    """`--help`, and the completion of a command's name, import no more than the command group does."""
+    """`--help`, and the completion of a command's name, import no more than the
+    command group does.
+    """
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller ", "COMP_CWORD": "1"}
     for modules in (loaded("--help", folder=tmp_path), loaded(folder=tmp_path, **complete)):
         assert f"{OURS}controller.commands" in modules

@@ -1,13 +1,15 @@
-"""The administrative client at a real Kafka 3.9.1 that authenticates its clients, over TLS and without."""
+"""The administrative client at a real Kafka 3.9.1 that authenticates its clients, over TLS and
+without.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.admin.client import connect
-from minicontroller.controller.admin.client_config import load
-from minicontroller.controller.admin.errors import Unreachable
+from minicontroller.client.admin_client import connect
+from minicontroller.client.configuration import load
+from minicontroller.client.errors import Unreachable
 from tests.admin.secured_kafka import (
     LOGIN,
     MECHANISMS,
@@ -61,8 +63,8 @@ async def attempt(kafka: SecuredKafka, listener: str, text: str) -> str:
 def test_the_command_does_its_work(
     kafka: SecuredKafka, tmp_path: Path, listener: str, protocol: str, mechanism: str
 ) -> None:
-    """By each mechanism, with TLS and without: a topic is created, described and deleted. Kafka takes names with `=` and `,`, and
-    passwords as they are: SASLprep would change this one.
+    """By each mechanism, with TLS and without: a topic is created, described and deleted. Kafka
+    takes names with `=` and `,`, and passwords as they are: SASLprep would change this one.
     """
     text = tls(kafka, protocol) + login(mechanism) + f"bootstrap.servers={kafka.address(listener)}\n"
     (tmp_path / "client.properties").write_text(text)
@@ -80,7 +82,9 @@ async def test_tls_without_a_login(kafka: SecuredKafka) -> None:
 
 
 async def test_a_certificate_of_ours(kafka: SecuredKafka, tmp_path: Path) -> None:
-    """Where Kafka wants one it gets the one of ssl.keystore.location; without it, or with a stranger's, that key is named."""
+    """Where Kafka wants one it gets the one of ssl.keystore.location; without it, or with a
+    stranger's, that key is named.
+    """
     ours = kafka.authority.issue("client", "client.example", password="locked")
     keystore = "ssl.keystore.type=PEM\nssl.key.password=locked\nssl.keystore.location="
     assert await attempt(kafka, "MUTUAL", f"{tls(kafka)}{keystore}{ours}\n") == LET_IN
@@ -125,7 +129,9 @@ async def test_versions_of_tls(kafka: SecuredKafka) -> None:
 async def test_two_who_do_not_speak_alike(
     kafka: SecuredKafka, listener: str, protocol: str, mechanism: str, said: str
 ) -> None:
-    """Each way of asking a listener in another security protocol than its own has a sentence that says so."""
+    """Each way of asking a listener in another security protocol than its own has a sentence that
+    says so.
+    """
     text = tls(kafka, protocol) + (login(mechanism) if mechanism else "")
     outcome = await attempt(kafka, listener, text)
     assert said in outcome

@@ -1,4 +1,6 @@
-"""TLS by Kafka's own keys: whom the client trusts, as whom it comes, and what it says when it is not to be."""
+"""TLS by Kafka's own keys: whom the client trusts, as whom it comes, and what it says when it is
+not to be.
+"""
 
 import ssl
 import subprocess
@@ -9,9 +11,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller.admin.client import connect
-from minicontroller.controller.admin.client_config import load
-from minicontroller.controller.admin.errors import Unreachable
+from minicontroller.client.admin_client import connect
+from minicontroller.client.configuration import load
+from minicontroller.client.errors import Unreachable
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.protocol.api_keys import ApiKey
 from tests.admin.fake_node import HOST, FakeNode, metadata, with_nodes
@@ -44,7 +46,9 @@ def as_property(pem: str) -> str:
 
 
 async def attempt(text: str, tls: ssl.SSLContext | None, *, host: str = HOST) -> str:
-    """What comes of a client with this configuration at a node with this TLS: a sentence, unless it is let in."""
+    """What comes of a client with this configuration at a node with this TLS: a sentence, unless it
+    is let in.
+    """
     node = FakeNode({}, tls)
     node.answers[ApiKey.METADATA] = lambda _: metadata(1, {1: node})
     outcome = ""
@@ -76,20 +80,26 @@ async def test_an_authority_of_a_file_is_trusted(authority: Authority, server: s
 async def test_an_authority_of_the_configuration_is_trusted(
     authority: Authority, server: ssl.SSLContext, *, joined: bool
 ) -> None:
-    """`ssl.truststore.certificates` holds the certificate itself, with its lines or, as Java reads it too, without."""
+    """`ssl.truststore.certificates` holds the certificate itself, with its lines or, as Java reads
+    it too, without.
+    """
     pem = authority.file.read_text()
     value = pem.strip().replace("\n", " ") if joined else as_property(pem)
     assert await attempt(f"{SSL}ssl.truststore.type=PEM\nssl.truststore.certificates={value}\n", server) == LET_IN
 
 
 async def test_whatever_is_in_the_truststore_is_an_anchor(authority: Authority, tmp_path: Path) -> None:
-    """As in Java, an authority whose own issuer is not known is trusted as it stands in the truststore."""
+    """As in Java, an authority whose own issuer is not known is trusted as it stands in the
+    truststore.
+    """
     child = Authority(tmp_path, "child", parent=authority)
     assert await attempt(trusting(child), server_context(child.issue("server", HOST))) == LET_IN
 
 
 async def test_a_stranger_is_not_trusted(server: ssl.SSLContext, tmp_path: Path) -> None:
-    """Without a truststore the system's authorities hold, with one its own: neither knows this server, and the key is named."""
+    """Without a truststore the system's authorities hold, with one its own: neither knows this
+    server, and the key is named.
+    """
     for text in (SSL, trusting(Authority(tmp_path))):
         said = await attempt(text, server)
         assert "its certificate is not trusted (" in said
@@ -107,7 +117,9 @@ async def test_a_certificate_of_another_host_is_not_believed(authority: Authorit
 
 
 async def test_a_name_is_compared_as_it_was_typed(authority: Authority) -> None:
-    """A certificate for `localhost` is for who asked for `localhost`, not for who asked for its address."""
+    """A certificate for `localhost` is for who asked for `localhost`, not for who asked for its
+    address.
+    """
     named = server_context(authority.issue("named", "localhost"))
     assert "another host's" in await attempt(trusting(authority), named)
     assert "another host's" not in await attempt(trusting(authority), named, host="localhost")
@@ -125,7 +137,9 @@ async def test_an_expired_certificate_is_told_as_such(authority: Authority) -> N
 @pytest.mark.parametrize("password", [None, PASSWORD], ids=["open key", "locked key"])
 @pytest.mark.parametrize("inline", [False, True], ids=["file", "inline"])
 async def test_a_certificate_of_ours_is_shown(authority: Authority, password: str | None, *, inline: bool) -> None:
-    """`ssl.keystore.location`, or the chain and the key in the configuration; the key may be locked by ssl.key.password."""
+    """`ssl.keystore.location`, or the chain and the key in the configuration; the key may be locked
+    by ssl.key.password.
+    """
     keystore = authority.issue("client", "client.example", password=password)
     text = trusting(authority) + "ssl.keystore.type=PEM\n"
     if inline:
@@ -141,7 +155,9 @@ async def test_a_certificate_of_ours_is_shown(authority: Authority, password: st
 
 
 async def test_tls_at_a_port_without(authority: Authority) -> None:
-    """A sentence that names the security protocol, whether the port ends the connection or answers in something else."""
+    """A sentence that names the security protocol, whether the port ends the connection or answers
+    in something else.
+    """
     assert "security protocol is not SSL or SASL_SSL" in await attempt(trusting(authority), None)
 
     async def http(stream: trio.SocketStream) -> None:
@@ -206,7 +222,9 @@ async def test_a_handshake_that_never_ends_is_given_up(authority: Authority) -> 
     ],
 )
 def test_a_mistake_is_a_sentence_without_secrets(authority: Authority, tmp_path: Path, text: str, said: str) -> None:
-    """A mistake is told with file, line, key and what to do, and with neither a password nor a key."""
+    """A mistake is told with file, line, key and what to do, and with neither a
+    password nor a key.
+    """
     (tmp_path / "store.jks").write_bytes(b"\xfe\xed\xfe\xed\x00")
     (tmp_path / "empty.pem").write_text("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
     locked = authority.issue("locked", "client.example", password=PASSWORD)

@@ -1,4 +1,6 @@
-"""The schema part of docs/audit.md, made from the structs. To write it anew: `python -m tests.audit.document`."""
+"""The schema part of docs/audit.md, made from the structs. To write it anew: `python -m
+tests.audit.document`.
+"""
 
 import ast
 import inspect
@@ -10,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from minicontroller.policies import audit_event
-from minicontroller.policies.audit_event import (
+from minicontroller.audit import event
+from minicontroller.audit.event import (
     AuditEvent,
     EntityChange,
     Event,
@@ -36,7 +38,7 @@ def explanations(struct: type) -> dict[str, str]:
     """By field: what the source says below it."""
     body = next(
         node.body
-        for node in ast.parse(inspect.getsource(audit_event)).body
+        for node in ast.parse(inspect.getsource(event)).body
         if isinstance(node, ast.ClassDef) and node.name == struct.__name__
     )
     found = {}

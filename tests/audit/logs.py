@@ -6,20 +6,12 @@ from typing import Any
 
 import msgspec
 
-from minicontroller.controller.audit.reading import read_all
-from minicontroller.controller.audit.verifying import Verification
-from minicontroller.controller.cluster.image import Image, Topic
-from minicontroller.controller.store.layout import uuid_text
-from minicontroller.policies.audit_event import (
-    AuditEvent,
-    Decision,
-    Effect,
-    SnapshotBegin,
-    SnapshotEnd,
-    State,
-    encode,
-)
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.event import AuditEvent, Decision, Effect, SnapshotBegin, SnapshotEnd, State, encode
+from minicontroller.audit.reading import read_all
+from minicontroller.audit.replay import Replay
+from minicontroller.audit.verifying import Verification
+from minicontroller.controller.metadata.image import Image, Topic
+from minicontroller.controller.znodes.layout import uuid_text
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 

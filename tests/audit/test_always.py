@@ -54,7 +54,9 @@ async def failed(world: Ruling) -> ErrorCode:
 async def test_no_answer_before_the_disk(
     ask: Callable[[Ruling], Awaitable[ErrorCode]], code: ErrorCode, tmp_path: Path
 ) -> None:
-    """Carried out, validated, or refused for whatever reason: the file says so when the answer comes."""
+    """Carried out, validated, or refused for whatever reason: the file says so when the answer
+    comes.
+    """
     settings = {"audit.dir": str(tmp_path), "audit.flush": "always", "delete.topic.enable": "false"}
     async with ruling(settings) as world:
         assert await ask(world) == code
@@ -62,7 +64,9 @@ async def test_no_answer_before_the_disk(
 
 
 async def test_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer waits until the disk has said that it has everything: that the file shows it is not enough."""
+    """An answer waits until the disk has said that it has everything: that the file shows it is not
+    enough.
+    """
     forced, on_disk = os.fsync, threading.Event()
 
     def force_later(descriptor: int) -> None:

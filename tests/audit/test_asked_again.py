@@ -1,6 +1,8 @@
-"""Every recorded decision can be asked again: the policy, in Python and in rule files, is shown what it was shown then, and says what it said.
+"""Every recorded decision can be asked again: the policy, in Python and in rule files, is shown
+what it was shown then, and says what it said.
 
-Over lives made by chance, with controllers that go, connections that break, and others who write meanwhile.
+Over lives made by chance, with controllers that go, connections that break, and others who write
+meanwhile.
 """
 
 import math
@@ -17,15 +19,17 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster import jobs
-from minicontroller.controller.cluster.image import Partition, Topic
-from minicontroller.controller.cluster.random_ids import new_id
+from minicontroller.audit.event import Decision, Effect
+from minicontroller.audit.replay import Replay
+from minicontroller.controller.active import jobs
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, create_partitions, create_topics, delete_topics
-from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.metadata.image import Partition, Topic
+from minicontroller.controller.metadata.random_ids import new_id
+from minicontroller.controller.policy.runner import PolicyRunner
+from minicontroller.controller.requests.time_slices import Turn
 from minicontroller.controller.store.base import NodeExists, Session, Store
 from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.turns import Turn
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -35,8 +39,6 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.audit_event import Decision, Effect
-from minicontroller.policies.audit_replay import Replay
 from minicontroller.policies.judging import Judge, Judged, Said
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
@@ -117,7 +119,9 @@ def plain(value: Any) -> Any:
 
 
 class Looking(TopicManagementPolicy):
-    """Looks at everything, keeps what it saw, and refuses by chance: by what it saw, and by nothing else."""
+    """Looks at everything, keeps what it saw, and refuses by chance: by what it saw, and by nothing
+    else.
+    """
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -270,7 +274,9 @@ class World:
 
 
 def ask_again(folder: Path) -> tuple[Looking, int]:
-    """Every decision, in the order of the log. Returns a policy that saw it all, and how many there were."""
+    """Every decision, in the order of the log. Returns a policy that saw it all, and how many there
+    were.
+    """
     policy, replay, asked = Looking(), Replay(), 0
     judge = Judge(policy, RULES)
     for event in events_in(folder):
@@ -300,8 +306,9 @@ def assert_same(event: Decision, verdict: Verdict) -> None:
 async def test_whatever_happened_is_asked_again(
     seed: int, tmp_path: Path, nursery: trio.Nursery, *, others_write: bool
 ) -> None:
-    """Batches, re-creations, validation only, refusals of the store, broken connections and new controllers: the verdict, message, rule and
-    findings of each recorded decision come out again, and the policy is shown, to the last field, what it was shown then.
+    """Batches, re-creations, validation only, refusals of the store, broken connections and new
+    controllers: the verdict, message, rule and findings of each recorded decision come out again,
+    and the policy is shown, to the last field, what it was shown then.
     """
     random, policy = Random(seed), Looking()
     world = World(tmp_path, nursery, random, InPlace(policy))
@@ -329,7 +336,9 @@ class Agreeing(Looking):
 
 
 class Slow(InPlace):
-    """Thinks about topic `b.users` until it is told to go on; what was asked for before it is planned by then, and not yet committed."""
+    """Thinks about topic `b.users` until it is told to go on; what was asked for before it is
+    planned by then, and not yet committed.
+    """
 
     def __init__(self, policy: TopicManagementPolicy) -> None:
         super().__init__(policy)
@@ -345,8 +354,8 @@ class Slow(InPlace):
 async def test_what_others_made_meanwhile(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was planned upon a topic that others then made is judged again: every decision of the log rests on what the log tells, and so
-    it can be asked again.
+    """What was planned upon a topic that others then made is judged again: every decision of the
+    log rests on what the log tells, and so it can be asked again.
     """
     monkeypatch.setattr(jobs, "PART_SECONDS", math.inf)
     policy = Agreeing()

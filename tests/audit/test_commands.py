@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.audit.reading import Follower, read
-from minicontroller.controller.commands import commands
-from minicontroller.policies.audit_event import MAX_LINE_BYTES, Effect, encode
+from minicontroller.audit.event import MAX_LINE_BYTES, Effect, encode
+from minicontroller.audit.files import file_name
+from minicontroller.audit.reading import Follower, read
+from minicontroller.controller.command_line.commands import commands
 from tests.audit.logs import CLUSTER, a_creation, a_log, an_empty_snapshot, write
 from tests.support.cluster import COMMAND
 
@@ -73,7 +73,9 @@ def test_show(log: Path) -> None:
 
 
 def test_show_writes_values_as_json_does(tmp_path: Path) -> None:
-    """Constants are those of JSON, lists are in brackets, objects in braces, and what is empty is left out."""
+    """Constants are those of JSON, lists are in brackets, objects in braces, and what is empty is
+    left out.
+    """
     write(tmp_path / "a.ndjson", [*an_empty_snapshot(), a_creation(3, "a")])
     shown = call("show", tmp_path, "--topic", "a").stdout
     assert "validate_only: false" in shown and "after: {topic_id=" in shown and "replicas=[[" in shown
@@ -114,7 +116,9 @@ NO_LOGS = {
 @ALL
 @pytest.mark.parametrize("content", NO_LOGS.values(), ids=NO_LOGS)
 def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: bytes) -> None:
-    """A file that is no audit file is told in one sentence, with exit code 1, instead of line by line."""
+    """A file that is no audit file is told in one sentence, with exit code 1, instead of line by
+    line.
+    """
     file = tmp_path / "notes.ndjson"
     file.write_bytes(content)
     result = call(command, file)
@@ -124,7 +128,9 @@ def test_a_file_that_is_no_audit_file(tmp_path: Path, command: str, content: byt
 
 @ALL
 def test_a_file_that_may_be_an_audit_file(tmp_path: Path, command: str) -> None:
-    """One whose name or whose content says so is read and told of, whatever else is in it; one without a line may be new."""
+    """One whose name or whose content says so is read and told of, whatever else is in it; one
+    without a line may be new.
+    """
     broken = tmp_path / file_name(CLUSTER, 1, 1, 1)
     broken.write_bytes(NO_LOGS["a text"])
     renamed = write(tmp_path / "copy.txt", a_log(1))
@@ -147,7 +153,9 @@ def test_a_reader_who_leaves_is_no_failure(tmp_path: Path, arguments: str, reade
 
 
 def test_the_verdict_is_there_although_nobody_reads(tmp_path: Path) -> None:
-    """A log that is not whole gives code 1, and the same sum as ever, also when the reader of the findings left after the first."""
+    """A log that is not whole gives code 1, and the same sum as ever, also when the reader of the
+    findings left after the first.
+    """
     file = write(tmp_path / "a.ndjson", a_log(4000)[::2])
     assert left(f"verify {file}", "head -1") == (1, call("verify", file).stderr)
 
@@ -160,7 +168,9 @@ def left(arguments: str, reader: str) -> tuple[int, str]:
 
 
 def test_a_line_that_never_ends(tmp_path: Path) -> None:
-    """It is said to be no event, and what follows is read; it costs bounded memory, in a compressed file too."""
+    """It is said to be no event, and what follows is read; it costs bounded memory, in a compressed
+    file too.
+    """
     file = tmp_path / "a.ndjson.gz"
     events = a_log(2)
     with gzip.open(file, "wb", compresslevel=1) as stream:
@@ -178,7 +188,9 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
 
 
 def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
-    """Who follows a log waits for a line's end in bounded memory, however long it has become by then."""
+    """Who follows a log waits for a line's end in bounded memory, however long it has become by
+    then.
+    """
     file = write(tmp_path / "a.ndjson", a_log(2))
     follower = Follower([file])
     events = [each.event for each in follower.look()]
@@ -201,7 +213,9 @@ def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
 
 @ALL
 def test_what_is_no_event_is_not_obeyed(tmp_path: Path, command: str) -> None:
-    """What a line or the name of its file holds is quoted without anything in it that a terminal would obey."""
+    """What a line or the name of its file holds is quoted without anything in it that a terminal
+    would obey.
+    """
     file = tmp_path / os.fsdecode(b"odd\x1b[31m\xff.ndjson")
     write(file, a_log(1))
     with file.open("ab") as stream:

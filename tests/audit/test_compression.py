@@ -1,4 +1,6 @@
-"""Files that were compressed are read like the others, by gzip or Zstandard; what is cut or broken in them is told, and never a trace."""
+"""Files that were compressed are read like the others, by gzip or Zstandard; what is cut or broken
+in them is told, and never a trace.
+"""
 
 import gzip
 import subprocess
@@ -13,10 +15,10 @@ from click.testing import CliRunner, Result
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.audit.reading import read
-from minicontroller.controller.commands import commands
-from minicontroller.policies.audit_event import AuditEvent, encode
+from minicontroller.audit.event import AuditEvent, encode
+from minicontroller.audit.files import file_name
+from minicontroller.audit.reading import read
+from minicontroller.controller.command_line.commands import commands
 from tests.audit.logs import CLUSTER, a_log, found
 from tests.audit.test_verify import ANY_TIME
 
@@ -67,7 +69,9 @@ def call(*arguments: str | Path) -> Result:
 
 @kinds
 def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compress) -> None:
-    """`verify` finds nothing, and `show` and `tail` tell what they tell of the file before it was compressed."""
+    """`verify` finds nothing, and `show` and `tail` tell what they tell of the file before it was
+    compressed.
+    """
     plain = put(tmp_path, "", TEXT)
     expected = [call(*how, tmp_path).output for how in (["show"], ["tail", "-n", "5"])]
     plain.unlink()
@@ -84,7 +88,9 @@ def test_it_is_read_like_the_others(tmp_path: Path, ending: str, compress: Compr
 @example(cut=3)
 @given(cut=st.integers(min_value=0))
 def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> None:
-    """What is left are the first of the events, and it is said that it is cut, also between two frames: there a line is."""
+    """What is left are the first of the events, and it is said that it is cut, also between two
+    frames: there a line is.
+    """
     data = compress(TEXT)
     cut %= len(data)
     with TemporaryDirectory() as name:
@@ -99,7 +105,9 @@ def test_a_file_cut_at_any_byte(ending: str, compress: Compress, cut: int) -> No
 @ANY_TIME
 @given(position=st.integers(min_value=0), byte=st.integers(0, 255))
 def test_any_byte_may_be_wrong(ending: str, compress: Compress, position: int, byte: int) -> None:
-    """A file with a wrong byte is read as far as it goes, and either all is there or something is found."""
+    """A file with a wrong byte is read as far as it goes, and either all is there or something is
+    found.
+    """
     data = bytearray(compress(TEXT))
     data[position % len(data)] = byte
     with TemporaryDirectory() as name:
@@ -133,7 +141,9 @@ def test_a_frame_that_wants_too_much_memory(tmp_path: Path) -> None:
 
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:
-    """Whoever compresses files may be faster than whoever reads them: that is told, and no accident."""
+    """Whoever compresses files may be faster than whoever reads them: that is told, and no
+    accident.
+    """
     for ending in ("", ".gz", ".zst"):
         (problem,) = [each.problem for each in read(tmp_path / (NAME + ending))]
         assert "No such file" in str(problem)
@@ -142,7 +152,9 @@ def test_a_file_that_went_away(tmp_path: Path) -> None:
 @kinds
 @pytest.mark.parametrize("share", [0, 0.5, 1])
 def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, share: float) -> None:
-    """While it is compressed, and where somebody keeps both, the plain file is read alone: nothing is double, and once it is said so."""
+    """While it is compressed, and where somebody keeps both, the plain file is read alone: nothing
+    is double, and once it is said so.
+    """
     plain = put(tmp_path, "", TEXT)
     alone = [call(*how, tmp_path) for how in (["verify"], ["show"], ["tail"])]
     data = compress(TEXT)
@@ -157,7 +169,9 @@ def test_a_file_is_kept_twice(tmp_path: Path, ending: str, compress: Compress, s
     "other", [TEXT + encode(EVENTS[0]), TEXT[1000:], b"{}\n"], ids=["longer", "a part", "nonsense"]
 )
 def test_what_lies_beside_is_no_copy(tmp_path: Path, other: bytes) -> None:
-    """A compressed file with anything else in it than the plain one is told: it is not passed over in silence."""
+    """A compressed file with anything else in it than the plain one is told: it is not passed over
+    in silence.
+    """
     put(tmp_path, "", TEXT)
     copy = put(tmp_path, ".gz", gzip.compress(other))
     assert found(tmp_path) == ["no-copy"]
@@ -181,6 +195,8 @@ def test_it_was_compressed_since_it_was_looked_for(tmp_path: Path, ending: str, 
 
 
 def test_nobody_else_pays_for_it() -> None:
-    """The library for Zstandard is loaded with the first file that needs it, not with the command."""
+    """The library for Zstandard is loaded with the first file that needs it, not with
+    the command.
+    """
     code = "import sys, minicontroller.controller.command_line.audit; sys.exit('zstandard' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,14 +4,16 @@ import re
 
 import msgspec
 
-from minicontroller.controller.audit import verifying
+from minicontroller.audit import verifying
+from minicontroller.audit.event import Event
 from minicontroller.controller.config.keys import KEYS
-from minicontroller.policies.audit_event import Event
 from tests.audit.document import DOCUMENT, HEADING, PARTS, explanations, kinds, text
 
 
 def test_the_schema_is_as_documented() -> None:
-    """Every field of every kind of event stands in the document, as the structs have it (P-1): `python -m tests.audit.document`."""
+    """Every field of every kind of event stands in the document, as the structs have it (P-1):
+    `python -m tests.audit.document`.
+    """
     assert DOCUMENT.read_text().partition(HEADING)[2] == text()
 
 
@@ -31,7 +33,7 @@ def test_every_key_and_every_finding_is_named() -> None:
     assert keys and keys <= set(KEYS)
     findings = re.findall(r"`([a-z-]+)`", verifying.Finding.__doc__ or "") or re.findall(
         r"`([a-z-]+)`",
-        (DOCUMENT.parent.parent / "controller/audit/verifying.py").read_text().partition("file: Path")[0],
+        (DOCUMENT.parent.parent / "audit/verifying.py").read_text().partition("file: Path")[0],
     )
     assert len(findings) == 12
     assert all(f"`{finding}`" in written for finding in findings)

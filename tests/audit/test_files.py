@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.audit.files import AuditFiles, Line, file_name
-from minicontroller.controller.audit.reading import audit_files
+from minicontroller.audit.files import AuditFiles, Line, file_name
+from minicontroller.audit.reading import audit_files
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -33,7 +33,9 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def test_rotation(tmp_path: Path) -> None:
-    """A file that is full is followed by another one, which is named by its first event; so is one that is old, and another epoch's."""
+    """A file that is full is followed by another one, which is named by its first event; so is one
+    that is old, and another epoch's.
+    """
     clock = Clock()
     files = files_in(tmp_path, clock)
     files.commit(lines(1, 2, 3, 4))
@@ -58,7 +60,9 @@ def test_an_event_larger_than_a_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_stays(tmp_path: Path) -> None:
-    """A write that fails leaves whole lines in the file, and the rest with the caller, who may try again."""
+    """A write that fails leaves whole lines in the file, and the rest with the caller, who may try
+    again.
+    """
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1))
     os.dup2(os.open("/dev/full", os.O_WRONLY), files._descriptor)
@@ -86,7 +90,9 @@ def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
 
 
 def test_an_open_file_that_somebody_removes(tmp_path: Path) -> None:
-    """Nothing counts as written into it; all that was in it is in the folder again before anything else is written."""
+    """Nothing counts as written into it; all that was in it is in the folder again before anything
+    else is written.
+    """
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1, 2))
     (tmp_path / file_name(CLUSTER, 1, 1, 3)).unlink()
@@ -119,7 +125,9 @@ def test_a_removed_file_whose_folder_is_gone(tmp_path: Path) -> None:
 
 
 def test_an_open_file_that_somebody_cuts(tmp_path: Path) -> None:
-    """That is a failure, and what was to be written then is in another file: once too often is not too little."""
+    """That is a failure, and what was to be written then is in another file: once too often is not
+    too little.
+    """
     files = files_in(tmp_path, Clock(), max_bytes=1000)
     files.commit(lines(1, 2))
     os.truncate(tmp_path / file_name(CLUSTER, 1, 1, 3), 0)

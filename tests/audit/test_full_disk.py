@@ -1,4 +1,6 @@
-"""A disk that is full, under a real node: a small tmpfs where it may be mounted, else a limit to the size of the node's files."""
+"""A disk that is full, under a real node: a small tmpfs where it may be mounted, else a limit to
+the size of the node's files.
+"""
 
 import contextlib
 import re
@@ -9,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.policies.audit_event import Decision, Dropped, SnapshotEnd, State
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.event import Decision, Dropped, SnapshotEnd, State
+from minicontroller.audit.replay import Replay
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.audit.logs import events_in, found, told
 from tests.support.cluster import MiniCluster
@@ -87,8 +89,9 @@ def told_on_page(cluster: MiniCluster) -> list[str]:
 
 
 def test_refuse(disk: SmallDisk) -> None:
-    """`audit.on.failure=refuse`: nobody is told of a success that is not in the log; then nothing is changed, with a reason, until there
-    is room; and nothing that was decided is missing in the end.
+    """`audit.on.failure=refuse`: nobody is told of a success that is not in the log; then nothing
+    is changed, with a reason, until there is room; and nothing that was decided is missing in the
+    end.
     """
     cluster = a_node(disk, "refuse")
     cluster.start()
@@ -118,7 +121,9 @@ def test_refuse(disk: SmallDisk) -> None:
 
 
 def test_drop(disk: SmallDisk) -> None:
-    """`audit.on.failure=drop`: everything is answered; the log says which events are missing, and begins anew with a snapshot."""
+    """`audit.on.failure=drop`: everything is answered; the log says which events are missing, and
+    begins anew with a snapshot.
+    """
     cluster = a_node(disk, "drop")
     cluster.start()
     with Wire(cluster.bootstrap) as wire:

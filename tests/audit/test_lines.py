@@ -1,15 +1,17 @@
-"""No line of the audit log is longer than its readers take, whatever is asked for and however large the cluster is."""
+"""No line of the audit log is longer than its readers take, whatever is asked for and however large
+the cluster is.
+"""
 
 from pathlib import Path
 
 import pytest
 
+from minicontroller.audit.event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
+from minicontroller.audit.lines import TOO_LONG, line_of
 from minicontroller.controller.audit.ledger import Ledger
-from minicontroller.controller.audit.lines import TOO_LONG, line_of
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.records import Origin
-from minicontroller.controller.cluster.image import Image, Partition, Topic
-from minicontroller.policies.audit_event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
+from minicontroller.controller.metadata.image import Image, Partition, Topic
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -26,7 +28,9 @@ LONG = 32_000
 
 @pytest.mark.parametrize("kind", [TOPIC, BROKER])
 async def test_nobody_makes_his_change_unreadable(kind: int, tmp_path: Path) -> None:
-    """A change beside hundreds of very long names is refused, and so never in effect without being told; a few of them hide nothing."""
+    """A change beside hundreds of very long names is refused, and so never in effect without being
+    told; a few of them hide nothing.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.make(wanted("t", 1, 1))
         for count, code in ((600, ErrorCode.INVALID_REQUEST), (20, ErrorCode.NONE)):
@@ -48,7 +52,9 @@ async def test_nobody_makes_his_change_unreadable(kind: int, tmp_path: Path) -> 
 
 
 def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pytest.LogCaptureFixture) -> None:
-    """Who asked, what came of it and the states are there, and nothing of it is asked again; the node's log says so."""
+    """Who asked, what came of it and the states are there, and nothing of it is asked again; the
+    node's log says so.
+    """
     whole = a_creation(7, config_operations={"\0" * MAX_LINE_BYTES: None}, after=a_state())
     told = decode(line_of(whole))
     assert isinstance(told, Decision)

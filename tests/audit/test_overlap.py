@@ -1,10 +1,12 @@
-"""Two reigns that overlap in time: a controller that was fenced still writes what it decided, while its successor decides and writes."""
+"""Two reigns that overlap in time: a controller that was fenced still writes what it decided, while
+its successor decides and writes.
+"""
 
 from pathlib import Path
 
 import trio
 
-from minicontroller.controller.audit.reading import audit_files
+from minicontroller.audit.reading import audit_files
 from tests.audit.logs import changed, events_in, found, replayed, shown, told, write
 from tests.audit.test_replay import end
 from tests.cluster.small_cluster import SmallCluster
@@ -18,8 +20,9 @@ def epochs(folder: Path) -> list[int]:
 
 
 async def test_the_fenced_one_writes_last(tmp_path: Path, nursery: trio.Nursery) -> None:
-    """Its events stand before its successor's all the same, and nothing is missing; as long as they are not there, nothing is made up; where
-    some of them never come, it is told; and clocks that go backwards from one reign to the next change nothing.
+    """Its events stand before its successor's all the same, and nothing is missing; as long as they
+    are not there, nothing is made up; where some of them never come, it is told; and clocks that go
+    backwards from one reign to the next change nothing.
     """
     folder = tmp_path / "audit"
     settings = {"audit.dir": str(folder), "audit.flush.interval.ms": NEVER_MS}

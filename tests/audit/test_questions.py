@@ -1,4 +1,6 @@
-"""What a replay shows a policy is what the events tell, at every point, and stays so: held against a plain dict, over lives made by chance."""
+"""What a replay shows a policy is what the events tell, at every point, and stays so: held against
+a plain dict, over lives made by chance.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +8,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from minicontroller.audit.event import Decision, NamedState, Requested, State
+from minicontroller.audit.replay import Replay
 from minicontroller.policies import ClusterState
-from minicontroller.policies.audit_event import Decision, NamedState, Requested, State
-from minicontroller.policies.audit_replay import Replay
 from minicontroller.policies.states import topic_state
 from minicontroller.policies.topic_counts import counts_of
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot
@@ -66,7 +68,9 @@ def expected(topics: Mapping[str, State]) -> tuple[Any, ...]:
 
 
 def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> list[tuple[Decision, Any]]:
-    """Decisions, and the topics that the policy was shown at each of them, by the words of docs/audit.md."""
+    """Decisions, and the topics that the policy was shown at each of them, by the words of
+    docs/audit.md.
+    """
     topics: dict[str, State] = {}
     validated: dict[str, State] = {}
     life, request = [], 0
@@ -92,7 +96,9 @@ def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | Non
 @example([("a", a_state(1), True, False, {}), ("a", a_state(2), False, True, {}), ("b", None, False, True, {})])
 @given(steps)
 def test_what_a_policy_is_shown(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> None:
-    """A policy is shown what the events before, the request's validated elements and what was assumed give, for good."""
+    """A policy is shown what the events before, the request's validated elements and what was
+    assumed give, for good.
+    """
     replay = Replay()
     for event in an_empty_snapshot():
         list(replay.apply(event))

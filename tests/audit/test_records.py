@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 
+from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
 from minicontroller.controller.audit.records import Moment, Origin, decision
 from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
-from minicontroller.controller.cluster.image import Broker, Image
-from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.changes import Change
+from minicontroller.controller.metadata.image import Broker, Image
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
-from minicontroller.policies.audit_event import Effect, NamedState, PolicyDecision, Requested
 from minicontroller.policies.states import requested_state
 from minicontroller.policies.verdict import Decision as Decided
 from minicontroller.policies.verdict import Verdict
@@ -125,7 +125,9 @@ def test_every_field_has_its_place() -> None:
 
 
 async def test_a_policy_that_says_what_no_file_holds(tmp_path: Path) -> None:
-    """Characters that UTF-8 has no form for, in what a policy raises, neither stop the controller nor the log."""
+    """Characters that UTF-8 has no form for, in what a policy raises, neither stop the controller
+    nor the log.
+    """
     async with ruling({"audit.dir": str(tmp_path)}, policy=Unreadable()) as cluster:
         for name in ("first", "second"):
             answer = await cluster.ask(creating(wanted(name, 1, 1)), 7)

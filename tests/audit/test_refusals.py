@@ -1,4 +1,6 @@
-"""P-1: what is refused before it is judged is in the log as well, whichever node refused it, in the one sequence of the controller."""
+"""P-1: what is refused before it is judged is in the log as well, whichever node refused it, in the
+one sequence of the controller.
+"""
 
 import struct
 from collections.abc import Iterator, Mapping
@@ -7,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.app import open_audit
+from minicontroller.audit.event import HIDDEN, Decision, Effect
 from minicontroller.controller.audit.log import audit_settings
-from minicontroller.controller.bounds import MAX_CHANGES
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.policies.audit_event import HIDDEN, Decision, Effect
+from minicontroller.controller.node.app import open_audit
+from minicontroller.controller.requests.bounds import MAX_CHANGES
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -60,7 +62,9 @@ def assert_unjudged(decisions: list[Decision]) -> None:
 
 
 async def test_deletion_that_is_switched_off(tmp_path: Path) -> None:
-    """With `delete.topic.enable=false` each topic that somebody wanted to delete is a decision, with the topic's state."""
+    """With `delete.topic.enable=false` each topic that somebody wanted to delete is a decision,
+    with the topic's state.
+    """
     async with ruling({"audit.dir": str(tmp_path), "delete.topic.enable": "false"}) as world:
         await world.make(wanted("t", 1, 1))
         await world.ask(DeleteTopicsRequest(topic_names=["t", "nobody"], timeout_ms=1000), 5)
@@ -87,7 +91,9 @@ async def test_a_request_that_contradicts_itself(tmp_path: Path) -> None:
 
 
 async def test_an_accident(tmp_path: Path) -> None:
-    """What nobody foresaw while the elements were judged refuses all of them, those that were judged before it too, and is told."""
+    """What nobody foresaw while the elements were judged refuses all of them, those that were
+    judged before it too, and is told.
+    """
     by_hand = CreatableTopic(
         name="by-hand",
         num_partitions=-1,
@@ -112,7 +118,9 @@ async def test_an_accident(tmp_path: Path) -> None:
 
 
 async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> None:
-    """A topic named by name and by its id is one deletion, for which the policy has its turn once, and one decision."""
+    """A topic named by name and by its id is one deletion, for which the policy has its turn once,
+    and one decision.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         await world.make(wanted("t", 1, 1))
         topics = [DeleteTopicState(name="t"), DeleteTopicState(name=None, topic_id=world.topic("t").topic_id)]
@@ -123,7 +131,9 @@ async def test_a_topic_that_is_deleted_twice_in_a_request(tmp_path: Path) -> Non
 
 
 async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
-    """What was asked is told also where it was refused at once, and values that may be secret are hidden in it."""
+    """What was asked is told also where it was refused at once, and values that may be secret are
+    hidden in it.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         await world.ask(altering((BROKER, "2", {"ssl.key.password": SECRET})), 2)
         await world.ask(altering((TOPIC, "nobody", {"my.plugin.token": SECRET, "retention.ms": "5"})), 2)
@@ -136,7 +146,9 @@ async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
 
 
 async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
-    """With an audit log a node that knows no controller, and no way to one, decides nothing: the client asks the controller himself."""
+    """With an audit log a node that knows no controller, and no way to one, decides nothing: the
+    client asks the controller himself.
+    """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
     node.audit = open_audit(audit_settings(node.config), node)
     request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
@@ -186,7 +198,9 @@ def resource(kind: int, name: str, *configs: tuple[str, int, str | None]) -> dic
 
 @pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
 def test_what_the_receiving_node_refuses(cluster: MiniCluster, folder: Path, where: int) -> None:
-    """One request, one number: what the node that received it refused comes first, then what the controller judged."""
+    """One request, one number: what the node that received it refused comes first, then what the
+    controller judged.
+    """
     node = nodes_of(cluster)[where]
     name = f"mixed-{where}"
     since = Since(folder)
@@ -232,7 +246,9 @@ def creatable(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
 @pytest.mark.parametrize("api", ["AlterConfigs", "IncrementalAlterConfigs"])
 def test_nothing_is_left_for_the_controller(cluster: MiniCluster, folder: Path, where: int, api: str) -> None:
-    """A request of which the node that received it refuses everything is a decision all the same."""
+    """A request of which the node that received it refuses everything is a decision
+    all the same.
+    """
     node = nodes_of(cluster)[where]
     since = Since(folder)
     wish = resource(BROKER, "77")
@@ -248,7 +264,9 @@ def test_nothing_is_left_for_the_controller(cluster: MiniCluster, folder: Path, 
 
 @pytest.mark.parametrize("where", [0, 1], ids=["controller", "other"])
 def test_log_levels(cluster: MiniCluster, folder: Path, where: int) -> None:
-    """The level of a node's logger is set by that node, and the controller's log says so; only validated, it has no effect."""
+    """The level of a node's logger is set by that node, and the controller's log says so; only
+    validated, it has no effect.
+    """
     node = nodes_of(cluster)[where]
     since = Since(folder)
     with Wire(cluster.addresses[node]) as wire:
@@ -283,7 +301,9 @@ FORGED = [
 def test_a_forged_request(
     cluster: MiniCluster, folder: Path, where: int, forged: tuple[Any, int, tuple[str, ...]]
 ) -> None:
-    """K590-6: whoever speaks in another's name is refused, at any node, and the log tells what he wanted, under his own name."""
+    """K590-6: whoever speaks in another's name is refused, at any node, and the log tells what he
+    wanted, under his own name.
+    """
     request, version, expected = forged
     node = nodes_of(cluster)[where]
     since = Since(folder)
@@ -311,7 +331,9 @@ TOO_MUCH = [
 def test_more_than_anybody_asks_for(
     cluster: MiniCluster, folder: Path, where: int, asked: tuple[Any, int, str]
 ) -> None:
-    """A request that is refused for what it asks for is one event, whichever node refuses it, and not one for each of its elements."""
+    """A request that is refused for what it asks for is one event, whichever node refuses it, and
+    not one for each of its elements.
+    """
     request, version, operation = asked
     node = nodes_of(cluster)[where]
     since = Since(folder)

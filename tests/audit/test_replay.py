@@ -1,4 +1,6 @@
-"""What the log says, fed to a replay, is what the store holds: on a small cluster that lives through a random life."""
+"""What the log says, fed to a replay, is what the store holds: on a small cluster that lives
+through a random life.
+"""
 
 from pathlib import Path
 from random import Random
@@ -6,15 +8,11 @@ from random import Random
 import pytest
 import trio
 
+from minicontroller.audit.event import Decision, Effect, Observed, Removal, SnapshotBegin
+from minicontroller.audit.replay import Replay
 from minicontroller.controller.handlers import alter_configs
-from minicontroller.policies.audit_event import Decision, Effect, Observed, Removal, SnapshotBegin
-from minicontroller.policies.audit_replay import Replay
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.messages.alter_configs import (
-    AlterableConfig,
-    AlterConfigsRequest,
-    AlterConfigsResource,
-)
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from tests.audit.logs import decisions_in, events_in, found, replayed, shown, told
 from tests.cluster.small_cluster import SmallCluster, context_for
 from tests.store.worlds import MemoryWorld
@@ -88,7 +86,9 @@ async def end(cluster: SmallCluster) -> None:
 async def test_the_replay_of_a_life_is_the_tree(
     seed: int, tmp_path: Path, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """P-1: creations, deletions, new topics of old names, growth and configs: replayed, they are the controller's image."""
+    """P-1: creations, deletions, new topics of old names, growth and configs: replayed, they are
+    the controller's image.
+    """
     cluster = await a_cluster(tmp_path, nursery, 1, 2, 3)
     await a_random_life(cluster, Random(seed))
     await until_settled(cluster)
@@ -107,7 +107,9 @@ async def test_the_replay_of_a_life_is_the_tree(
 async def test_each_state_before_is_the_state_after(
     tmp_path: Path, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Every event's `before` is what the events before it give: at every point, not at the end alone."""
+    """Every event's `before` is what the events before it give: at every point, not at the end
+    alone.
+    """
     cluster = await a_cluster(tmp_path, nursery, 1, 2, 3)
     await a_random_life(cluster, Random(99))
     await end(cluster)
@@ -141,7 +143,9 @@ async def test_controllers_in_a_row(tmp_path: Path, nursery: trio.Nursery, autoj
 
 
 async def test_the_elements_of_a_request(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """The elements of one request share its number, stand in its order, and tell what was refused and why (P-1)."""
+    """The elements of one request share its number, stand in its order, and tell what was refused
+    and why (P-1).
+    """
     cluster = await a_cluster(tmp_path, nursery, 1)
     await cluster.create("first", "a/b", "second")
     await cluster.create("first")

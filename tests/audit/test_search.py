@@ -1,4 +1,6 @@
-"""Searching the audit log backwards: it finds what reading all of it would find, whatever the files hold, and never more than it may cost."""
+"""Searching the audit log backwards: it finds what reading all of it would find, whatever the files
+hold, and never more than it may cost.
+"""
 
 import gzip
 from collections.abc import Sequence
@@ -10,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.audit.search import Cursor, Found, Limits, Question, parse_cursor, search
-from minicontroller.policies.audit_event import AuditEvent, Decision, encode
+from minicontroller.audit.event import AuditEvent, Decision, encode
+from minicontroller.audit.files import file_name
+from minicontroller.audit.search import Cursor, Found, Limits, Question, parse_cursor, search
 from tests.audit.logs import CLUSTER, a_creation, a_log
 
 SMALL = Limits(rows=3, block_bytes=700, max_line_bytes=1500)
@@ -69,7 +71,9 @@ JUNK = st.sampled_from(
 
 @st.composite
 def file_texts(draw: st.DrawFn) -> tuple[bytes, list[int]]:
-    """Lines of which some are events of `t`, with their sequences in order; perhaps without an end."""
+    """Lines of which some are events of `t`, with their sequences in order; perhaps
+    without an end.
+    """
     text, sequences = b"", []
     for sequence in range(draw(st.integers(0, 12))):
         text += b"".join(draw(st.lists(JUNK, max_size=3)))
@@ -83,7 +87,9 @@ def file_texts(draw: st.DrawFn) -> tuple[bytes, list[int]]:
 def test_it_finds_what_is_there(
     files: Sequence[tuple[tuple[bytes, list[int]], bool]], block_bytes: int, rows: int
 ) -> None:
-    """Page by page every event is found once, the newest first, in plain and in compressed files, among all that is broken."""
+    """Page by page every event is found once, the newest first, in plain and in compressed files,
+    among all that is broken.
+    """
     with TemporaryDirectory() as name:
         folder, expected = Path(name), []
         for epoch, ((text, sequences), compressed) in enumerate(files):
@@ -105,7 +111,9 @@ def test_any_bytes_are_survived(data: bytes, compressed: bool) -> None:
 
 
 def test_it_says_what_it_cannot_read(tmp_path: Path) -> None:
-    """A line about the topic that is no event, one that is too long, a file that is cut or gone: each is told, and the rest is found."""
+    """A line about the topic that is no event, one that is too long, a file that is cut or gone:
+    each is told, and the rest is found.
+    """
     put(tmp_path, encode(a_creation(1, "t")) + b'{"name":"t"}\n' + b"x" * 9000 + b"\n", epoch=1)
     cut = put(tmp_path, encode(a_creation(1, "t")) * 1 + bytes(range(256)) * 40, epoch=2, compressed=True)
     cut.write_bytes(cut.read_bytes()[:-20])
@@ -120,7 +128,9 @@ def test_it_says_what_it_cannot_read(tmp_path: Path) -> None:
 
 
 def test_a_search_costs_what_it_may(tmp_path: Path) -> None:
-    """More than its bytes are never read: it stops where the next one goes on, so that all is found in the end."""
+    """More than its bytes are never read: it stops where the next one goes on, so that all is found
+    in the end.
+    """
     text = b"".join(encode(event) for number in range(40) for event in a_log(5, number + 1))
     for epoch in range(5):
         put(tmp_path, text + encode(a_creation(epoch, "t", epoch=epoch)), epoch=epoch)
@@ -132,7 +142,9 @@ def test_a_search_costs_what_it_may(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [100, 50_000_000])
 def test_a_file_that_unpacks_to_more_is_told(tmp_path: Path, size: int) -> None:
-    """A compressed file that is too large for one search is left out with a word, and those before it are searched."""
+    """A compressed file that is too large for one search is left out with a word, and those before
+    it are searched.
+    """
     put(tmp_path, encode(a_creation(1, "t")), epoch=1)
     put(tmp_path, b"0" * size + b"\n" + encode(a_creation(2, "t", epoch=2)), epoch=2, compressed=True)
     rows, problems = all_of(tmp_path, SMALL._replace(max_bytes=1_000_000, block_bytes=100_000))
@@ -165,7 +177,9 @@ def test_a_cursor_is_not_believed(text: str) -> None:
 
 
 def test_a_file_is_searched_once(tmp_path: Path) -> None:
-    """While a file is being compressed it lies there twice; files of other clusters and other names are none of ours."""
+    """While a file is being compressed it lies there twice; files of other clusters and other names
+    are none of ours.
+    """
     data = encode(a_creation(1, "t"))
     put(tmp_path, data)
     put(tmp_path, data, compressed=True)

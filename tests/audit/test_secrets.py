@@ -1,4 +1,6 @@
-"""No secret reaches the log: planted wherever a request can carry one, and searched in the files."""
+"""No secret reaches the log: planted wherever a request can carry one, and searched
+in the files.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -6,19 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from minicontroller.audit.event import HIDDEN
 from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, fitting
-from minicontroller.controller.hiding import hidden, without
+from minicontroller.controller.observe.secrets import hidden, without
 from minicontroller.policies import AlterBrokerConfigsRequest, ClusterState, TopicManagementPolicy
-from minicontroller.policies.audit_event import HIDDEN
 from minicontroller.policies.interface import PolicyViolation
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from minicontroller.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from tests.audit.logs import decisions_in
 from tests.handlers.altering import BROKER, TOPIC
 from tests.handlers.ruling import ruling
@@ -40,7 +38,9 @@ class Quoting:
 
 
 def test_what_is_hidden() -> None:
-    """Values of password keys, of listeners' keys, of plugins', and of keys that nobody knows; topics' own keys are plain."""
+    """Values of password keys, of listeners' keys, of plugins', and of keys that nobody knows;
+    topics' own keys are plain.
+    """
     configs: Mapping[str, str] = {
         "retention.ms": "1",
         "num.io.threads": "8",
@@ -65,8 +65,8 @@ def altering(resource_type: int, name: str, **configs: str) -> AlterConfigsReque
 
 
 async def test_no_secret_is_written(tmp_path: Path) -> None:
-    """P-1: no password reaches the log, whether it was among a broker's configs, allowed or refused with a message that quotes it, or put
-    into a topic's by mistake.
+    """P-1: no password reaches the log, whether it was among a broker's configs, allowed or refused
+    with a message that quotes it, or put into a topic's by mistake.
     """
     policies: list[TopicManagementPolicy | None] = [None, LegacyPolicies(alter=Quoting())]
     for number, policy in enumerate(policies):
@@ -119,7 +119,9 @@ class QuotingClass(TopicManagementPolicy):
 async def test_what_a_policy_says_is_told_as_it_is(
     kind: str, value: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A policy does not see what may be a secret, so that it cannot tell it; and no caller chooses words that vanish from what it says of him."""
+    """A policy does not see what may be a secret, so that it cannot tell it; and no caller chooses
+    words that vanish from what it says of him.
+    """
     caplog.set_level(logging.INFO, "minicontroller.policy")
     (tmp_path / "rules.toml").write_text(QUOTING if kind == "rules" else "rule_count = 0")
     settings = {"audit.dir": str(tmp_path / "audit"), "policy.rules.files": str(tmp_path / "rules.toml")}
@@ -144,7 +146,9 @@ async def test_what_a_policy_says_is_told_as_it_is(
 
 @pytest.mark.parametrize("shift", range(0, 40, 7))
 def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
-    """A message that no string of the protocol holds loses its middle, and neither half of a secret that stood there is told."""
+    """A message that no string of the protocol holds loses its middle, and neither half of a secret
+    that stood there is told.
+    """
     secret = "hunter2-and-a-long-tail-of-it"
     padding = "\N{SNOWMAN}" * (MAX_TEXT // 2 - shift)
     for text in (f"{padding}{secret}{padding * 2}", f"{padding * 2}{secret}{padding}"):
@@ -155,7 +159,9 @@ def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
 
 
 def test_a_part_of_a_secret_is_found_between_its_own_quotes() -> None:
-    """What stands in quotes of either kind is hidden by itself, though something short stands in quotes before it."""
+    """What stands in quotes of either kind is hidden by itself, though something short stands in
+    quotes before it.
+    """
     jaas = 'some.LoginModule required name="me" password=\'hunter2-and-more\' user_x="a \\" b";'
     assert (
         without('The password hunter2-and-more of a \\" b is short.', {jaas})

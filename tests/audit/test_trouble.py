@@ -1,4 +1,6 @@
-"""What the log says when it does not keep up, when connections break amid a commit, and when an event cannot be made."""
+"""What the log says when it does not keep up, when connections break amid a commit, and when an
+event cannot be made.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -7,15 +9,15 @@ from pathlib import Path
 import pytest
 import trio
 
+from minicontroller.audit.event import Decision, Dropped, Effect, SnapshotBegin, SnapshotEnd, decode, encode
+from minicontroller.audit.replay import Replay
 from minicontroller.controller.audit.ledger import Ledger
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.records import Origin
-from minicontroller.controller.cluster.image import Image, Topic
+from minicontroller.controller.metadata.image import Image, Topic
 from minicontroller.controller.store.base import Session
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import CreateTopicRequest, TopicManagementPolicy
-from minicontroller.policies.audit_event import Decision, Dropped, Effect, SnapshotBegin, SnapshotEnd, decode, encode
-from minicontroller.policies.audit_replay import Replay
 from minicontroller.policies.interface import ClusterState
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.audit.logs import CLUSTER, a_creation, a_state, decisions_in, events_in, found, replayed, shown, told
@@ -44,7 +46,9 @@ async def create(world: Ruling, name: str) -> tuple[int, str]:
 
 
 async def test_a_full_queue_refuses(tmp_path: Path) -> None:
-    """`audit.on.failure=refuse`: where too much waits nothing is changed, with a reason, until it is written; what was decided is all there."""
+    """`audit.on.failure=refuse`: where too much waits nothing is changed, with a reason, until it
+    is written; what was decided is all there.
+    """
     async with ruling(slow(tmp_path, "refuse", 10)) as world:
         answers = {f"t{number}": await create(world, f"t{number}") for number in range(MANY)}
         refused = {name: text for name, (code, text) in answers.items() if code == ErrorCode.POLICY_VIOLATION}
@@ -61,7 +65,9 @@ async def test_a_full_queue_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flush", ["always", "interval"])
 async def test_the_open_file_is_removed(tmp_path: Path, flush: str) -> None:
-    """`audit.on.failure=refuse`: while the open file is gone nothing is changed, also where nothing was to be written; then all of it is there."""
+    """`audit.on.failure=refuse`: while the open file is gone nothing is changed, also where nothing
+    was to be written; then all of it is there.
+    """
     folder = tmp_path / "audit"
     async with ruling({"audit.dir": str(folder), "audit.flush": flush, "audit.flush.interval.ms": "1"}) as world:
         assert await create(world, "before") == (ErrorCode.NONE, "")
@@ -92,7 +98,9 @@ async def _flushed(world: Ruling) -> AuditLog:
 
 
 async def test_a_full_queue_drops(tmp_path: Path) -> None:
-    """`audit.on.failure=drop`: everything is answered; what found no room is named, and a snapshot follows, though it is larger than the queue."""
+    """`audit.on.failure=drop`: everything is answered; what found no room is named, and a snapshot
+    follows, though it is larger than the queue.
+    """
     async with ruling(slow(tmp_path, "drop", 2)) as world:
         for number in range(MANY):
             assert await create(world, f"t{number}") == (ErrorCode.NONE, "")
@@ -114,7 +122,9 @@ async def test_a_full_queue_drops(tmp_path: Path) -> None:
 
 
 async def test_a_commit_whose_answer_was_lost(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """The controller reads everything anew, and the log tells what took effect, then the whole state, for which it needs no other reign."""
+    """The controller reads everything anew, and the log tells what took effect, then the whole
+    state, for which it needs no other reign.
+    """
     cluster = await a_cluster(tmp_path, nursery, 1)
     await cluster.create("before")
     await lose_a_reply(cluster, resumes=True)
@@ -141,7 +151,9 @@ async def test_a_commit_whose_answer_was_lost(tmp_path: Path, nursery: trio.Nurs
 
 
 async def test_a_commit_of_which_nobody_knows(tmp_path: Path, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """The controller is gone before it can look: the effect is unknown, and the snapshot of the next one shows that it took effect."""
+    """The controller is gone before it can look: the effect is unknown, and the snapshot of the
+    next one shows that it took effect.
+    """
     cluster = await a_cluster(tmp_path, nursery, 1, 2)
     controller = cluster.controller
     await lose_a_reply(cluster, resumes=False)
@@ -205,7 +217,9 @@ class Unspeakable(Topic, frozen=True):
 
 
 async def test_an_event_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A defect of ours costs that event alone: it is named in its place, and what comes after it is told."""
+    """A defect of ours costs that event alone: it is named in its place, and what comes after it is
+    told.
+    """
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
     ledger = Ledger(log, Origin(CLUSTER, 1, 1))
     ledger.restarted(Image())

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.audit.reading import read
-from minicontroller.controller.commands import commands
-from minicontroller.policies.audit_event import Dropped, Effect, Observed, encode
+from minicontroller.audit.event import Dropped, Effect, Observed, encode
+from minicontroller.audit.files import file_name
+from minicontroller.audit.reading import read
+from minicontroller.controller.command_line.commands import commands
 from tests.audit.logs import (
     CLUSTER,
     a_creation,
@@ -42,7 +42,9 @@ def test_a_whole_log(tmp_path: Path) -> None:
 @ANY_TIME
 @given(cut=st.integers(min_value=1))
 def test_a_file_cut_at_any_byte(tmp_path: Path, cut: int) -> None:
-    """Whatever is left are whole events and at most one line without an end, which is said to be none."""
+    """Whatever is left are whole events and at most one line without an end, which is said to be
+    none.
+    """
     events = a_log()
     data = b"".join(map(encode, events))
     cut %= len(data)
@@ -58,7 +60,9 @@ def test_a_file_cut_at_any_byte(tmp_path: Path, cut: int) -> None:
 @ANY_TIME
 @given(cut=st.integers(min_value=1), follows=st.integers(min_value=0, max_value=1))
 def test_a_cut_in_the_middle(tmp_path: Path, cut: int, follows: int) -> None:
-    """A file that ends too early, with another one after it: what is missing is told, and if nothing is, nothing."""
+    """A file that ends too early, with another one after it: what is missing is told, and if
+    nothing is, nothing.
+    """
     first, second = a_log(4), [a_creation(sequence, f"t{sequence}") for sequence in range(7, 9)]
     data = b"".join(map(encode, first))
     cut %= len(data) + 1
@@ -125,7 +129,9 @@ def test_the_clock_orders_nothing(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_is_not_what_came_before(tmp_path: Path) -> None:
-    """Replaying a reign must give the snapshot of the next one; the topics that differ are named."""
+    """Replaying a reign must give the snapshot of the next one; the topics that
+    differ are named.
+    """
     write(tmp_path / name_of(), a_log(2))
     write(tmp_path / name_of(epoch=2), an_empty_snapshot(2))
     assert found(tmp_path) == ["snapshot"]
@@ -140,7 +146,9 @@ def test_an_unknown_effect_is_for_the_snapshot_to_tell(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_without_an_end(tmp_path: Path) -> None:
-    """A snapshot without an end is wrong in the same epoch, but not where a controller lost its place while it wrote one."""
+    """A snapshot without an end is wrong in the same epoch, but not where a controller lost its
+    place while it wrote one.
+    """
     begin, _end = an_empty_snapshot()
     write(tmp_path / name_of(), [begin, a_creation(2)])
     assert found(tmp_path) == ["snapshot"]

@@ -1,4 +1,6 @@
-"""The page in a real browser: live, searchable, usable by keyboard and on a phone, and deaf to what names say."""
+"""The page in a real browser: live, searchable, usable by keyboard and on a phone, and deaf to what
+names say.
+"""
 
 from urllib.parse import urlsplit
 
@@ -24,7 +26,9 @@ def test_it_shows_the_cluster(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_trouble_of_the_audit_log_stands_at_the_top(page: Page) -> None:
-    """What the state tells of it is seen as text above everything else, and is gone when it is over."""
+    """What the state tells of it is seen as text above everything else, and is gone when it is
+    over.
+    """
     show = """(audit) => {
       showState({...known, audit});
       const notes = Array.from(document.querySelectorAll("main > #audit:first-child > .note"));
@@ -56,7 +60,9 @@ def test_the_search_finds_by_a_part(page: Page) -> None:
 
 
 def test_it_is_live(page: Page, cluster: MiniCluster) -> None:
-    """What is created and refused appears without a reload, with its reason; figures and the list of topics follow."""
+    """What is created and refused appears without a reload, with its reason; figures and the list
+    of topics follow.
+    """
     before = int(page.inner_text("#topic-count").replace(",", ""))
     create(cluster, "live-one", "orders")
     first = page.locator("#decisions li").first
@@ -80,7 +86,9 @@ def test_only_refusals_can_be_shown(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_a_topic_opens_with_its_history_by_keyboard(page: Page, cluster: MiniCluster) -> None:
-    """Tab and Enter open a topic with partitions and history, Escape closes it; its address opens it again."""
+    """Tab and Enter open a topic with partitions and history, Escape closes it; its address opens
+    it again.
+    """
     create(cluster, "keyed")
     create(cluster, "keyed")
     page.fill("#search", "keyed")
@@ -100,7 +108,9 @@ def test_a_topic_opens_with_its_history_by_keyboard(page: Page, cluster: MiniClu
 
 
 def test_what_is_gone_is_found(page: Page, cluster: MiniCluster) -> None:
-    """A deleted topic is found by a part of its name, and tells its history out of the audit log, its end included."""
+    """A deleted topic is found by a part of its name, and tells its history out of the audit log,
+    its end included.
+    """
     create(cluster, "bygone-Topic")
     delete(cluster, "bygone-Topic")
     create(cluster, *(f"orders-{number}" for number in range(250)))  # nobody remembers it now
@@ -122,7 +132,9 @@ def test_what_is_gone_is_found(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_decisions_are_turned_back(page: Page, cluster: MiniCluster) -> None:
-    """Page by page through the last ones, then through the audit log, and forth again; news do not move what is read."""
+    """Page by page through the last ones, then through the audit log, and forth again; news do not
+    move what is read.
+    """
     create(cluster, *(f"back-{number:03}" for number in range(210)))
     expect(page.locator("#decisions li").first).to_contain_text("back-209")
     expect(page.locator("#newer")).to_be_disabled()
@@ -143,7 +155,9 @@ def test_decisions_are_turned_back(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:
-    """What looks like HTML in a topic's name, or in a policy's words, is shown as it is and does nothing."""
+    """What looks like HTML in a topic's name, or in a policy's words, is shown as it is and does
+    nothing.
+    """
     create(cluster, "turned\u202edenrut", HOSTILE[:200], "orders-<i>")
     expect(page.locator("#decisions")).to_contain_text(HOSTILE[:60])
     expect(page.locator("#decisions")).to_contain_text("turned\\u202edenrut")
@@ -154,7 +168,9 @@ def test_names_are_only_names(page: Page, cluster: MiniCluster) -> None:
 
 
 def test_no_name_turns_what_stands_beside_it(page: Page, cluster: MiniCluster) -> None:
-    """Marks of direction are shown by their number wherever a name is: in links, beside what is no topic, in the heading, in what is told."""
+    """Marks of direction are shown by their number wherever a name is: in links, beside what is no
+    topic, in the heading, in what is told.
+    """
     name = "right\u202etfel"
     create(cluster, name)
     with Wire(cluster.bootstrap.split(",")[0]) as wire:
@@ -173,7 +189,9 @@ def test_no_name_turns_what_stands_beside_it(page: Page, cluster: MiniCluster) -
 
 
 def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster) -> None:
-    """Opening the page asks this address and no other; the browser itself refuses scripts that are not the page's own."""
+    """Opening the page asks this address and no other; the browser itself refuses scripts that are
+    not the page's own.
+    """
     page, asked = browser.new_page(), list[str]()
     page.on("request", lambda request: asked.append(request.url))
     page.goto(cluster.http)
@@ -190,7 +208,9 @@ def test_nothing_is_loaded_from_elsewhere(browser: Browser, cluster: MiniCluster
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_either_colour(browser: Browser, cluster: MiniCluster, scheme: str) -> None:
-    """On a narrow screen nothing is cut off or needs scrolling sideways, also with a topic open; texts stand out from their ground."""
+    """On a narrow screen nothing is cut off or needs scrolling sideways, also with a topic open;
+    texts stand out from their ground.
+    """
     page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(cluster.http)
     page.wait_for_selector("#topics tr")

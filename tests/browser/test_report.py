@@ -1,4 +1,6 @@
-"""The report's page in a real browser: from the disk, alone, with hostile names in it, on a phone, in the dark and on paper."""
+"""The report's page in a real browser: from the disk, alone, with hostile names in it, on a phone,
+in the dark and on paper.
+"""
 
 import json
 from collections.abc import Iterator
@@ -60,7 +62,9 @@ def opened(browser: Browser, out: Path) -> Iterator[Page]:
 
 
 def test_each_question_has_its_answer_and_its_plot(page: Page) -> None:
-    """Eleven questions, each with a sentence; a plot and a table wherever there is something (P-3)."""
+    """Eleven questions, each with a sentence; a plot and a table wherever there is
+    something (P-3).
+    """
     expect(page.locator("section h2")).to_have_count(12)
     for section in page.locator("main section").all()[:10]:
         expect(section.locator("svg.wide")).to_be_visible()
@@ -71,7 +75,9 @@ def test_each_question_has_its_answer_and_its_plot(page: Page) -> None:
 
 
 def test_names_are_only_names(page: Page) -> None:
-    """What looks like HTML, SVG, a template or mathematics stands there as text, in plots, legends, tables and sentences (P-3)."""
+    """What looks like HTML, SVG, a template or mathematics stands there as text, in plots, legends,
+    tables and sentences (P-3).
+    """
     assert page.title().startswith("Audit report")
     assert page.locator("main img, main script, svg script, svg foreignObject").count() == 0
     for name in NAMES[:3]:
@@ -83,7 +89,9 @@ def test_names_are_only_names(page: Page) -> None:
 
 
 def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser, out: Path) -> None:
-    """Even if a text became an element, the browser loads no other script, no style and no picture, and sends no request (P-3)."""
+    """Even if a text became an element, the browser loads no other script, no style and no picture,
+    and sends no request (P-3).
+    """
     page = browser.new_page()
     page.goto(out.as_uri())
     policy = page.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
@@ -101,7 +109,9 @@ def test_the_browser_itself_forbids_what_the_page_does_not_need(browser: Browser
 
 
 def test_a_title_sorts_its_table(page: Page) -> None:
-    """A click sorts by the column, numbers the largest first; another one turns it round; by keyboard, too."""
+    """A click sorts by the column, numbers the largest first; another one turns it round; by
+    keyboard, too.
+    """
     cells = page.locator("#principals tbody tr td:nth-child(2)")
     title = page.locator("#principals thead button").nth(1)
     title.click()
@@ -114,7 +124,9 @@ def test_a_title_sorts_its_table(page: Page) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_either_colour(browser: Browser, out: Path, scheme: str) -> None:
-    """Nothing needs scrolling sideways, plots are drawn for it with letters of 11 pixels at least, and texts stand out (P-3)."""
+    """Nothing needs scrolling sideways, plots are drawn for it with letters of 11 pixels at least,
+    and texts stand out (P-3).
+    """
     page = browser.new_page(viewport=PHONE, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(out.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -149,7 +161,9 @@ CONTRAST = """([one, other]) => {
 
 
 def test_paper_is_white_and_whole(browser: Browser, out: Path) -> None:
-    """Printed from a dark screen it is dark on white, without what can only be clicked, and nothing is cut off at the side (P-3)."""
+    """Printed from a dark screen it is dark on white, without what can only be clicked, and nothing
+    is cut off at the side (P-3).
+    """
     page = browser.new_page(viewport={"width": 720, "height": 1000}, color_scheme="dark")
     page.goto(out.as_uri())
     page.emulate_media(media="print")
@@ -180,7 +194,9 @@ def test_the_figures_stand_beside_it(out: Path) -> None:
     ],
 )
 def test_what_is_typed_wrongly_is_found_at_once(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
-    """What is typed wrongly is found before Spark is started: there is no Java in this environment."""
+    """What is typed wrongly is found before Spark is started: there is no Java in this
+    environment.
+    """
     outcome = call(
         "pipeline",
         "report",

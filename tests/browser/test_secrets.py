@@ -1,4 +1,6 @@
-"""Secrets planted wherever a node can be given one, and looked for in everything that it gives out."""
+"""Secrets planted wherever a node can be given one, and looked for in everything that
+it gives out.
+"""
 
 import base64
 import json
@@ -12,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
-from minicontroller.controller.store.membership import MEMBERSHIP
+from minicontroller.controller.znodes.membership import MEMBERSHIP
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
@@ -128,7 +130,9 @@ class World:
 def planted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer
 ) -> Iterator[World]:
-    """A node with -v whose policy repeats what it is asked, after all secrets have been given to it."""
+    """A node with -v whose policy repeats what it is asked, after all secrets have been given to
+    it.
+    """
     form, kind = request.param.split("-")
     folder, connect = tmp_path_factory.mktemp("secrets"), f"{zookeeper.connect}/secrets-{request.param}"
     (folder / "quoting.py").write_text(OLDER if kind == "older" else NEWER)
@@ -286,7 +290,9 @@ def a_crash(world: World) -> bytes:
 
 
 def the_page(world: World, browser: Browser) -> bytes:
-    """All that a browser shows and was sent, after the topic, its history and older decisions were opened."""
+    """All that a browser shows and was sent, after the topic, its history and older decisions were
+    opened.
+    """
     page, sent = browser.new_page(), list[bytes]()
     page.on("response", lambda answer: sent.append(answer.body()) if "/api/" in answer.url else None)
     page.goto(world.http)
@@ -327,7 +333,9 @@ OUTPUTS: Mapping[str, tuple[Output, str]] = {
     "the page": (the_page, "[hidden]"),
     **{f"GET {path}": (lambda world, _, path=path: world.get(path), "") for path in ROUTES},  # type: ignore[misc]
 }
-"""Everything that comes out of a node, with something that must be in it: what is empty proves nothing."""
+"""Everything that comes out of a node, with something that must be in it: what is empty proves
+nothing.
+"""
 
 
 def forms(secret: str) -> list[bytes]:
@@ -339,7 +347,9 @@ def forms(secret: str) -> list[bytes]:
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_nothing_gives_a_secret_away(world: World, browser: Browser, name: str) -> None:
-    """P-1: no output of a node holds a secret, nor a part of one, that somebody else has given to it."""
+    """P-1: no output of a node holds a secret, nor a part of one, that somebody else has given to
+    it.
+    """
     output, sign_of_life = OUTPUTS[name]
     told = output(world, browser)
     assert sign_of_life.encode() in told

@@ -1,4 +1,6 @@
-"""The installed `minicontroller` as people call it: a process in a folder of its own, its two outputs and its code."""
+"""The installed `minicontroller` as people call it: a process in a folder of its own, its two
+outputs and its code.
+"""
 
 import os
 import signal
@@ -57,7 +59,9 @@ def complaint(*arguments: str, folder: Path, code: int = 1, variables: Mapping[s
 def running(
     *arguments: str, folder: Path, variables: Mapping[str, str] | None = None, command: Path = COMMAND
 ) -> Iterator[subprocess.Popen[str]]:
-    """A command that does not end by itself; whoever wants to see it end waits for it within the block."""
+    """A command that does not end by itself; whoever wants to see it end waits for it within the
+    block.
+    """
     process = subprocess.Popen(
         [command, *arguments],
         cwd=folder,

@@ -1,4 +1,6 @@
-"""What is wrong with a configuration is told by file, line and key; with a policy or a port, by name. All of it before anything is served."""
+"""What is wrong with a configuration is told by file, line and key; with a policy or a port, by
+name. All of it before anything is served.
+"""
 
 import socket
 from pathlib import Path
@@ -18,7 +20,9 @@ def serve(folder: Path, text: str, *settings: str) -> str:
 
 
 def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
-    """An unknown key and an ill-typed value are both told with file, line, key, and the nearest valid key."""
+    """An unknown key and an ill-typed value are both told with file, line, key, and the nearest
+    valid key.
+    """
     told = serve(tmp_path, "# a comment\nbroker.id=1\n\nzookeper.connect=127.0.0.1:2181\nnum.partitions=many\n")
     assert told.splitlines() == [
         "node.properties, line 4: there is no key zookeper.connect; did you mean zookeeper.connect?",
@@ -81,7 +85,9 @@ def test_what_up_decides_itself(tmp_path: Path) -> None:
     ],
 )
 def test_a_policy_that_cannot_be_loaded(tmp_path: Path, policy: str, said: str) -> None:
-    """A policy that is not there, or is no Python, ends the start in one sentence with the key, the file and the line."""
+    """A policy that is not there, or is no Python, ends the start in one sentence with the key, the
+    file and the line.
+    """
     (tmp_path / "broken.py").write_text("class Rules()\n")
     (tmp_path / "empty.py").write_text("")
     told = complaint("up", "--port", "0", "--set", f"{POLICY}={policy}", folder=tmp_path)
@@ -125,7 +131,9 @@ def test_an_override_that_does_not_fit(tmp_path: Path, override: str) -> None:
 
 
 def test_a_line_that_does_not_fit_another(tmp_path: Path) -> None:
-    """Within one file it is the key itself that is to be mended, as long as no override came between."""
+    """Within one file it is the key itself that is to be mended, as long as no override came
+    between.
+    """
     assert serve(tmp_path, f"{NODE}inter.broker.listener.name=SSL\n").startswith(
         "node.properties, line 4: inter.broker"
     )

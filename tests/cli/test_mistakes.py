@@ -1,4 +1,6 @@
-"""Everything wrong that one can type, and every wrong place that one can ask: a sentence each, with the code that fits."""
+"""Everything wrong that one can type, and every wrong place that one can ask: a sentence each, with
+the code that fits.
+"""
 
 import socket
 import threading
@@ -15,7 +17,9 @@ NODE = "broker.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\n"
 
 @contextmanager
 def somebody(answer: bytes | None) -> Iterator[str]:
-    """Who takes connections and answers whatever comes with these bytes and the end; None: with silence."""
+    """Who takes connections and answers whatever comes with these bytes and the end; None: with
+    silence.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = []
 
@@ -54,7 +58,9 @@ def somebody(answer: bytes | None) -> Iterator[str]:
     ids=["silence", "end", "HTTP", "TLS", "no frame", "half a frame", "SSH"],
 )
 def test_whoever_is_no_kafka_is_told(tmp_path: Path, answer: bytes | None, said: str) -> None:
-    """What listens and is no node is named with what is wrong with it: code 3 for a client, 1 for `ping`."""
+    """What listens and is no node is named with what is wrong with it: code 3 for a client, 1 for
+    `ping`.
+    """
     with somebody(answer) as address:
         arguments = ("--bootstrap-server", address, "--timeout", "0.5")
         told = complaint("topics", "list", *arguments, folder=tmp_path, code=3)
@@ -100,7 +106,9 @@ def test_an_address_where_nobody_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_code_2(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    """A wrong call is told before anybody is asked, and nothing is changed into something that nobody typed."""
+    """A wrong call is told before anybody is asked, and nothing is changed into something that
+    nobody typed.
+    """
     (tmp_path / "no.text").write_bytes(b"\xff\xfe")
     assert said in complaint(*arguments, folder=tmp_path, code=2)
 

@@ -26,7 +26,9 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("group", ["audit", "configs", "pipeline", "policy", "protocol", "topics"])
 def test_help_of_a_group_is_not_cut(tmp_path: Path, group: str) -> None:
-    """Each command of a group has a line in the group's help that is whole on a terminal of 80 columns."""
+    """Each command of a group has a line in the group's help that is whole on a terminal of 80
+    columns.
+    """
     outcome = call(group, "--help", folder=tmp_path, variables={"COLUMNS": "80"})
     listed = outcome.stdout.partition("Commands:\n")[2]
     assert listed and "..." not in listed

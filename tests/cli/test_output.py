@@ -1,4 +1,6 @@
-"""Who reads what a command prints: people at terminals of any width, pipes that close, disks that are full, nobody."""
+"""Who reads what a command prints: people at terminals of any width, pipes that close, disks that
+are full, nobody.
+"""
 
 import signal
 import subprocess

@@ -30,7 +30,9 @@ message = "only 2"
 
 
 def test_check_names_every_mistake(tmp_path: Path) -> None:
-    """Each mistake is a line with file, line and column, the code is 1, and nothing is on stdout."""
+    """Each mistake is a line with file, line and column, the code is 1, and nothing
+    is on stdout.
+    """
     (tmp_path / "bad.toml").write_text("[[partitions]]\nmaks = 1\nmin = 0\n" + GOOD.replace("factor", "facto"))
     outcome = call("policy", "check", "bad.toml", folder=tmp_path)
     assert (outcome.code, outcome.stdout) == (1, "")
@@ -51,7 +53,9 @@ def test_check_warns_of_what_does_not_hold(tmp_path: Path) -> None:
 
 
 def test_check_tries_requests(tmp_path: Path) -> None:
-    """Sample requests are judged, each with what the caller would read; code 3 tells that one would be refused."""
+    """Sample requests are judged, each with what the caller would read; code 3 tells that one would
+    be refused.
+    """
     (tmp_path / "good.toml").write_text(GOOD)
     for name, replicas in (("two", 2), ("three", 3)):
         (tmp_path / f"{name}.toml").write_text(f'[request]\ntopic = "orders"\nafter = {{ replication = {replicas} }}\n')
@@ -132,7 +136,9 @@ def test_the_sample_holds(tmp_path: Path) -> None:
 
 
 def test_a_platform_engineer_begins(tmp_path: Path) -> None:
-    """From an empty folder: a rule is written and checked, refuses at the running cluster, is relaxed there, and lets pass."""
+    """From an empty folder: a rule is written and checked, refuses at the running cluster, is
+    relaxed there, and lets pass.
+    """
     write = (tmp_path / "rules.toml").write_text
     write("[[partitions]]\nmax = 2\nmessage = 'Two are enough.'\n")
     assert call("policy", "check", "rules.toml", folder=tmp_path).code == 0
@@ -158,7 +164,9 @@ def test_a_node_does_not_start_with_a_mistake(tmp_path: Path) -> None:
 
 
 def test_check_knows_brokers(tmp_path: Path) -> None:
-    """A request may be about the default of all brokers, and is told when it mixes a broker up with a topic."""
+    """A request may be about the default of all brokers, and is told when it mixes a broker up with
+    a topic.
+    """
     (tmp_path / "bounds.toml").write_text("[[config_bounds]]\nconfigs = { 'retention.ms' = { max = 3600000 } }\n")
     asked = "[request]\noperation = 'alter_broker'\nafter = { configs = { 'log.retention.hours' = ' 02' } }\n"
     (tmp_path / "two.toml").write_text(asked)

@@ -1,4 +1,6 @@
-"""From the start to the end of `up` and `serve`: the ready line, signals at any moment, and a `ping` from outside."""
+"""From the start to the end of `up` and `serve`: the ready line, signals at any moment, and a
+`ping` from outside.
+"""
 
 import os
 import re
@@ -50,7 +52,9 @@ def bootstrap_of(process: subprocess.Popen[str]) -> list[str]:
 
 @SIGNALS
 def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C or SIGTERM ends a node that serves with code 0, nothing more on stdout, and no trace."""
+    """Ctrl-C or SIGTERM ends a node that serves with code 0, nothing more on stdout,
+    and no trace.
+    """
     with running("up", "--port", "0", folder=tmp_path) as process:
         assert first_line(process).startswith(READY)
         outcome = end(process, number)
@@ -59,7 +63,7 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
 
 
 @SIGNALS
-@pytest.mark.parametrize("module", ["click", "trio", "minicontroller.controller.app"])
+@pytest.mark.parametrize("module", ["click", "trio", "minicontroller.controller.node.app"])
 def test_a_signal_while_it_is_loaded(tmp_path: Path, number: signal.Signals, module: str) -> None:
     """Ctrl-C before there is anything to stop: code 0 and not a word."""
     (tmp_path / "sitecustomize.py").write_text(IMPATIENT.format(module=module, number=number.value))
@@ -103,7 +107,9 @@ class Policy(TopicManagementPolicy):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_policies_end_with_their_nodes(tmp_path: Path, number: signal.Signals) -> None:
-    """Each node's policy has a process; none is left when the nodes end, or are killed. Policies are closed where there is time for it."""
+    """Each node's policy has a process; none is left when the nodes end, or are killed. Policies
+    are closed where there is time for it.
+    """
     (tmp_path / "policy.py").write_text(POLICY)
     with running(
         "up", "--port", "0", "--set", "topic.management.policy.class.name=policy.py:Policy", folder=tmp_path
@@ -118,7 +124,9 @@ def test_policies_end_with_their_nodes(tmp_path: Path, number: signal.Signals) -
 
 
 def test_the_start_tells_what_judges(tmp_path: Path) -> None:
-    """The log names the policy and the rule files in force, with the number of their rules, where any are configured."""
+    """The log names the policy and the rule files in force, with the number of their rules, where
+    any are configured.
+    """
     (tmp_path / "policy.py").write_text(POLICY)
     (tmp_path / "a.toml").write_text("[[partitions]]\nmax = 9\n")
     (tmp_path / "b.toml").write_text('[[replication]]\nmin = 1\n\n[[name_pattern]]\npattern = ".*"\n')
@@ -141,7 +149,9 @@ def is_there(pid: int) -> bool:
 
 @SIGNALS
 def test_a_signal_while_zookeeper_is_dead(tmp_path: Path, number: signal.Signals) -> None:
-    """A node without its ZooKeeper says so in a sentence, tries on, and can be ended all the same."""
+    """A node without its ZooKeeper says so in a sentence, tries on, and can be ended
+    all the same.
+    """
     (tmp_path / "node.properties").write_text("broker.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\n")
     arguments = ("serve", "--config", "node.properties", "--set", "zookeeper.connect=127.0.0.1:1/none")
     with running(*arguments, folder=tmp_path) as process:
@@ -152,7 +162,9 @@ def test_a_signal_while_zookeeper_is_dead(tmp_path: Path, number: signal.Signals
 
 
 def test_node_i_listens_on_the_ith_port(tmp_path: Path) -> None:
-    """`--port 0` finds a free port for each node; each is asked and knows the controller and all nodes (`ping`)."""
+    """`--port 0` finds a free port for each node; each is asked and knows the controller and all
+    nodes (`ping`).
+    """
     with running("up", "--port", "0", "--brokers", "4", folder=tmp_path) as process:
         addresses = bootstrap_of(process)
         assert len(set(addresses)) == 4
@@ -179,7 +191,9 @@ def test_the_samples_node_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServe
 
 
 def test_up_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
-    """`--store zookeeper://host:port/chroot` keeps the cluster there: a second life has the first one's id."""
+    """`--store zookeeper://host:port/chroot` keeps the cluster there: a second life has the first
+    one's id.
+    """
     store = f"zookeeper://{zookeeper.connect}/up-by-hand"
     for _ in range(2):
         with running("up", "--port", "0", "--brokers", "2", "--store", store, folder=tmp_path) as process:
@@ -189,7 +203,9 @@ def test_up_on_zookeeper(tmp_path: Path, zookeeper: ZooKeeperServer) -> None:
 
 
 def test_a_ready_line_that_nobody_reads(tmp_path: Path) -> None:
-    """Whoever closed the pipe gets no ready line, and the node serves all the same until it is stopped."""
+    """Whoever closed the pipe gets no ready line, and the node serves all the same until it is
+    stopped.
+    """
     port = str(free_port())
     with running("up", "--port", port, "--brokers", "1", folder=tmp_path) as process:
         assert process.stdout is not None

@@ -19,7 +19,9 @@ STORES = ["kafka"] if ON_KAFKA else ["memory", "zookeeper"]
 
 @pytest.fixture(scope="session", params=STORES)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three nodes: of `up` on the embedded store, and of `serve`, each with one PLAINTEXT listener, on ZooKeeper."""
+    """Three nodes: of `up` on the embedded store, and of `serve`, each with one PLAINTEXT listener,
+    on ZooKeeper.
+    """
     if request.param == "zookeeper":
         zookeeper: ZooKeeperServer = request.getfixturevalue("zookeeper")
         settings = SAME_AS_KAFKA | {"metadata.completion": "cluster"}
@@ -38,7 +40,9 @@ def confluent(cluster: Cluster) -> AdminClient:
 
 @pytest.fixture(scope="module")
 def python_admin(cluster: Cluster) -> Iterator[KafkaAdminClient]:
-    """kafka-python. Closed after each module: its thread draws from the global random numbers, which Hypothesis watches elsewhere."""
+    """kafka-python. Closed after each module: its thread draws from the global random numbers,
+    which Hypothesis watches elsewhere.
+    """
     client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     yield client
     client.close()
@@ -52,13 +56,17 @@ def topic() -> str:
 
 @pytest.fixture
 def everywhere(cluster: Cluster) -> Callable[..., None]:
-    """Waits until every node shows a topic: a client that asks any node must not be told of an older time."""
+    """Waits until every node shows a topic: a client that asks any node must not be told of an
+    older time.
+    """
     return partial(until_everywhere, cluster)
 
 
 @pytest.fixture
 def create(confluent: AdminClient, everywhere: Callable[..., None]) -> Callable[..., None]:
-    """Makes topics with confluent-kafka and waits until every node shows them: the next question may go to any node."""
+    """Makes topics with confluent-kafka and waits until every node shows them: the next question
+    may go to any node.
+    """
 
     def create_and_wait(*topics: NewTopic) -> None:
         for name, future in confluent.create_topics(list(topics)).items():
@@ -76,6 +84,8 @@ def made(create: Callable[..., None], topic: str) -> None:
 
 @pytest.fixture(scope="session")
 def coordinated(cluster: Cluster) -> None:
-    """The topic of the group coordinators is made when it is first needed; librdkafka asks three times only, then it waits for ever."""
+    """The topic of the group coordinators is made when it is first needed; librdkafka asks three
+    times only, then it waits for ever.
+    """
     with Wire(next(iter(cluster.addresses.values()))) as wire:
         until(lambda: wire.ask("FindCoordinator", 1, {"key": "any"}), right=lambda answer: answer["error_code"] == 0)

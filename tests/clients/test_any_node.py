@@ -1,4 +1,6 @@
-"""Writes sent to every node, the controller or not (K4-5): what clients that do not route by themselves do, in every version."""
+"""Writes sent to every node, the controller or not (K4-5): what clients that do not route by
+themselves do, in every version.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -53,14 +55,18 @@ def retention(wire: Wire, topic: str) -> str:
 
 
 def test_the_nodes_agree_on_the_controller(cluster: Cluster, wire: Wire) -> None:
-    """Whatever node is asked, Metadata and DescribeCluster name the same controller, one of the nodes (K4-X1)."""
+    """Whatever node is asked, Metadata and DescribeCluster name the same controller, one of the
+    nodes (K4-X1).
+    """
     assert wire.ask("Metadata", 1, {"topics": []})["controller_id"] == controller_id(cluster)
     assert wire.ask("DescribeCluster", 1, {})["controller_id"] == controller_id(cluster)
 
 
 @pytest.mark.parametrize("version", range(8))
 def test_creates(wire: Wire, topic: str, everywhere: Callable[..., None], version: int) -> None:
-    """Every version of CreateTopics makes the topic, through every node, over the wire alone (K590-3, K4-1, K4-4)."""
+    """Every version of CreateTopics makes the topic, through every node, over the wire alone
+    (K590-3, K4-1, K4-4).
+    """
     assert create(wire, new(topic), version=version) == {topic: 0}
     everywhere(topic, partitions=2)
 
@@ -123,13 +129,17 @@ def test_a_topic_once_made_is_refused_through_every_node(cluster: Cluster, topic
 
 
 def test_only_triggers_without_time(wire: Wire, topic: str, everywhere: Callable[..., None]) -> None:
-    """A timeout of 0 is answered with REQUEST_TIMED_OUT, and the topic is made all the same (K4-C6)."""
+    """A timeout of 0 is answered with REQUEST_TIMED_OUT, and the topic is made all the same
+    (K4-C6).
+    """
     assert create(wire, new(topic), timeout_ms=0) == {topic: 7}
     everywhere(topic)
 
 
 def test_changes_another_nodes_config_only_at_that_node(cluster: Cluster) -> None:
-    """Configs of a node are its own affair: another node refuses, as Kafka does, and does not forward."""
+    """Configs of a node are its own affair: another node refuses, as Kafka does, and does not
+    forward.
+    """
     config = {"name": "log.retention.ms", "value": "1", "config_operation": SET}
     wish = {"resources": [{"resource_type": BROKER, "resource_name": "1", "configs": [config]}], "validate_only": True}
     for number, address in cluster.addresses.items():
@@ -139,7 +149,9 @@ def test_changes_another_nodes_config_only_at_that_node(cluster: Cluster) -> Non
 
 
 def test_makes_a_topic_that_is_asked_for(wire: Wire, topic: str, everywhere: Callable[..., None]) -> None:
-    """Automatic creation goes by way of the controller: LEADER_NOT_AVAILABLE first, then it is there."""
+    """Automatic creation goes by way of the controller: LEADER_NOT_AVAILABLE first, then it is
+    there.
+    """
     (row,) = wire.ask("Metadata", 12, {"topics": [{"name": topic}]})["topics"]
     assert row["error_code"] == 5
     everywhere(topic, partitions=1)
@@ -160,7 +172,9 @@ def test_finds_the_same_coordinator(cluster: Cluster) -> None:
 
 
 def test_pipelined_writes_are_answered_in_order(wire: Wire, topic: str, cluster: Cluster) -> None:
-    """Requests sent without waiting are answered in their order, a slow one before a fast one behind it."""
+    """Requests sent without waiting are answered in their order, a slow one before a fast one
+    behind it.
+    """
     wishes = [
         wire.frame("CreateTopics", 7, {"topics": [new(f"{topic}-{n}", 1, 3)], "timeout_ms": WAIT_MS}) for n in range(5)
     ]

@@ -25,7 +25,9 @@ def test_tells_what_one_may_do(confluent: AdminClient) -> None:
 
 
 def test_describes_topics(confluent: AdminClient, create: Create, topic: str) -> None:
-    """A topic is described with id, partitions, leaders and operations; an unknown one is refused by itself."""
+    """A topic is described with id, partitions, leaders and operations; an unknown one is refused
+    by itself.
+    """
     create(placed(topic, [2, 3]))
     wished = TopicCollection([topic, f"{topic}-no"])
     futures = confluent.describe_topics(wished, include_authorized_operations=True, request_timeout=10)
@@ -38,7 +40,9 @@ def test_describes_topics(confluent: AdminClient, create: Create, topic: str) ->
 
 
 def test_asking_for_a_topic_by_name_makes_it(confluent: AdminClient, topic: str) -> None:
-    """Librdkafka's question for one topic carries the flag for automatic creation: it is made, and then led."""
+    """Librdkafka's question for one topic carries the flag for automatic creation: it is made, and
+    then led.
+    """
     until(lambda: list(confluent.list_topics(topic, timeout=10).topics[topic].partitions), right=lambda got: got == [0])
 
 

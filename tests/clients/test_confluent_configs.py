@@ -122,7 +122,9 @@ def test_a_change_that_is_only_validated_changes_nothing(confluent: AdminClient,
 def test_refuses_a_change_with_a_text_that_names_the_key(
     confluent: AdminClient, topic: str, key: str, value: str, operation: AlterConfigOpType
 ) -> None:
-    """Unknown keys, bad values and steps that do not fit are INVALID_CONFIG, the key in the text (K4-3)."""
+    """Unknown keys, bad values and steps that do not fit are INVALID_CONFIG, the key in the text
+    (K4-3).
+    """
     wish = of_topic(topic, step(key, value, operation))
     error = refusal(confluent.incremental_alter_configs([wish])[wish])
     assert error.code() == KafkaError.INVALID_CONFIG
@@ -141,7 +143,9 @@ def test_refuses_to_change_an_unknown_topic(confluent: AdminClient, create: Crea
 
 
 def test_changes_a_node_and_every_topic_follows(confluent: AdminClient, topic: str) -> None:
-    """A node's dynamic config is the default of the topics as that node shows them, until it is deleted again."""
+    """A node's dynamic config is the default of the topics as that node shows them, until it is
+    deleted again.
+    """
     apply(confluent.incremental_alter_configs, of_node(1, step("log.retention.ms", "123456")))
     entry = until(
         lambda: described(confluent, of_node(1))["log.retention.ms"], right=lambda found: found.value == "123456"

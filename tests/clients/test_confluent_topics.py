@@ -41,7 +41,9 @@ def names(client: AdminClient) -> set[str]:
 
 
 def test_creates_a_topic_with_counts(confluent: AdminClient, create: Create, topic: str) -> None:
-    """A topic has the partitions and replicas asked for, each partition led by its first replica (K4-C4, K4-C5)."""
+    """A topic has the partitions and replicas asked for, each partition led by its first replica
+    (K4-C4, K4-C5).
+    """
     create(NewTopic(topic, num_partitions=4, replication_factor=3))
     partitions = confluent.list_topics(topic, timeout=10).topics[topic].partitions
     assert set(partitions) == {0, 1, 2, 3}
@@ -64,7 +66,9 @@ def test_creates_a_topic_placed_by_hand(confluent: AdminClient, create: Create, 
 
 
 def test_validate_only_makes_nothing(confluent: AdminClient, topic: str) -> None:
-    """A request that is only to be validated is answered as if granted, and leaves nothing behind."""
+    """A request that is only to be validated is answered as if granted, and leaves
+    nothing behind.
+    """
     confluent.create_topics([NewTopic(topic, 1, 1)], validate_only=True)[topic].result()
     assert topic not in names(confluent)
 
@@ -97,7 +101,9 @@ def test_a_refused_topic_does_not_stop_its_neighbours(confluent: AdminClient, to
 def test_refuses_with_a_text_that_helps(
     confluent: AdminClient, wish: NewTopic, code: int, named: str, validate_only: bool
 ) -> None:
-    """What cannot be granted is refused with its own code and a text that names the fault (K4-3, K4-C8)."""
+    """What cannot be granted is refused with its own code and a text that names the fault (K4-3,
+    K4-C8).
+    """
     (future,) = confluent.create_topics([wish], validate_only=validate_only).values()
     error = refusal(future)
     assert error.code() == code
@@ -115,7 +121,9 @@ def test_refuses_a_topic_that_exists(confluent: AdminClient, create: Create, top
 
 
 def test_refuses_names_that_collide(confluent: AdminClient, create: Create, topic: str) -> None:
-    """Names that differ only in dots and underscores would share their metrics: the second is refused."""
+    """Names that differ only in dots and underscores would share their metrics: the second is
+    refused.
+    """
     create(NewTopic(f"{topic}.a", 1, 1))
     error = refusal(confluent.create_topics([NewTopic(f"{topic}_a", 1, 1)])[f"{topic}_a"])
     assert error.code() == KafkaError.TOPIC_EXCEPTION
@@ -130,7 +138,9 @@ def test_deletes_a_topic(confluent: AdminClient, create: Create, topic: str) -> 
 
 
 def test_refuses_to_delete_what_does_not_exist(confluent: AdminClient, create: Create, topic: str) -> None:
-    """A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION (K4-D2), and its neighbour is deleted all the same (K4-2)."""
+    """A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION (K4-D2), and its neighbour is deleted
+    all the same (K4-2).
+    """
     create(NewTopic(topic, 1, 1))
     futures = confluent.delete_topics([f"{topic}-nobody", topic])
     assert refusal(futures[f"{topic}-nobody"]).code() == KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -173,7 +183,9 @@ def test_growth_that_is_only_validated_adds_nothing(confluent: AdminClient, crea
 def test_refuses_growth_that_is_none(
     confluent: AdminClient, topic: str, count: int, rows: list[list[int]] | None, code: int
 ) -> None:
-    """Fewer or as many partitions, unknown brokers and other replication factors are refused (K4-A3)."""
+    """Fewer or as many partitions, unknown brokers and other replication factors are refused
+    (K4-A3).
+    """
     wish = NewPartitions(topic, count, rows) if rows else NewPartitions(topic, count)
     assert refusal(confluent.create_partitions([wish])[topic]).code() == code
     assert len(replicas(confluent, topic)) == 2

@@ -12,6 +12,8 @@ from tests.support.maven import VERSIONS, java_tests_hold, needs_maven, time_to_
 @pytest.mark.usefixtures("coordinated")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_java_admin_client_does_the_main_job(cluster: Cluster, version: str) -> None:
-    """All tests in tests/java/admin-client hold with that version of kafka-clients, which starts from nodes that are not the controller."""
+    """All tests in tests/java/admin-client hold with that version of kafka-clients, which starts
+    from nodes that are not the controller.
+    """
     bootstrap = ",".join(cluster.addresses[number] for number in other_ids(cluster))
     java_tests_hold(f"-Dkafka.version={version}", f"-Dbootstrap.servers={bootstrap}", f"-Dnodes={cluster.bootstrap}")

@@ -17,7 +17,9 @@ def test_describes_the_cluster(python_admin: KafkaAdminClient, cluster: Cluster)
 
 
 def test_infers_a_recent_broker(python_admin: KafkaAdminClient) -> None:
-    """From the versions that are offered the client takes us for a broker that has defaults for counts and topic ids."""
+    """From the versions that are offered the client takes us for a broker that has defaults for
+    counts and topic ids.
+    """
     assert python_admin._manager.broker_version >= (2, 8)
 
 

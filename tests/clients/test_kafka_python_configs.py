@@ -1,4 +1,6 @@
-"""kafka-python reads and changes configs: it asks any node, looks before it changes, and trusts no source that is unknown."""
+"""kafka-python reads and changes configs: it asks any node, looks before it changes, and trusts no
+source that is unknown.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +86,9 @@ def test_refuses_bad_values(python_admin: KafkaAdminClient, everywhere: Callable
 def test_refuses_unknown_keys_and_topics(
     python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str
 ) -> None:
-    """The client looks first: a key that DescribeConfigs does not show is refused at its own side, as is a topic without configs."""
+    """The client looks first: a key that DescribeConfigs does not show is refused at its own side,
+    as is a topic without configs.
+    """
     python_admin.create_topics([topic])
     everywhere(topic)
     with pytest.raises(ValueError, match=r"no\.such\.key"):

@@ -1,4 +1,6 @@
-"""kafka-python makes, grows and deletes topics, by name and by id; it speaks the newest versions."""
+"""kafka-python makes, grows and deletes topics, by name and by id; it speaks the
+newest versions.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +30,9 @@ def id_of(client: KafkaAdminClient, topic: str) -> UUID:
 
 
 def test_creates_and_describes(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """The answer tells what was resolved: counts, id and all effective configs; Metadata shows the same."""
+    """The answer tells what was resolved: counts, id and all effective configs; Metadata shows the
+    same.
+    """
     wish = {topic: {"num_partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "1000"}}}
     (made,) = python_admin.create_topics(wish)["topics"]
     everywhere(topic)
@@ -102,7 +106,9 @@ def test_deletes_by_name(python_admin: KafkaAdminClient, everywhere: Callable[..
 
 
 def test_deletes_by_id(python_admin: KafkaAdminClient, everywhere: Callable[..., None], topic: str) -> None:
-    """An id names a topic for deletion, and the answer tells its name; an unknown id is UNKNOWN_TOPIC_ID."""
+    """An id names a topic for deletion, and the answer tells its name; an unknown id is
+    UNKNOWN_TOPIC_ID.
+    """
     python_admin.create_topics([topic])
     everywhere(topic)
     topic_id = id_of(python_admin, topic)

@@ -1,4 +1,6 @@
-"""Requests that a client sends without waiting for the answers: carried out, and answered, one after the other, at every node."""
+"""Requests that a client sends without waiting for the answers: carried out, and answered, one
+after the other, at every node.
+"""
 
 from collections.abc import Iterator
 
@@ -72,7 +74,9 @@ def test_what_was_created_is_known_behind_that(wire: Wire, topic: str) -> None:
 
 
 def test_a_creation_behind_a_deletion_comes_after_it(wire: Wire, topic: str) -> None:
-    """It makes the topic anew, or finds that its predecessor is on its way out still (36, as Kafka says): then the name is gone, and never there."""
+    """It makes the topic anew, or finds that its predecessor is on its way out still (36, as Kafka
+    says): then the name is gone, and never there.
+    """
     for number in range(ROUNDS // AT_ONCE):
         name = f"{topic}-{number}"
         first, deleted, second, known = pipelined(wire, creating(name), deleting(name), creating(name), knowing(name))

@@ -1,4 +1,6 @@
-"""Real clients that authenticate by SASL/PLAIN: at nodes of `serve` on a real ZooKeeper, and at those of `up`."""
+"""Real clients that authenticate by SASL/PLAIN: at nodes of `serve` on a real ZooKeeper, and at
+those of `up`.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -107,7 +109,9 @@ def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, settings: dict[str, str]) -> Iterator[Secured]:
-    """With a third listener, for whoever looks after the nodes: it is the one that they name when they are ready."""
+    """With a third listener, for whoever looks after the nodes: it is the one that they name when
+    they are ready.
+    """
     settings |= WITH_A_LISTENER_FOR_NODES | {
         "listeners": "CLIENT://127.0.0.1:0,SECURE://127.0.0.1:0,INTERNAL://127.0.0.1:0",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,SECURE:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
@@ -124,7 +128,9 @@ def secured_nodes(folder: Path, zookeeper: ZooKeeperServer, settings: dict[str, 
 
 
 def test_confluent_kafka_does_its_work(secured: Secured, topic: str) -> None:
-    """A librdkafka client authenticates at each node that it comes to: a topic is made, described at every node, configured and deleted."""
+    """A librdkafka client authenticates at each node that it comes to: a topic is made, described
+    at every node, configured and deleted.
+    """
     admin = secured.confluent(secured.not_the_controller)
     admin.create_topics([NewTopic(topic, 2, 3)])[topic].result()
     for address in secured.addresses:
@@ -140,7 +146,9 @@ def test_confluent_kafka_does_its_work(secured: Secured, topic: str) -> None:
 
 
 def test_kafka_python_does_its_work(secured: Secured, topic: str) -> None:
-    """Such a client sends writes to any node, here to one that is not the controller: they are forwarded between authenticated nodes."""
+    """Such a client sends writes to any node, here to one that is not the controller: they are
+    forwarded between authenticated nodes.
+    """
     admin = secured.python(secured.not_the_controller)
     admin.create_topics([PythonNewTopic(topic, 2, 3)])
     until(lambda: topic in admin.list_topics())
@@ -150,7 +158,9 @@ def test_kafka_python_does_its_work(secured: Secured, topic: str) -> None:
 
 
 def test_nobody_is_asked_again(secured: Secured) -> None:
-    """Without `connections.max.reauth.ms` no session has a lifetime: librdkafka, which tells of every lifetime, tells of none."""
+    """Without `connections.max.reauth.ms` no session has a lifetime: librdkafka, which tells of
+    every lifetime, tells of none.
+    """
     log = logging.Logger("librdkafka")  # noqa: LOG001 - one that nobody else hears
     told = Told()
     log.addHandler(told)
@@ -166,7 +176,9 @@ def test_nobody_is_asked_again(secured: Secured) -> None:
 
 @pytest.mark.parametrize("user", ["alice", "bob"])
 def test_the_policy_knows_who_asks(secured: Secured, topic: str, user: str) -> None:
-    """The policy at the controller sees the user who authenticated at whichever node, by every client (K590-2)."""
+    """The policy at the controller sees the user who authenticated at whichever node, by every
+    client (K590-2).
+    """
     name = FORBIDDEN + topic
     for address in secured.addresses:
         confluent = secured.confluent(address, user)
@@ -197,7 +209,9 @@ def authentication_errors(
 
 @pytest.mark.parametrize("user", ["alice", "mallory"])
 def test_a_wrong_password_is_told_as_such(secured: Secured, user: str) -> None:
-    """Clients of librdkafka read Kafka's own text, the same for a wrong password and an unknown user; and no topic is shown to him."""
+    """Clients of librdkafka read Kafka's own text, the same for a wrong password and an unknown
+    user; and no topic is shown to him.
+    """
     first = authentication_errors(secured, user, "guess")[0]
     assert "Authentication failed: Invalid username or password" in first
     with pytest.raises(KafkaException):
@@ -214,8 +228,8 @@ def test_a_mechanism_that_is_not_offered_is_told_what_is(secured: Secured) -> No
     "wrong", [{"password": "guess"}, {"sasl_mechanism": "SCRAM-SHA-256"}], ids=["password", "mechanism"]
 )
 def test_kafka_python_is_not_let_in(secured: Secured, wrong: dict[str, str]) -> None:
-    """It tries again until its own patience ends. (Whether it reads the node's error or only the end of the connection behind it
-    is chance in this client, at a real Kafka too.)
+    """It tries again until its own patience ends. (Whether it reads the node's error or only the
+    end of the connection behind it is chance in this client, at a real Kafka too.)
     """
     with pytest.raises(KafkaTimeoutError):
         secured.python(secured.not_the_controller, bootstrap_timeout_ms=700, **wrong)
@@ -231,7 +245,9 @@ def test_a_client_without_sasl_is_cut_off(secured: Secured) -> None:
 @time_to_download
 @needs_maven
 def test_the_java_admin_client(secured: Secured) -> None:
-    """It does its work as a user whom the policy knows, and reads Kafka's errors where it is not let in."""
+    """It does its work as a user whom the policy knows, and reads Kafka's errors where it is not
+    let in.
+    """
     java_tests_hold(
         f"-Dbootstrap.servers={secured.not_the_controller}",
         f"-Dnodes={','.join(secured.addresses)}",

@@ -1,4 +1,6 @@
-"""Strangers at the listener that clients and nodes share: what only nodes may say is refused, and changes nothing (K590-6)."""
+"""Strangers at the listener that clients and nodes share: what only nodes may say is refused, and
+changes nothing (K590-6).
+"""
 
 import socket
 from collections.abc import Iterator
@@ -76,7 +78,9 @@ def stranger(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Stran
 
 @pytest.mark.parametrize("key", CLAIMS, ids=lambda key: key.name.lower())
 def test_he_is_no_controller_and_no_broker(cluster: Cluster, stranger: Stranger, topic: str, key: ApiKey) -> None:
-    """With the largest epoch there is he deposes nobody, and the next topic is made by who ruled before."""
+    """With the largest epoch there is he deposes nobody, and the next topic is made by who ruled
+    before.
+    """
     before = controller_id(cluster)
     version, claim = CLAIMS[key]
     assert stranger.ask(key, version, claim).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -88,7 +92,9 @@ def test_he_is_no_controller_and_no_broker(cluster: Cluster, stranger: Stranger,
 
 
 def test_he_speaks_for_nobody(stranger: Stranger, topic: str) -> None:
-    """A creation in the name of an administrator is refused, whichever node is asked, and makes nothing."""
+    """A creation in the name of an administrator is refused, whichever node is asked, and makes
+    nothing.
+    """
     answer = stranger.ask(ApiKey.CREATE_TOPICS, 7, creation(topic), principal_name="User:admin", client_host="10.0.0.1")
     assert [row.error_code for row in answer.topics] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     made = stranger.ask(ApiKey.CREATE_TOPICS, 7, creation(topic))

@@ -1,7 +1,8 @@
-"""Where clients stumble: each trap of the survey of clients, by its number there, as far as it concerns what is served here.
+"""Where clients stumble: each trap of the survey of clients, by its number there, as far as it
+concerns what is served here.
 
-Not here: ACLs, SCRAM, reassignments (10, in part; 14 for ACLs) and members of groups (16), which are not served; 3 is
-`test_any_node.py`, 7 and 8 in every version are the conformance suite's.
+Not here: ACLs, SCRAM, reassignments (10, in part; 14 for ACLs) and members of groups (16), which
+are not served; 3 is `test_any_node.py`, 7 and 8 in every version are the conformance suite's.
 """
 
 import re
@@ -37,7 +38,9 @@ def create(wire: Wire, topic: str, version: int = 7, **more: Any) -> dict[str, A
 
 @pytest.mark.parametrize("version", range(2, 13))
 def test_trap_1_the_cluster_id_is_never_null(cluster: Cluster, version: int) -> None:
-    """Trap 1: a null cluster id kills confluent-kafka's process; every node tells the same id of 22 characters in every version."""
+    """Trap 1: a null cluster id kills confluent-kafka's process; every node tells the same id of 22
+    characters in every version.
+    """
     ids = set()
     for address in cluster.addresses.values():
         with Wire(address) as wire:
@@ -48,7 +51,9 @@ def test_trap_1_the_cluster_id_is_never_null(cluster: Cluster, version: int) -> 
 
 @pytest.mark.parametrize("version", range(1, 13))
 def test_trap_2_the_controller_is_a_listed_broker(cluster: Cluster, version: int) -> None:
-    """Traps 2 and 5: a controller of -1, or one that is not in the list of brokers, or an empty list stops clients."""
+    """Traps 2 and 5: a controller of -1, or one that is not in the list of brokers, or an empty
+    list stops clients.
+    """
     for address in cluster.addresses.values():
         with Wire(address) as wire:
             answer = wire.ask("Metadata", version, {"topics": []})
@@ -66,7 +71,9 @@ def test_trap_3_no_node_answers_not_controller(cluster: Cluster, topic: str) -> 
 
 
 def test_trap_4_every_advertised_broker_listens(cluster: Cluster) -> None:
-    """Trap 4: clients ask all brokers; each listens at its own address, and answers for itself as ListGroups wants it."""
+    """Trap 4: clients ask all brokers; each listens at its own address, and answers for itself as
+    ListGroups wants it.
+    """
     assert len(set(cluster.addresses.values())) == len(cluster.addresses)
     for address in cluster.addresses.values():
         with Wire(address) as wire:
@@ -92,7 +99,9 @@ def test_trap_7_early_versions_always_create(
 
 
 def test_trap_7_later_versions_create_when_told(wire: Wire, topic: str) -> None:
-    """Trap 7: from v4 on a topic is only made with the flag; naming none makes none, whatever the flag."""
+    """Trap 7: from v4 on a topic is only made with the flag; naming none makes none, whatever the
+    flag.
+    """
     body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
     for _ in range(2):
         (row,) = wire.ask("Metadata", 12, body)["topics"]
@@ -101,7 +110,9 @@ def test_trap_7_later_versions_create_when_told(wire: Wire, topic: str) -> None:
 
 
 def test_trap_8_all_topics_or_none(wire: Wire, topic: str) -> None:
-    """Trap 8: in v0 an empty list means all topics; from v1 on null means all and an empty list none."""
+    """Trap 8: in v0 an empty list means all topics; from v1 on null means all and an empty list
+    none.
+    """
     create(wire, topic)
     everything = {row["name"] for row in wire.ask("Metadata", 0, {"topics": []})["topics"]}
     assert topic in everything
@@ -111,7 +122,9 @@ def test_trap_8_all_topics_or_none(wire: Wire, topic: str) -> None:
 
 
 def test_trap_9_topic_ids(wire: Wire, topic: str) -> None:
-    """Trap 9: an id finds its topic; an unknown id is UNKNOWN_TOPIC_ID with a null name; a zero id beside a name is no id."""
+    """Trap 9: an id finds its topic; an unknown id is UNKNOWN_TOPIC_ID with a null name; a zero id
+    beside a name is no id.
+    """
     topic_id = create(wire, topic)["topic_id"]
     (row,) = wire.ask("Metadata", 12, {"topics": [{"name": None, "topic_id": topic_id}]})["topics"]
     assert (row["error_code"], row["name"], row["topic_id"]) == (0, topic, topic_id)
@@ -124,7 +137,9 @@ def test_trap_9_topic_ids(wire: Wire, topic: str) -> None:
 
 
 def test_trap_10_null_against_empty(wire: Wire, topic: str) -> None:
-    """Trap 10: null keys of DescribeConfigs are all of them (an empty list too, in Kafka); null rows of CreatePartitions are chosen."""
+    """Trap 10: null keys of DescribeConfigs are all of them (an empty list too, in Kafka); null
+    rows of CreatePartitions are chosen.
+    """
     create(wire, topic)
     counts = []
     for keys in (None, [], ["retention.ms"]):
@@ -138,7 +153,9 @@ def test_trap_10_null_against_empty(wire: Wire, topic: str) -> None:
 
 
 def test_trap_11_answers_name_what_was_asked(wire: Wire, topic: str) -> None:
-    """Trap 11: librdkafka rejects a whole answer with a row too many, or of another name: one row a resource, in the request's order."""
+    """Trap 11: librdkafka rejects a whole answer with a row too many, or of another name: one row a
+    resource, in the request's order.
+    """
     names = [f"{topic}-{n}" for n in range(4)]
     wish = {"topics": [{"name": name} for name in names], "timeout_ms": 10_000}
     assert [row["name"] for row in wire.ask("CreateTopics", 4, wish)["topics"]] == names
@@ -150,13 +167,17 @@ def test_trap_11_answers_name_what_was_asked(wire: Wire, topic: str) -> None:
 
 
 def test_trap_12_no_time_to_wait(confluent: AdminClient, topic: str, everywhere: Callable[..., None]) -> None:
-    """Trap 12: with operation_timeout 0 librdkafka hides REQUEST_TIMED_OUT: the call succeeds, and the topic comes."""
+    """Trap 12: with operation_timeout 0 librdkafka hides REQUEST_TIMED_OUT: the call succeeds, and
+    the topic comes.
+    """
     confluent.create_topics([NewTopic(topic, 1, 1)], operation_timeout=0)[topic].result()
     everywhere(topic)
 
 
 def test_trap_13_every_config_has_a_source_and_a_type(wire: Wire, topic: str) -> None:
-    """Trap 13: kafka-python raises on sources and types that it does not know: all are filled in, in each answer with configs."""
+    """Trap 13: kafka-python raises on sources and types that it does not know: all are filled in,
+    in each answer with configs.
+    """
     made = create(wire, topic)
     assert {config["config_source"] for config in made["configs"]} <= set(range(1, 9))
     own = next(iter(wire.ask("DescribeCluster", 1, {})["brokers"]))["broker_id"]
@@ -171,7 +192,9 @@ def test_trap_13_every_config_has_a_source_and_a_type(wire: Wire, topic: str) ->
 
 
 def test_trap_13_every_config_of_a_node(cluster: Cluster) -> None:
-    """Trap 13, for nodes: hundreds of keys, each with a source and a type; what is secret shows no value."""
+    """Trap 13, for nodes: hundreds of keys, each with a source and a type; what is secret shows no
+    value.
+    """
     for number, address in cluster.addresses.items():
         resource = {"resource_type": 4, "resource_name": str(number), "configuration_keys": None}
         with Wire(address) as wire:
@@ -185,7 +208,9 @@ def test_trap_13_every_config_of_a_node(cluster: Cluster) -> None:
 
 
 def test_trap_14_operations_that_clients_know(wire: Wire, topic: str) -> None:
-    """Trap 14: not asked for means none told; asked for, only operations 3 to 14, which kafka-python can name."""
+    """Trap 14: not asked for means none told; asked for, only operations 3 to 14, which
+    kafka-python can name.
+    """
     create(wire, topic)
     body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
     (row,) = wire.ask("Metadata", 12, body)["topics"]
@@ -207,7 +232,9 @@ def test_trap_15_filters_of_groups_in_any_case(wire: Wire, states: list[str], ty
 
 @pytest.mark.parametrize("api_key", [19, 3, 32])
 def test_trap_18_a_version_that_is_not_offered_ends_the_connection(cluster: Cluster, api_key: int) -> None:
-    """Trap 18: kafkajs and old Sarama send what is not offered: the connection ends, and nothing hangs."""
+    """Trap 18: kafkajs and old Sarama send what is not offered: the connection ends, and nothing
+    hangs.
+    """
     frame = bytearray(request_frame("ApiVersions", 0, {}))
     frame[4:6], frame[6:8] = api_key.to_bytes(2, "big"), (99).to_bytes(2, "big")
     with Wire(cluster.bootstrap.split(",")[0]) as wire, pytest.raises(ConnectionEndedError):
@@ -229,7 +256,9 @@ def test_trap_20_answers_within_the_clients_patience(cluster: Cluster, topic: st
 
 
 def test_traps_of_old_clients_without_api_versions(cluster: Cluster, topic: str) -> None:
-    """Old Sarama sends its first request without ApiVersions, in the oldest versions: it is answered."""
+    """Old Sarama sends its first request without ApiVersions, in the oldest versions: it is
+    answered.
+    """
     with Wire(cluster.addresses[controller_id(cluster)]) as wire:
         assert create(wire, topic, version=0) == {"name": topic, "error_code": 0}
     with Wire(cluster.bootstrap.split(",")[0]) as wire:

@@ -1,7 +1,7 @@
 """The znodes of configs, as other programs read and write them."""
 
-from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Store
+from minicontroller.controller.znodes import layout
 
 LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
 

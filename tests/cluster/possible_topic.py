@@ -1,7 +1,8 @@
 """What a topic may look like to the one who alone administers it, by the answers that he got.
 
-Rule: an answer leaves those forms from which it can have been given, and carries each of them on; doubt leaves both what was and what was
-wished. An answer that no form can have given is a fault: of two answers that contradict each other one is wrong.
+Rule: an answer leaves those forms from which it can have been given, and carries each of them on;
+doubt leaves both what was and what was wished. An answer that no form can have given is a fault: of
+two answers that contradict each other one is wrong.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,9 @@ class Form(msgspec.Struct, frozen=True):
 
 
 Outcomes = dict[int, Form | None]
-"""By error code: the form afterwards, None for no topic. Only the codes that the form before can give."""
+"""By error code: the form afterwards, None for no topic. Only the codes that the form before can
+give.
+"""
 
 Wish = Callable[[Form | None], Outcomes]
 
@@ -34,7 +37,8 @@ class PossibleTopic:
     def __init__(self) -> None:
         self.forms: set[Form | None] = {None}
         self._is_leaving = False
-        """It was to be deleted before, and may still be on its way out when it is gone for clients."""
+        """It was to be deleted before, and may still be on its way out when it is gone for clients.
+        """
 
     def answered(self, code: int, wish: Wish) -> None:
         """Raises AssertionError if none of the forms gives such an answer."""

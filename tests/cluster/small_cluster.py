@@ -1,7 +1,9 @@
-"""A whole cluster in one process, without sockets: real nodes, real stores, a real controller among them.
+"""A whole cluster in one process, without sockets: real nodes, real stores, a real controller among
+them.
 
-Nodes are told over a link that encodes each request, lets the loop turn, and decodes it again (`WireLink`), or as the neighbours of one
-process are. What a network and a server do to nodes and sessions, the tests do.
+Nodes are told over a link that encodes each request, lets the loop turn, and decodes it again
+(`WireLink`), or as the neighbours of one process are. What a network and a server do to nodes and
+sessions, the tests do.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -12,22 +14,17 @@ from typing import Any
 import trio
 import trio.testing
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.app import open_audit, prepare, tell_the_controller
+from minicontroller.controller.active.active_controller import ActiveController
+from minicontroller.controller.active.channel import ControlLink, Unreachable
+from minicontroller.controller.active.control_links import KEYS
+from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.active.election import Candidacy
 from minicontroller.controller.audit.log import audit_settings
-from minicontroller.controller.cluster.active_controller import ActiveController
-from minicontroller.controller.cluster.candidacy import Candidacy
-from minicontroller.controller.cluster.channel import ControlLink, Unreachable
-from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
-from minicontroller.controller.cluster.followers import Followers
-from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Topic
-from minicontroller.controller.cluster.registration import Registration
-from minicontroller.controller.cluster.rule_check import RuleCheck
-from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
+from minicontroller.controller.broker.epoch_check import RuleCheck
+from minicontroller.controller.broker.followers import Followers
+from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.control_links import KEYS
-from minicontroller.controller.error_answers import error_answer
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import (
     HANDLERS,
@@ -39,7 +36,12 @@ from minicontroller.controller.handlers import (
 )
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Topic
+from minicontroller.controller.node.app import open_audit, prepare, tell_the_controller
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.error_answers import error_answer
+from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.base import Store
 from minicontroller.protocol import registry
@@ -137,7 +139,9 @@ class SmallCluster:
         self.deaf: set[int] = set()
         """Nodes that answer every controller that they know a newer one."""
         self.lost: set[tuple[int, str]] = set()
-        """Nodes and topics: as brokers of Kafka they have lost the directory of their replicas of these."""
+        """Nodes and topics: as brokers of Kafka they have lost the directory of their replicas of
+        these.
+        """
         self._nursery = nursery
         self._neighbours: dict[int, Node] | None = {} if neighbours else None
         self._settings = settings or {}
@@ -252,7 +256,9 @@ class SmallCluster:
         await self.until_succeeded(controller.epoch)
 
     async def until_quiet(self) -> None:
-        """Everyone who lives is registered, and is told so by one controller, who has nothing left to tell or to do."""
+        """Everyone who lives is registered, and is told so by one controller, who has nothing left
+        to tell or to do.
+        """
         await self.until(self._agreed)
 
     def _agreed(self) -> bool:
@@ -339,7 +345,7 @@ class SmallCluster:
 
 
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
-    caller = Caller(Listener(name="PLAINTEXT"), AnswerLine(node, {}), "10.0.0.9", 50_000)
+    caller = Caller(Listener(name="PLAINTEXT"), Dispatcher(node, {}), "10.0.0.9", 50_000)
     return RequestContext(
         api_key=key,
         api_version=version,

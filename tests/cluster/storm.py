@@ -1,6 +1,8 @@
-"""A seeded storm over a small cluster: clients ask, nodes die and return, sessions end, connections break, controllers resign.
+"""A seeded storm over a small cluster: clients ask, nodes die and return, sessions end, connections
+break, controllers resign.
 
-Each client has topics of his own, so he knows what must be true of them: his answers contradict neither each other nor the end.
+Each client has topics of his own, so he knows what must be true of them: his answers contradict
+neither each other nor the end.
 """
 
 from collections.abc import Mapping
@@ -9,10 +11,10 @@ from random import Random
 import trio
 from immutables import Map
 
-from minicontroller.controller.cluster.image import Image, Topic
-from minicontroller.controller.cluster.loading import load_brokers, load_topics
-from minicontroller.controller.store import layout
+from minicontroller.controller.active.loading import load_brokers, load_topics
+from minicontroller.controller.metadata.image import Image, Topic
 from minicontroller.controller.store.base import Store
+from minicontroller.controller.znodes import layout
 from tests.cluster.possible_topic import Form, PossibleTopic, Wish
 from tests.cluster.small_cluster import SmallCluster, told
 
@@ -22,7 +24,9 @@ KEYS = ("retention.ms", "segment.ms", "flush.messages")
 
 
 class Client:
-    """One who administers his own topics, and knows by the answers what each of them may look like."""
+    """One who administers his own topics, and knows by the answers what each of them
+    may look like.
+    """
 
     def __init__(self, cluster: SmallCluster, random: Random, number: int) -> None:
         self.cluster = cluster
@@ -126,7 +130,9 @@ async def rage(cluster: SmallCluster, seed: int, *, clients: int, turns: int) ->
 
 
 def watch_epochs(cluster: SmallCluster) -> None:
-    """On no node does an epoch of a partition ever fall, as long as the topic is the same and the node has heard of no other one."""
+    """On no node does an epoch of a partition ever fall, as long as the topic is the same and the
+    node has heard of no other one.
+    """
 
     def look(before: Image, _after: Image, changed: object) -> None:
         assert isinstance(changed, list | tuple)
@@ -142,7 +148,9 @@ def watch_epochs(cluster: SmallCluster) -> None:
 
 
 async def settle(cluster: SmallCluster, store: Store) -> None:
-    """Everyone lives again and has heard of everything. Then the store, the controller and every node say the same."""
+    """Everyone lives again and has heard of everything. Then the store, the controller and every
+    node say the same.
+    """
     for broker_id in NODES:
         if broker_id not in cluster.members:
             await cluster.start(broker_id)
@@ -198,7 +206,9 @@ def is_sound(topic: Topic) -> bool:
 
 
 async def check_answers(clients: list[Client], image: Image, store: Store) -> None:
-    """Every topic has a form that the answers allow, and no topic or configs are left that nobody has."""
+    """Every topic has a form that the answers allow, and no topic or configs are left that nobody
+    has.
+    """
     topics = {name: topic for client in clients for name, topic in client.topics.items()}
     for name, topic in topics.items():
         now = image.topics.get(name)

@@ -1,4 +1,6 @@
-"""The elected controller as a whole: what it does when it loses its place, and what it makes of what it finds."""
+"""The elected controller as a whole: what it does when it loses its place, and what it makes of
+what it finds.
+"""
 
 import logging
 
@@ -6,11 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.app import prepare
-from minicontroller.controller.cluster.image import NO_TOPIC_ID
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.image import NO_TOPIC_ID
+from minicontroller.controller.node.app import prepare
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
 from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.ruling import ruling
 from tests.store.worlds import MemoryWorld
@@ -19,7 +21,9 @@ from tests.store.worlds import MemoryWorld
 async def test_a_moved_fence_ends_the_reign_and_not_the_node(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """K590-2: whoever finds the epoch raised by another answers NOT_CONTROLLER, steps down, and stands for election again."""
+    """K590-2: whoever finds the epoch raised by another answers NOT_CONTROLLER, steps down, and
+    stands for election again.
+    """
     before = cluster.controller
     await other.commit([SetData("/controller_epoch", b"7")])
     assert await cluster.create("t") == [41]
@@ -32,7 +36,9 @@ async def test_a_moved_fence_ends_the_reign_and_not_the_node(
 async def test_a_session_that_ends_ends_the_reign_and_not_the_node(
     cluster: SmallCluster, autojump_clock: object
 ) -> None:
-    """The place is gone with the session: another one rules, and the node registers anew and follows him."""
+    """The place is gone with the session: another one rules, and the node registers anew and
+    follows him.
+    """
     before = cluster.controller.epoch
     await cluster.expire(1)
     await cluster.until_succeeded(before)
@@ -41,7 +47,9 @@ async def test_a_session_that_ends_ends_the_reign_and_not_the_node(
 
 
 async def test_what_died_with_its_node_is_offline(cluster: SmallCluster, autojump_clock: object) -> None:
-    """Metadata names the replicas that are offline, on every node, also of partitions whose state the death did not change."""
+    """Metadata names the replicas that are offline, on every node, also of partitions whose state
+    the death did not change.
+    """
     await cluster.create("t", partitions=3, replication_factor=3)
     await cluster.kill(3)
     await cluster.until_quiet()
@@ -60,7 +68,9 @@ async def test_what_died_with_its_node_is_offline(cluster: SmallCluster, autojum
 async def test_a_mark_that_was_not_told_is_told_by_the_successor(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """K4-D5: the new controller's own node forgets what its predecessor had marked, too, and a deletion of it succeeds."""
+    """K4-D5: the new controller's own node forgets what its predecessor had marked, too, and a
+    deletion of it succeeds.
+    """
     await cluster.create("t")
     cluster.controller.resign()
     await other.commit([Create("/admin/delete_topics/t")])
@@ -73,7 +83,9 @@ async def test_a_mark_that_was_not_told_is_told_by_the_successor(
 async def test_brokers_that_go_while_the_connection_breaks_are_noticed(
     cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """The list of brokers changes, and the connection is lost before it has been read: it is read when it is back."""
+    """The list of brokers changes, and the connection is lost before it has been read: it is read
+    when it is back.
+    """
     controller = cluster.controller
     store = controller.node.store
     assert isinstance(store, MemoryStore)
@@ -92,7 +104,9 @@ async def test_brokers_that_go_while_the_connection_breaks_are_noticed(
 async def test_a_topic_made_and_marked_in_one_commit_is_deleted(
     cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """A deletion is of a topic, not of a name: the end of one, the birth and the mark of the next may share a commit."""
+    """A deletion is of a topic, not of a name: the end of one, the birth and the mark of the next
+    may share a commit.
+    """
     await cluster.create("t")
     async with trio.open_nursery() as clients:
         for _ in range(10):
@@ -106,7 +120,9 @@ async def test_a_topic_made_and_marked_in_one_commit_is_deleted(
 async def test_a_stray_mark_does_not_kill_a_topic_made_later(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A mark for a topic that does not exist, left while nobody ruled, is removed at the election."""
+    """A mark for a topic that does not exist, left while nobody ruled, is removed at
+    the election.
+    """
     cluster.controller.resign()
     await other.commit([Create("/admin/delete_topics/ghost")])
     await cluster.until_quiet()
@@ -129,7 +145,9 @@ async def test_marks_are_removed_where_deletion_is_disabled(
 
 
 async def test_old_topics_are_given_ids(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """A topic from before Kafka 2.8, found at the election, gets an id, in the store and everywhere."""
+    """A topic from before Kafka 2.8, found at the election, gets an id, in the store and
+    everywhere.
+    """
     cluster.controller.resign()
     await other.commit([Create("/brokers/topics/old", b'{"version":1,"partitions":{"0":[2]}}')])
     await cluster.until_quiet()
@@ -145,7 +163,9 @@ async def test_old_topics_are_given_ids(cluster: SmallCluster, other: Store, aut
 async def test_topics_without_a_live_replica_are_told_to_nobody(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """A partition that never had a leader is on no node's list: not at the controller, not elsewhere."""
+    """A partition that never had a leader is on no node's list: not at the controller, not
+    elsewhere.
+    """
     cluster.controller.resign()
     await other.commit(
         [
@@ -163,7 +183,9 @@ async def test_topics_without_a_live_replica_are_told_to_nobody(
 async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
     cluster: SmallCluster, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """A session ends and another begins: the first word of the controller is complete, what it does not name is gone."""
+    """A session ends and another begins: the first word of the controller is complete, what it does
+    not name is gone.
+    """
     await cluster.create("kept", "deleted", replication_factor=1)
     other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
     cluster.unreachable.add(other)
@@ -186,7 +208,9 @@ async def test_a_node_that_comes_back_forgets_what_was_deleted_meanwhile(
 async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(
     cluster: SmallCluster, autojump_clock: object
 ) -> None:
-    """K590-2: a controller that has lost its place acknowledges nothing any more, and keeps nobody waiting for it."""
+    """K590-2: a controller that has lost its place acknowledges nothing any more, and keeps nobody
+    waiting for it.
+    """
     other = next(broker_id for broker_id in cluster.members if broker_id != cluster.controller.node.broker_id)
     cluster.unreachable.add(other)
     codes: list[int] = []
@@ -203,7 +227,9 @@ async def test_whoever_waits_for_all_nodes_is_told_when_the_reign_ends(
 
 
 async def test_a_node_starts_although_the_connection_breaks(memory: MemoryWorld, autojump_clock: object) -> None:
-    """A store that goes away just when a node begins is waited for; the node does not end with it."""
+    """A store that goes away just when a node begins is waited for; the node does not
+    end with it.
+    """
     store = MemoryStore(memory.tree)
     memory.tree.suspend(store)
     ids: list[str] = []
@@ -220,7 +246,9 @@ async def test_a_node_starts_although_the_connection_breaks(memory: MemoryWorld,
 
 
 async def test_a_node_that_is_ended_at_once_is_no_accident(caplog: pytest.LogCaptureFixture) -> None:
-    """The log tells why a reign ended: whoever looks for an accident finds none where a second signal ended the node."""
+    """The log tells why a reign ended: whoever looks for an accident finds none where a second
+    signal ended the node.
+    """
     caplog.set_level(logging.INFO)
     async with ruling():
         pass

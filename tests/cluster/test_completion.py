@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.jobs import Draft
+from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import create_topics
 from minicontroller.controller.store.base import SetData, Store
 from minicontroller.protocol.api_keys import ApiKey
@@ -48,14 +48,18 @@ async def test_no_node_answers_with_an_old_config(
 
 @on_zookeeper
 async def test_no_node_answers_with_an_old_config_on_zookeeper(cluster: SmallCluster) -> None:
-    """K4-6: a changed default is in force everywhere on a real server, too, where each node reads by a connection of its own."""
+    """K4-6: a changed default is in force everywhere on a real server, too, where each node reads
+    by a connection of its own.
+    """
     await changed_everywhere(cluster, times=20)
 
 
 async def test_the_controller_itself_has_the_config(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """With metadata.completion=local a changed default is in force at the controller when it is acknowledged, and elsewhere soon."""
+    """With metadata.completion=local a changed default is in force at the controller when it is
+    acknowledged, and elsewhere soon.
+    """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
     await cluster.start_in_turn(1, 2, 3)
     assert await set_default(cluster, "5") == 0
@@ -66,7 +70,9 @@ async def test_the_controller_itself_has_the_config(
 async def test_a_node_without_the_store_is_waited_for(
     cluster: SmallCluster, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """A change of configs waits for a node that has lost the store and would answer with the old value; of topics it is told meanwhile."""
+    """A change of configs waits for a node that has lost the store and would answer with the old
+    value; of topics it is told meanwhile.
+    """
     await memory.suspend(cluster.members[3].store)
     answers: list[int] = []
 
@@ -86,7 +92,9 @@ async def test_a_node_without_the_store_is_waited_for(
 async def test_a_neighbour_without_the_store_is_told(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Within one process a node that has lost the store is told of changed configs: the controller says what it has written."""
+    """Within one process a node that has lost the store is told of changed configs: the controller
+    says what it has written.
+    """
     cluster = SmallCluster(nursery, memory, neighbours=True)
     await cluster.start_in_turn(1, 2, 3)
     await memory.suspend(cluster.members[3].store)
@@ -95,7 +103,9 @@ async def test_a_neighbour_without_the_store_is_told(
 
 
 async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojump_clock: object) -> None:
-    """A change of configs is complete when all registered nodes have it: one that dies is waited for no longer."""
+    """A change of configs is complete when all registered nodes have it: one that dies is waited
+    for no longer.
+    """
     cluster.unreachable.add(3)
     answers: list[int] = []
 
@@ -113,7 +123,9 @@ async def test_a_node_that_goes_is_not_waited_for(cluster: SmallCluster, autojum
 async def test_a_node_that_cannot_be_told_is_waited_for(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """With metadata.completion=local a change that was forwarded by a node that cannot be told is complete when that node has heard of it."""
+    """With metadata.completion=local a change that was forwarded by a node that cannot be told is
+    complete when that node has heard of it.
+    """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": "local"})
     await cluster.start_in_turn(1, 2, 3)
     assert await create_by_way_of(cluster, 3, "first") == 0
@@ -144,7 +156,9 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
 async def test_a_topic_that_is_deleted_meanwhile_was_created(
     completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Who created a topic, or let it grow, is answered with success at once though its deletion took effect in the same commit."""
+    """Who created a topic, or let it grow, is answered with success at once though its deletion
+    took effect in the same commit.
+    """
     cluster = SmallCluster(nursery, memory, settings={"metadata.completion": completion})
     await cluster.start_in_turn(1, 2)
     answers: dict[str, list[int]] = {}
@@ -174,7 +188,9 @@ async def test_a_topic_that_is_deleted_meanwhile_was_created(
 
 
 async def test_a_refusal_is_the_controller_s(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """A controller that does not know that it was deposed refuses nothing by what it remembers: its successor may have changed it."""
+    """A controller that does not know that it was deposed refuses nothing by what it remembers: its
+    successor may have changed it.
+    """
     assert await cluster.create("t") == [0]
     await other.commit([SetData("/controller_epoch", b"7")])
     assert await cluster.create("t") == [41]
@@ -186,7 +202,9 @@ async def test_a_refusal_is_the_controller_s(cluster: SmallCluster, other: Store
 async def test_a_default_that_nobody_can_read_stays_in_force(
     memory: MemoryWorld, other: Store, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """When others write a default that is no JSON, every node keeps the one before, the controller's and its neighbours too."""
+    """When others write a default that is no JSON, every node keeps the one before, the
+    controller's and its neighbours too.
+    """
     cluster = SmallCluster(nursery, memory, neighbours=True)
     await cluster.start_in_turn(1, 2, 3)
     assert await set_default(cluster, "5") == 0

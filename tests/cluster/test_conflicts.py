@@ -1,14 +1,14 @@
-"""What becomes of changes when others write to the same place at the same time: in memory, on a store whose answers take their time, and on
-a real ZooKeeper.
+"""What becomes of changes when others write to the same place at the same time: in memory, on a
+store whose answers take their time, and on a real ZooKeeper.
 """
 
 import pytest
 import trio
 
 from minicontroller.controller.handlers import delete_topics
-from minicontroller.controller.policy_runner import PolicyRunner
-from minicontroller.controller.store import layout
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -22,7 +22,9 @@ pytestmark = in_three_worlds
 
 
 async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other: Store) -> None:
-    """What was acknowledged last is what is in the store and what the node shows, however often commits before it are refused."""
+    """What was acknowledged last is what is in the store and what the node shows, however often
+    commits before it are refused.
+    """
     await cluster.create("t")
     for number in range(20):
         await other.commit([Create(layout.topic_config_path(f"left-{number}"), LEFTOVER)])
@@ -41,7 +43,9 @@ async def test_a_refused_commit_does_not_come_back(cluster: SmallCluster, other:
 
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_concurrent_changes_of_different_keys_all_survive(cluster: SmallCluster, other: Store, name: str) -> None:
-    """Of concurrent changes of one broker, or of the cluster default, the first makes the znode, and none is lost."""
+    """Of concurrent changes of one broker, or of the cluster default, the first makes the znode,
+    and none is lost.
+    """
     codes: list[int] = []
 
     async def change(number: int) -> None:
@@ -56,7 +60,9 @@ async def test_concurrent_changes_of_different_keys_all_survive(cluster: SmallCl
 
 
 async def test_configs_that_others_write_are_kept(cluster: SmallCluster, other: Store) -> None:
-    """A tool that writes to ZooKeeper without a notification is not overwritten: the change is decided upon what it wrote."""
+    """A tool that writes to ZooKeeper without a notification is not overwritten: the change is
+    decided upon what it wrote.
+    """
     await cluster.create("t")
     await cluster.change_config("1", "my.key", "1", resource_type=BROKER)
     for path in ("topics/t", "brokers/1"):
@@ -86,7 +92,9 @@ async def test_a_topic_that_others_have_marked_is_waited_for(cluster: SmallClust
 
 
 async def test_a_topic_that_others_grow_is_grown_from_there(cluster: SmallCluster, other: Store) -> None:
-    """The topic's znode is written upon the version that was read: partitions of others keep their replicas, and get leaders."""
+    """The topic's znode is written upon the version that was read: partitions of others keep their
+    replicas, and get leaders.
+    """
     await cluster.create("t")
     topic = cluster.controller.image.topics["t"]
     theirs = layout.encode_topic(topic.with_partitions({1: topic.partitions[0]}))
@@ -100,7 +108,9 @@ async def test_a_topic_that_others_grow_is_grown_from_there(cluster: SmallCluste
 
 
 async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Store) -> None:
-    """K4-C8: made by ZooKeeper a moment ago, it is answered like any other that exists, and its neighbours are made."""
+    """K4-C8: made by ZooKeeper a moment ago, it is answered like any other that exists, and its
+    neighbours are made.
+    """
     await cluster.create("t")
     data = layout.encode_topic(cluster.controller.image.topics["t"])
     await other.commit([Create(layout.topic_path("u"), data)])
@@ -108,7 +118,9 @@ async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Sto
 
 
 async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: SmallCluster) -> None:
-    """Each of two who delete a topic at the same time is judged by himself, whoever is faster; who may, is told of one end (K4-D3)."""
+    """Each of two who delete a topic at the same time is judged by himself, whoever is faster; who
+    may, is told of one end (K4-D3).
+    """
     node = cluster.rulers()[-1].node
     node.policy = PolicyRunner(
         rules=rules(

@@ -1,6 +1,8 @@
-"""LeaderAndIsr, UpdateMetadata and StopReplica: every field, as a broker of Kafka 3.9 must find it."""
+"""LeaderAndIsr, UpdateMetadata and StopReplica: every field, as a broker of Kafka 3.9
+must find it.
+"""
 
-from minicontroller.controller.cluster.control_requests import (
+from minicontroller.controller.active.control_requests import (
     COMPLETE_TAG,
     EPOCH_DURING_DELETE,
     VERSIONS,
@@ -12,7 +14,7 @@ from minicontroller.controller.cluster.control_requests import (
     update_metadata,
     whole_topic_state,
 )
-from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -79,12 +81,16 @@ def told(leader: int, leader_epoch: int, zk_version: int) -> list[UpdateMetadata
 
 
 def test_the_versions_are_those_of_a_controller_of_kafka_3_9() -> None:
-    """The versions are fixed, as a real controller fixes them by its inter.broker.protocol.version."""
+    """The versions are fixed, as a real controller fixes them by its
+    inter.broker.protocol.version.
+    """
     assert {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4} == VERSIONS
 
 
 def test_leader_and_isr() -> None:
-    """The header's epoch is the controller's, a partition's that of its state; leaders are named where nodes meet."""
+    """The header's epoch is the controller's, a partition's that of its state; leaders are named
+    where nodes meet.
+    """
     states = leader_states(IMAGE, {"t": {0: True, 1: True, 7: True}, "d": {0: False}, "x": {0: True}})
     request = leader_and_isr(IMAGE, IMAGE.brokers[2], list(states), "NODES")
     assert request == LeaderAndIsrRequest(
@@ -119,7 +125,9 @@ def test_leader_and_isr() -> None:
 
 
 def test_update_metadata() -> None:
-    """All brokers with all endpoints, every time; what is forgotten first; what was never led not at all; who is offline."""
+    """All brokers with all endpoints, every time; what is forgotten first; what was never led not
+    at all; who is offline.
+    """
     changed = {"t": None, "never": None, "d": None, "x": None}
     told_of = list(topic_states(IMAGE, changed, {"d": DOOMED}, whole_topic_state))
     assert [partitions for _, partitions in told_of] == [2, 2]
@@ -157,7 +165,9 @@ def test_update_metadata() -> None:
 
 
 def test_a_broker_in_shutdown_is_known_and_offline() -> None:
-    """Controlled shutdown: it stays among the brokers, and its replicas are offline (Kafka: ControllerContext.isReplicaOnline)."""
+    """Controlled shutdown: it stays among the brokers, and its replicas are offline (Kafka:
+    ControllerContext.isReplicaOnline).
+    """
     leaving = Broker(1, epoch=101, shutting_down=True)
     image = IMAGE.with_brokers([leaving, broker(2)])
     states = topic_states(image, {"t": {0}}, {}, whole_topic_state)
@@ -167,7 +177,9 @@ def test_a_broker_in_shutdown_is_known_and_offline() -> None:
 
 
 def test_the_first_word_says_that_it_is_complete() -> None:
-    """The first UpdateMetadata says that it is complete in a tag that Kafka's brokers pass over; Kafka's own `Type` stays out of it."""
+    """The first UpdateMetadata says that it is complete in a tag that Kafka's brokers pass over;
+    Kafka's own `Type` stays out of it.
+    """
     request = update_metadata(IMAGE, IMAGE.brokers[2], [], complete=True)
     assert request.unknown_tags == {COMPLETE_TAG: b""}
     assert request.type == 0

@@ -1,11 +1,13 @@
-"""Whoever says that a newer controller rules deposes nobody: the store alone does. On both stores."""
+"""Whoever says that a newer controller rules deposes nobody: the store alone does. On
+both stores.
+"""
 
 import pytest
 import trio
 
-from minicontroller.controller.cluster.channel import CONTRADICTED_SECONDS
-from minicontroller.controller.store import layout
+from minicontroller.controller.active.channel import CONTRADICTED_SECONDS
 from minicontroller.controller.store.base import Delete, Store
+from minicontroller.controller.znodes import layout
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import in_both_worlds
 
@@ -20,7 +22,9 @@ def tell(cluster: SmallCluster, broker_id: int, epoch: int) -> None:
 
 @pytest.mark.parametrize("misled", [1, 2], ids=["the controller's own node", "another node"])
 async def test_an_epoch_that_nobody_was_elected_with(cluster: SmallCluster, misled: int) -> None:
-    """A node that was told of one finds the controller again by itself, and the controller has not noticed: it rules in its epoch."""
+    """A node that was told of one finds the controller again by itself, and the controller has not
+    noticed: it rules in its epoch.
+    """
     controller = cluster.controller
     tell(cluster, misled, LARGEST)
     await cluster.until(lambda: cluster.seen(misled).controller_epoch == controller.epoch)
@@ -31,7 +35,9 @@ async def test_an_epoch_that_nobody_was_elected_with(cluster: SmallCluster, misl
 
 
 async def test_an_answer_that_lies(cluster: SmallCluster) -> None:
-    """A node that answers for ever that a newer controller rules is not told, and costs nobody else anything."""
+    """A node that answers for ever that a newer controller rules is not told, and costs nobody else
+    anything.
+    """
     controller = cluster.controller
     cluster.deaf.add(2)
     for number in range(3):
@@ -53,7 +59,9 @@ async def test_an_election_is_told_as_before(cluster: SmallCluster) -> None:
 
 
 async def test_an_epoch_that_was_set_back(cluster: SmallCluster, other: Store) -> None:
-    """Somebody deletes `/controller_epoch`: the next controller begins above the epoch that nodes follow, so that they believe it."""
+    """Somebody deletes `/controller_epoch`: the next controller begins above the epoch that nodes
+    follow, so that they believe it.
+    """
     for _ in range(3):
         await cluster.elect_anew()
     epoch = cluster.controller.epoch

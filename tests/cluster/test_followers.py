@@ -2,8 +2,8 @@
 
 import trio
 
-from minicontroller.controller.cluster.followers import Followers
-from minicontroller.controller.cluster.image import Partition, Topic
+from minicontroller.controller.broker.followers import Followers
+from minicontroller.controller.metadata.image import Partition, Topic
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from tests.handlers.asking import broker, image, node_with
 
@@ -14,8 +14,8 @@ def half_in_sync(epoch: int = 0) -> Topic:
 
 
 async def test_a_controller_that_does_not_answer_is_left(nursery: trio.Nursery, autojump_clock: object) -> None:
-    """A silent controller's successor is asked as soon as it is known; without one the same is asked again when the time of a request is
-    over.
+    """A silent controller's successor is asked as soon as it is known; without one the same is
+    asked again when the time of a request is over.
     """
     brokers = [broker(1), broker(2), broker(3)]
     node = node_with(image(brokers, controller_id=2, controller_epoch=5))

@@ -9,13 +9,15 @@ from tests.cluster.small_cluster import SmallCluster
 
 CYCLES = 30
 SLACK_BYTES = 75_000
-"""What three rounds may add: what is on its way when it is looked at, and caches with a bound that are not full yet. A topic that is kept
-costs 1,000 bytes and more, 90 of them more than this.
+"""What three rounds may add: what is on its way when it is looked at, and caches with a bound that
+are not full yet. A topic that is kept costs 1,000 bytes and more, 90 of them more than this.
 """
 
 
 async def test_memory_does_not_grow_with_topics_that_are_gone(cluster: SmallCluster, autojump_clock: object) -> None:
-    """Topics are made and deleted, again and again: what is held afterwards does not depend on how many there were."""
+    """Topics are made and deleted, again and again: what is held afterwards does not depend on how
+    many there were.
+    """
 
     async def cycles(first: int) -> None:
         for number in range(first, first + CYCLES):

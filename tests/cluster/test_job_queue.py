@@ -1,4 +1,6 @@
-"""What waits for the writer: its order, its room, and what becomes of jobs for which nobody waits any more."""
+"""What waits for the writer: its order, its room, and what becomes of jobs for which nobody waits
+any more.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -6,12 +8,12 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.image import Image, Topic
-from minicontroller.controller.cluster.jobs import ControllerMoved, Draft, Element, InDoubt
-from minicontroller.controller.cluster.writer import MAX_PLANNED_JOBS, Writer
-from minicontroller.controller.store import layout
+from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
+from minicontroller.controller.active.writer import MAX_PLANNED_JOBS, Writer
+from minicontroller.controller.metadata.image import Image, Topic
 from minicontroller.controller.store.base import Check, Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.znodes import layout
 
 FENCE = Check("/controller_epoch", 0)
 ROOM = 4
@@ -59,7 +61,9 @@ async def world() -> World:
 
 
 async def test_what_was_planned_is_sent_whatever_comes_after_it(world: World, nursery: trio.Nursery) -> None:
-    """Jobs that write nothing, of which there is always one more, keep no planned change from the store."""
+    """Jobs that write nothing, of which there is always one more, keep no planned change from the
+    store.
+    """
     looks = 0
 
     async def look_again(_draft: Draft) -> None:
@@ -96,7 +100,9 @@ async def test_urgent_jobs_pass(world: World, nursery: trio.Nursery) -> None:
 
 
 async def test_a_job_is_not_begun_when_nobody_waits_for_it_any_more(world: World, nursery: trio.Nursery) -> None:
-    """Nothing of a job is carried out after its client was told that the time is over, or is gone."""
+    """Nothing of a job is carried out after its client was told that the time is
+    over, or is gone.
+    """
     with trio.move_on_after(0):
         await world.writer.write(world.creating("late"))
     assert len(world.writer.queue) == 0
@@ -116,7 +122,9 @@ async def test_a_job_is_carried_out_in_any_case_if_it_is_to_be(world: World, nur
 
 
 async def test_nothing_comes_of_a_plan_for_which_nobody_waits(world: World, nursery: trio.Nursery) -> None:
-    """A job that is given up while it is planned is not sent, and what was planned after it has not seen it."""
+    """A job that is given up while it is planned is not sent, and what was planned after it has not
+    seen it.
+    """
     gate = trio.Event()
 
     async def slow(draft: Draft) -> None:
@@ -139,7 +147,9 @@ async def test_nothing_comes_of_a_plan_for_which_nobody_waits(world: World, nurs
 
 
 async def test_what_was_given_up_in_doubt_is_not_planned_again(world: World) -> None:
-    """Of what was planned when the connection broke, and not sent, nothing is carried out later for a client who has his answer."""
+    """Of what was planned when the connection broke, and not sent, nothing is carried out later for
+    a client who has his answer.
+    """
 
     async def breaking(draft: Draft) -> None:
         await world.creating("unsent")(draft)
@@ -160,7 +170,9 @@ async def test_what_was_given_up_in_doubt_is_not_planned_again(world: World) -> 
 
 
 async def test_there_is_room_for_so_many(world: World, nursery: trio.Nursery) -> None:
-    """Those beyond wait outside, are called in in their order, and one that leaves makes room; urgent ones need none."""
+    """Those beyond wait outside, are called in in their order, and one that leaves makes room;
+    urgent ones need none.
+    """
     async with trio.open_nursery() as jobs:
         scopes: list[trio.CancelScope] = []
 

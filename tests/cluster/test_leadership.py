@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.image import NO_LEADER, Partition
-from minicontroller.controller.cluster.leadership import RECOVERING, release, settle
+from minicontroller.controller.metadata.image import NO_LEADER, Partition
+from minicontroller.controller.metadata.leadership import RECOVERING, release, settle
 
 LED = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=4, isr=(1, 2, 3), partition_epoch=7)
 
@@ -21,7 +21,9 @@ def partitions(draw: st.DrawFn) -> Partition:
 
 
 def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
-    """The first live replica in the order of the assignment leads, all live ones are in sync, both epochs are 0."""
+    """The first live replica in the order of the assignment leads, all live ones are in sync, both
+    epochs are 0.
+    """
     settled = settle(Partition(replicas=(3, 1, 2)), {1, 2})
     assert settled is not None
     assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (1, (1, 2), 0, 0)
@@ -33,7 +35,9 @@ def test_a_new_partition_without_a_live_replica_stays_without_a_state() -> None:
 
 
 def test_the_next_in_sync_replica_takes_over() -> None:
-    """When the leader dies the first live in-sync replica leads, and the leader epoch rises by one."""
+    """When the leader dies the first live in-sync replica leads, and the leader epoch
+    rises by one.
+    """
     settled = settle(LED, {2, 3})
     assert settled is not None
     assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (2, (2, 3), 5, 8)
@@ -55,7 +59,9 @@ def test_the_last_in_sync_replica_is_never_forgotten() -> None:
 
 
 def test_an_unclean_election_only_where_it_is_allowed() -> None:
-    """A live replica out of sync leads only if unclean election is on, and is marked as recovering."""
+    """A live replica out of sync leads only if unclean election is on, and is marked
+    as recovering.
+    """
     lost = msgspec.structs.replace(LED, isr=(1,))
     settled = settle(lost, {3}, unclean=True)
     assert settled is not None
@@ -63,7 +69,9 @@ def test_an_unclean_election_only_where_it_is_allowed() -> None:
 
 
 def test_a_lost_replica_is_as_good_as_dead() -> None:
-    """On a broker that lives: it neither leads nor is in sync, unclean or not, and a broker that shuts down does not hand over to it."""
+    """On a broker that lives: it neither leads nor is in sync, unclean or not, and a broker that
+    shuts down does not hand over to it.
+    """
     lost = msgspec.structs.replace(LED, lost_replicas=(1, 2))
     settled = settle(lost, {1, 2, 3})
     assert settled is not None
@@ -76,7 +84,9 @@ def test_a_lost_replica_is_as_good_as_dead() -> None:
 
 @given(partitions(), st.sets(st.integers(1, 6)), st.booleans())
 def test_settling_holds_its_invariants(partition: Partition, live: set[int], unclean: bool) -> None:
-    """A leader is live and in sync, the ISR is never empty and never grows, and settling twice is settling once."""
+    """A leader is live and in sync, the ISR is never empty and never grows, and settling twice is
+    settling once.
+    """
     settled = settle(partition, live, unclean=unclean) or partition
     assert settled.isr
     if settled.leader != NO_LEADER:

@@ -1,8 +1,10 @@
-"""Brokers that live and have lost a log directory: their replicas count as dead, and nothing else of them does."""
+"""Brokers that live and have lost a log directory: their replicas count as dead, and nothing else
+of them does.
+"""
 
-from minicontroller.controller.cluster.image import NO_LEADER, Partition
-from minicontroller.controller.store import broker_notices, layout
+from minicontroller.controller.metadata.image import NO_LEADER, Partition
 from minicontroller.controller.store.base import Create, SetData, Store
+from minicontroller.controller.znodes import broker_notices, layout
 from tests.cluster.small_cluster import SmallCluster
 
 
@@ -25,7 +27,9 @@ def all_see(cluster: SmallCluster, topic: str, offline: tuple[int, ...], index: 
 
 
 async def test_a_lost_leader_is_succeeded(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """Another in-sync replica leads, in the next epoch and without it; it is offline for everyone, and its other topics are not."""
+    """Another in-sync replica leads, in the next epoch and without it; it is offline for everyone,
+    and its other topics are not.
+    """
     await cluster.create("lost", "kept", partitions=3, replication_factor=3)
     before = [partition(cluster, "lost", index) for index in range(3)]
     await lose(cluster, other, 2, "lost")
@@ -42,7 +46,9 @@ async def test_a_lost_leader_is_succeeded(cluster: SmallCluster, other: Store, a
 async def test_the_last_replica_in_sync_is_waited_for(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """Nobody leads what only the lost replica has, and it stays in the ISR; the broker's next registration leads it again."""
+    """Nobody leads what only the lost replica has, and it stays in the ISR; the broker's next
+    registration leads it again.
+    """
     assert await cluster.create("t", partitions=3, replication_factor=1) == [0]
     (index,) = [index for index in range(3) if partition(cluster, "t", index).leader == 2]
     await lose(cluster, other, 2, "t")
@@ -70,7 +76,9 @@ async def test_a_broker_that_begins_again_follows_again(
 
 
 async def test_the_next_controller_is_told_too(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """The loss stands in no znode: a new controller learns it from the answers to its first LeaderAndIsr."""
+    """The loss stands in no znode: a new controller learns it from the answers to its first
+    LeaderAndIsr.
+    """
     await cluster.create("t", partitions=2, replication_factor=3)
     await lose(cluster, other, 2, "t")
     await cluster.until(lambda: all_see(cluster, "t", (2,)))

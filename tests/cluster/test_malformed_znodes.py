@@ -1,4 +1,6 @@
-"""What makes no sense in the tree is left out, and said to be; nothing that stands beside it suffers, and no node ends."""
+"""What makes no sense in the tree is left out, and said to be; nothing that stands beside it
+suffers, and no node ends.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -7,12 +9,12 @@ from contextlib import suppress
 import pytest
 import trio
 
-from minicontroller.controller.app import prepare, registrable
-from minicontroller.controller.cluster.image import NO_LEADER, Broker, Endpoint
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.image import NO_LEADER, Broker, Endpoint
+from minicontroller.controller.node.app import prepare, registrable
 from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store, Watch
 from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
 from tests.cluster.config_znodes import notification
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
@@ -91,7 +93,9 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
 
 
 async def storm(world: World, nursery: trio.Nursery) -> None:
-    """The same before there is any node, while they run, and for a controller that is elected later."""
+    """The same before there is any node, while they run, and for a controller that is elected
+    later.
+    """
     other = await world.open()
     await write(other)
     cluster = SmallCluster(nursery, world)
@@ -110,13 +114,17 @@ async def storm(world: World, nursery: trio.Nursery) -> None:
 async def test_what_makes_no_sense_is_left_out(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Registrations, topics, configs, marks and notices that no Kafka would have written: before the start, while nodes run, at an election."""
+    """Registrations, topics, configs, marks and notices that no Kafka would have written: before
+    the start, while nodes run, at an election.
+    """
     await storm(memory, nursery)
 
 
 @on_zookeeper
 async def test_what_makes_no_sense_is_left_out_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """What no Kafka would have written is left out on a real server, too, which has a word of its own to say about paths."""
+    """What no Kafka would have written is left out on a real server, too, which has a word of its
+    own to say about paths.
+    """
     await storm(world, nursery)
 
 
@@ -128,7 +136,9 @@ async def test_an_epoch_that_is_none(
     autojump_clock: object,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All nodes live through it."""
+    """Nobody can be elected, and the log says why, now and then; once it is mended somebody is. All
+    nodes live through it.
+    """
     await other.commit([SetData(layout.CONTROLLER_EPOCH, data)])
     cluster.controller.resign()
     with caplog.at_level(logging.WARNING):
@@ -147,7 +157,9 @@ async def test_an_epoch_that_is_none(
 async def test_features_that_are_none(
     data: bytes | None, cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they are."""
+    """They concern the brokers of Kafka: a controller rules all the same, and leaves them as they
+    are.
+    """
     await other.commit([SetData(layout.FEATURE, data)])
     await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
@@ -160,7 +172,9 @@ async def test_features_that_are_none(
 async def test_a_state_that_is_none(
     data: bytes | None, cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic beside it and its end are as always."""
+    """Who has the data is unknown, so nobody leads, nothing is written over it, and the topic
+    beside it and its end are as always.
+    """
     await cluster.create("broken", "whole", replication_factor=3)
     path = layout.partition_state_path("broken", 0)
     await other.commit([SetData(path, data)])
@@ -209,7 +223,9 @@ class StumblingWorld(MemoryWorld):
 async def test_an_accident_ends_the_reign_and_not_the_node(
     nursery: trio.Nursery, autojump_clock: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What nobody has thought of: the place is left to another node, and whoever has had the accident waits longer each time."""
+    """What nobody has thought of: the place is left to another node, and whoever has had the
+    accident waits longer each time.
+    """
     world = StumblingWorld()
     cluster = SmallCluster(nursery, world)
     await cluster.start(1, 2, 3)

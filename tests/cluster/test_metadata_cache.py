@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import trio
 
-from minicontroller.controller.cluster.metadata_cache import EXPECTED_SECONDS, MetadataCache, first_number
+from minicontroller.controller.metadata.cache import EXPECTED_SECONDS, MetadataCache, first_number
 
 
 @pytest.fixture(name="cache")
@@ -35,7 +35,9 @@ async def seconds_behind(
 
 
 async def test_nobody_waits_for_what_is_known(cache: MetadataCache) -> None:
-    """What a controller told before, or another one before it, holds up no reader; nor does an answer that says nothing of it."""
+    """What a controller told before, or another one before it, holds up no reader; nor does an
+    answer that says nothing of it.
+    """
     cache.heard(first_number(7) + 5)
     for number in (-1, first_number(7) + 5, first_number(6) + 1000):
         cache.expect(number)
@@ -54,13 +56,17 @@ async def test_readers_wait_for_what_was_answered(
 
 
 async def test_a_successor_knows_it_too(cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Who follows has read what its predecessor has acknowledged: its first number is larger, however often the predecessor had counted."""
+    """Who follows has read what its predecessor has acknowledged: its first number is larger,
+    however often the predecessor had counted.
+    """
     cache.expect(first_number(7) + 1_000_000)
     assert await seconds_behind(cache, nursery, lambda: cache.heard(first_number(8))) == 1
 
 
 async def test_an_epoch_alone_says_nothing(cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Kafka's own controllers begin with the brokers, and tell of topics afterwards: what a reader waits for may be among those."""
+    """Kafka's own controllers begin with the brokers, and tell of topics afterwards: what a reader
+    waits for may be among those.
+    """
     cache.expect(first_number(7) + 1)
     assert await seconds_behind(cache, nursery, lambda: told(cache, 8)) == EXPECTED_SECONDS
 
@@ -68,7 +74,9 @@ async def test_an_epoch_alone_says_nothing(cache: MetadataCache, nursery: trio.N
 async def test_readers_do_not_wait_for_ever(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """A node that nobody tells anything answers what it knows in the end, and from then on at once until it is told again."""
+    """A node that nobody tells anything answers what it knows in the end, and from then on at once
+    until it is told again.
+    """
     cache.expect(first_number(7) + 2)
     assert await seconds_behind(cache, nursery) == EXPECTED_SECONDS
     assert await seconds_behind(cache, nursery) == 0
@@ -81,7 +89,9 @@ async def test_readers_do_not_wait_for_ever(
 async def test_the_count_of_epochs_may_be_set_back(
     cache: MetadataCache, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Somebody restored /controller_epoch from a backup: what was expected of the lost epochs is forgotten, and readers wait again."""
+    """Somebody restored /controller_epoch from a backup: what was expected of the lost epochs is
+    forgotten, and readers wait again.
+    """
     cache.expect(first_number(7) + 2)
     assert await seconds_behind(cache, nursery, lambda: told(cache, 5)) == 1
     cache.expect(first_number(5) + 1)

@@ -1,4 +1,6 @@
-"""Metadata's fragments: byte for byte what would be encoded without them, and no more work than what changed."""
+"""Metadata's fragments: byte for byte what would be encoded without them, and no more work than
+what changed.
+"""
 
 from typing import Any, cast
 
@@ -6,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Partition, Topic
-from minicontroller.controller.cluster.metadata_fragments import (
+from minicontroller.controller.metadata.fragments import (
     MAX_DIALECTS,
     SLACK,
     Dialect,
     DialectFragments,
     MetadataFragments,
 )
+from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
 from minicontroller.protocol import registry
 from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
@@ -135,7 +137,9 @@ def joined_answer(fragments: DialectFragments, version: int) -> bytes:
 def test_fragments_are_what_the_encoder_writes(
     seen: list[Image], version: int, listener: str, with_operations: bool
 ) -> None:
-    """Whatever the node was told before, an answer of fragments is byte for byte the one that is encoded at once."""
+    """Whatever the node was told before, an answer of fragments is byte for byte the one that is
+    encoded at once.
+    """
     dialect = Dialect(version, listener, with_operations and version >= 8)
     kept = MetadataFragments()
     for image in [*seen, seen[0]]:
@@ -168,7 +172,9 @@ def test_a_change_of_one_topic_costs_one_fragment() -> None:
 
 
 def test_equal_brokers_keep_the_fragments() -> None:
-    """Every UpdateMetadata brings the brokers anew: if they are equal nothing has to be encoded again."""
+    """Every UpdateMetadata brings the brokers anew: if they are equal nothing has to be encoded
+    again.
+    """
     kept, image = MetadataFragments(), numbered(2)
     before = kept.of(image, DIALECT).topic(image.topics["t0"])
     again = image.with_brokers([Broker(1, (Endpoint("PLAINTEXT", "h", 9092),))])

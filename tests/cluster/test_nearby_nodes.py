@@ -1,4 +1,6 @@
-"""The nodes of one process learn of changes from their controller without the wire, and share what they know."""
+"""The nodes of one process learn of changes from their controller without the wire, and share what
+they know.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,9 +8,9 @@ from types import MappingProxyType
 import pytest
 import trio
 
-from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.nearby_nodes import NearbyNodes
-from minicontroller.controller.node import Node
+from minicontroller.controller.active.local_nodes import NearbyNodes
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
 from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.asking import node_with
 from tests.store.worlds import MemoryWorld
@@ -40,7 +42,9 @@ def nodes() -> list[Node]:
 
 
 def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
-    """The nodes of a process have one image, not three alike, so that they cost the memory of one."""
+    """The nodes of a process have one image, not three alike, so that they cost the
+    memory of one.
+    """
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("a"))
     after = cluster("a", "b")
@@ -52,7 +56,9 @@ def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
 
 
 def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
-    """A node whose registration is gone, or is of an earlier life, does not exist for the cluster."""
+    """A node whose registration is gone, or is of an earlier life, does not exist for
+    the cluster.
+    """
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
@@ -65,7 +71,9 @@ def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
 
 
 def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None:
-    """A node that heard from another controller in between keeps its own image, and is given the same changes."""
+    """A node that heard from another controller in between keeps its own image, and is given the
+    same changes.
+    """
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("a"))
     nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
@@ -77,14 +85,18 @@ def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None
 
 
 def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
-    """A topic without states, or with a mark of deletion, is left out as UpdateMetadata leaves it out."""
+    """A topic without states, or with a mark of deletion, is left out as UpdateMetadata leaves it
+    out.
+    """
     never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
     NearbyNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
 
 
 def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
-    """A controller that wakes up and reads everything anew has a successor by then: whoever has heard of it is told nothing."""
+    """A controller that wakes up and reads everything anew has a successor by then: whoever has
+    heard of it is told nothing.
+    """
     nearby = NearbyNodes(nodes[0])
     nearby.tell_everything(cluster("old"))
     for node in nodes[:2]:
@@ -96,7 +108,9 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
 
 
 async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, nursery: trio.Nursery) -> None:
-    """A controller may hear of a registration before the node itself knows it: from then on it is told by call all the same."""
+    """A controller may hear of a registration before the node itself knows it: from then on it is
+    told by call all the same.
+    """
     two = SmallCluster(nursery, memory, neighbours=True)
     await two.start_in_turn(1, 2)
     node = two.members[2].node

@@ -1,8 +1,8 @@
 """What others than the controller write into its tree, and what it does about it."""
 
 from minicontroller.controller.handlers.alter_partition import alter
-from minicontroller.controller.store import broker_notices, layout
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
+from minicontroller.controller.znodes import broker_notices, layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -17,7 +17,9 @@ from tests.store.worlds import MemoryWorld
 async def test_features_are_written_as_kafka_writes_them(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """The first controller of Kafka 3.9 writes `/feature`, enabled and empty; one that is there stays as it is."""
+    """The first controller of Kafka 3.9 writes `/feature`, enabled and empty; one that is there
+    stays as it is.
+    """
     entry = await other.get(layout.FEATURE)
     assert entry is not None
     assert entry.data == layout.NO_FEATURES
@@ -27,7 +29,9 @@ async def test_features_are_written_as_kafka_writes_them(
 
 
 async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """Features as a controller before Kafka 2.7 left them are enabled: status 0 becomes 1, and no feature is finalized."""
+    """Features as a controller before Kafka 2.7 left them are enabled: status 0 becomes 1, and no
+    feature is finalized.
+    """
     await other.commit([SetData(layout.FEATURE, b'{"features":{},"version":1,"status":0}')])
     await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
@@ -36,7 +40,9 @@ async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store
 
 
 async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """An election removes notices for the controller before: the new one reads everything anyway."""
+    """An election removes notices for the controller before: the new one reads
+    everything anyway.
+    """
     epoch = cluster.controller.epoch
     cluster.controller.resign()
     await other.commit(
@@ -57,7 +63,9 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
 async def test_an_isr_that_a_leader_wrote_is_read_and_told(
     cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """Brokers before Kafka 2.7 write the state themselves: the notice makes the controller read it, tell it, and remove the notice."""
+    """Brokers before Kafka 2.7 write the state themselves: the notice makes the controller read it,
+    tell it, and remove the notice.
+    """
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
     cluster.unreachable.add(partition.leader)  # it would ask for its follower back at once
@@ -85,7 +93,9 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
 async def test_a_lost_directory_is_asked_for(
     cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """The notice is removed once the broker has been asked, and nothing changes for a broker that has lost nothing."""
+    """The notice is removed once the broker has been asked, and nothing changes for a broker that
+    has lost nothing.
+    """
     await cluster.create("t", partitions=3, replication_factor=3)
     before = cluster.controller.image.topics["t"]
     await other.commit(
@@ -104,7 +114,9 @@ async def test_a_lost_directory_is_asked_for(
 async def test_a_grant_that_the_store_refuses_is_no_grant(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """AlterPartition on a state that somebody else has written: INVALID_UPDATE_VERSION, and the state is read anew."""
+    """AlterPartition on a state that somebody else has written: INVALID_UPDATE_VERSION, and the
+    state is read anew.
+    """
     await cluster.create("t", partitions=1, replication_factor=3)
     controller = cluster.controller
     topic = controller.image.topics["t"]
@@ -136,7 +148,9 @@ async def test_a_grant_that_the_store_refuses_is_no_grant(
 async def test_an_election_on_a_state_that_moved_is_held_again(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """Somebody else wrote the state of a partition whose leader dies then: it is read anew, and led again."""
+    """Somebody else wrote the state of a partition whose leader dies then: it is read anew, and led
+    again.
+    """
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
     entry = await other.get(layout.partition_state_path("t", 0))
@@ -151,7 +165,9 @@ async def test_an_election_on_a_state_that_moved_is_held_again(
 async def test_a_huge_topic_deleted_by_half_is_deleted(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A predecessor died between two commits of the deletion of one topic: the first of its znodes are gone, the rest follow."""
+    """A predecessor died between two commits of the deletion of one topic: the first of its znodes
+    are gone, the rest follow.
+    """
     assert await cluster.create("huge", partitions=4_000, replication_factor=1) == [0]
     epoch = cluster.controller.epoch
     cluster.controller.resign()
@@ -169,7 +185,9 @@ async def test_a_huge_topic_deleted_by_half_is_deleted(
 async def test_a_topic_and_its_mark_made_by_another(
     cluster: SmallCluster, memory: MemoryWorld, other: Store, autojump_clock: object
 ) -> None:
-    """A topic that a broker made by itself is led and told; a mark that another wrote deletes it."""
+    """A topic that a broker made by itself is led and told; a mark that another
+    wrote deletes it.
+    """
     await other.commit([Create("/brokers/topics/theirs", b'{"version":1,"partitions":{"0":[1,2],"1":[3,9]}}')])
     await cluster.until(lambda: "theirs" in cluster.seen(3).topics)
     first, second = cluster.seen(3).topics["theirs"].partitions
@@ -181,7 +199,9 @@ async def test_a_topic_and_its_mark_made_by_another(
 
 
 async def test_a_shutdown_asked_for_twice_is_one(cluster: SmallCluster, autojump_clock: object) -> None:
-    """ControlledShutdown again: nothing left to hand over, and the broker stays out of every ISR, also after a reload."""
+    """ControlledShutdown again: nothing left to hand over, and the broker stays out of every ISR,
+    also after a reload.
+    """
     await cluster.create("t", partitions=6, replication_factor=3)
     ruler = cluster.controller.node.broker_id
     leaver = next(broker_id for broker_id in cluster.members if broker_id != ruler)

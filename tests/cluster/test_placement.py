@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.placement import (
+from minicontroller.controller.errors import Refusal
+from minicontroller.controller.metadata.placement import (
     PlacedBroker,
     alternate_racks,
     assign_replicas,
     start_for_new_partitions,
 )
-from minicontroller.controller.errors import Refusal
 from minicontroller.protocol.error_codes import ErrorCode
 
 RACKS: list[PlacedBroker] = [(0, "r1"), (1, "r3"), (2, "r3"), (3, "r2"), (4, "r2"), (5, "r1")]
@@ -45,7 +45,9 @@ def test_seven_partitions_on_three_racks() -> None:
 
 
 def test_partitions_that_are_added_go_on_where_the_others_end() -> None:
-    """Kafka's examples of CreatePartitions: the start follows from partition 0, nothing is left to chance."""
+    """Kafka's examples of CreatePartitions: the start follows from partition 0, nothing is left to
+    chance.
+    """
     brokers = without_racks(4)
     start = start_for_new_partitions(brokers, 2)
     placed = assign_replicas(brokers, 6, 4, start=start, first_partition=1, random=no_chance)
@@ -117,7 +119,9 @@ def requests(draw: st.DrawFn, *, racks: bool) -> tuple[list[PlacedBroker], int, 
 def test_replicas_are_distinct_and_leaders_even(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
 ) -> None:
-    """No broker twice in a partition; of as many consecutive partitions as there are brokers each leads exactly one."""
+    """No broker twice in a partition; of as many consecutive partitions as there are brokers each
+    leads exactly one.
+    """
     brokers, partitions, factor, start, first = request
     placed = assign_replicas(brokers, partitions, factor, start=start, first_partition=first, random=random.randrange)
     ids = {broker for broker, _ in brokers}
@@ -133,7 +137,9 @@ def test_replicas_are_distinct_and_leaders_even(
 def test_without_racks_every_broker_bears_the_same(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
 ) -> None:
-    """In each whole round every broker holds as many replicas as the replication factor; the next round differs."""
+    """In each whole round every broker holds as many replicas as the replication factor; the next
+    round differs.
+    """
     brokers, _, factor, start, _ = request
     count = len(brokers)
     placed = assign_replicas(brokers, 2 * count, factor, start=start, random=random.randrange)
@@ -149,7 +155,9 @@ def test_without_racks_every_broker_bears_the_same(
 def test_replicas_are_spread_over_the_racks(
     request: tuple[list[PlacedBroker], int, int, int, int], random: Random
 ) -> None:
-    """Every rack has one as far as there are enough replicas, and none has two before every rack has one."""
+    """Every rack has one as far as there are enough replicas, and none has two before every rack
+    has one.
+    """
     brokers, partitions, factor, start, first = request
     rack_of = dict(brokers)
     racks = set(rack_of.values())
@@ -164,7 +172,9 @@ def test_replicas_are_spread_over_the_racks(
 @settings(deadline=None)  # the machine may be busy
 @given(st.integers(1, 3), st.integers(1, 4), SEEDS)
 def test_equal_racks_are_used_evenly(per_rack: int, racks: int, random: Random) -> None:
-    """With as many replicas as racks of one size, leaders and replicas are even after a whole round."""
+    """With as many replicas as racks of one size, leaders and replicas are even after a whole
+    round.
+    """
     brokers: list[PlacedBroker] = [(number, f"rack{number % racks}") for number in range(per_rack * racks)]
     placed = assign_replicas(brokers, len(brokers), racks, random=random.randrange)
     assert set(Counter(replicas[0] for replicas in placed).values()) == {1}
@@ -176,7 +186,9 @@ def test_equal_racks_are_used_evenly(per_rack: int, racks: int, random: Random) 
 def test_the_same_draws_give_the_same_placement(
     request: tuple[list[PlacedBroker], int, int, int, int], seed: int
 ) -> None:
-    """The order in which brokers are given does not matter where they have racks; chance is all there is besides."""
+    """The order in which brokers are given does not matter where they have racks; chance is all
+    there is besides.
+    """
     brokers, partitions, factor, start, first = request
 
     def place(order: list[PlacedBroker]) -> list[tuple[int, ...]]:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Check, Create, Entry, Operation, SetData, Store, StoreError, Watch
 from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
 from tests.cluster.small_cluster import BROKER, TOPIC, SmallCluster
 from tests.store.worlds import MemoryWorld
 
@@ -53,7 +53,9 @@ class CountedWorld(MemoryWorld):
 
 
 async def test_a_change_of_configs_is_one_commit(nursery: trio.Nursery, autojump_clock: object) -> None:
-    """Its controller knows the versions, so that nothing is looked up first: the fence, the count, the config and the notification are all."""
+    """Its controller knows the versions, so that nothing is looked up first: the fence, the count,
+    the config and the notification are all.
+    """
     world = CountedWorld()
     cluster = SmallCluster(nursery, world)
     await cluster.start(1, 2, 3)
@@ -72,8 +74,8 @@ async def test_a_change_of_configs_is_one_commit(nursery: trio.Nursery, autojump
 
 
 async def test_a_stream_of_changes_is_read_in_looks(nursery: trio.Nursery, autojump_clock: object) -> None:
-    """A notification is read once by each node, and what it names once a look by the controller, however many there are; where nodes are told by
-    call, nobody syncs for it.
+    """A notification is read once by each node, and what it names once a look by the controller,
+    however many there are; where nodes are told by call, nobody syncs for it.
     """
     world = CountedWorld()
     cluster = SmallCluster(nursery, world, neighbours=True)

@@ -1,4 +1,6 @@
-"""Who is told what, in which order, and who is waited for: propagation to brokers that answer as Kafka's do."""
+"""Who is told what, in which order, and who is waited for: propagation to brokers that answer as
+Kafka's do.
+"""
 
 from collections.abc import Callable
 
@@ -7,10 +9,10 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.channel import ANSWER_SECONDS, Unreachable
-from minicontroller.controller.cluster.control_requests import HEARD_TAG, ControlRequest
-from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.propagation import Propagation
+from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
+from minicontroller.controller.active.control_requests import HEARD_TAG, ControlRequest
+from minicontroller.controller.active.propagation import Propagation
+from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
 from minicontroller.protocol import registry
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -74,7 +76,9 @@ class FarBroker:
 
 
 def describe(request: ControlRequest) -> str:
-    """Topics in the order of their names, which is nobody's concern; but whether those that are gone come first is."""
+    """Topics in the order of their names, which is nobody's concern; but whether those that are
+    gone come first is.
+    """
     match request:
         case LeaderAndIsrRequest():
             states = [
@@ -154,7 +158,9 @@ async def world_fixture(nursery: trio.Nursery) -> World:
 
 
 async def test_a_new_broker_hears_of_everyone_before_it_leads_anything(world: World, autojump_clock: object) -> None:
-    """UpdateMetadata before LeaderAndIsr, or a follower whose leader it has not heard of does not start. The others hear of it."""
+    """UpdateMetadata before LeaderAndIsr, or a follower whose leader it has not heard of does not
+    start. The others hear of it.
+    """
     world.change(topic("t", 2, 3))
     world.change(topic("u", 3))
     await world.register(1, 2)
@@ -175,7 +181,9 @@ async def test_a_new_topic_is_led_before_it_is_shown(world: World, autojump_cloc
 
 
 async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, autojump_clock: object) -> None:
-    """AlterPartition leaves the leader epoch as it is: LeaderAndIsr would be refused as old. An election is told as one."""
+    """AlterPartition leaves the leader epoch as it is: LeaderAndIsr would be refused as old. An
+    election is told as one.
+    """
     await world.register(1, 2)
     world.change(topic("t", 2, 3))
     await world.quiet()
@@ -192,7 +200,9 @@ async def test_an_isr_that_its_leader_changed_is_metadata_alone(world: World, au
 
 
 async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: what is expected at a broker it hears of, also if the topic came and went meanwhile, so that there is nothing to be told of it."""
+    """K4-6: what is expected at a broker it hears of, also if the topic came and went meanwhile, so
+    that there is nothing to be told of it.
+    """
     await world.register(1, 2)
     world.change(topic("t", 2))
     first = world.propagation.expect_at(2)
@@ -207,7 +217,9 @@ async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: ob
 
 
 async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, autojump_clock: object) -> None:
-    """K4-6: what is expected at a broker that has just lost its registration it hears of with its next one."""
+    """K4-6: what is expected at a broker that has just lost its registration it hears of with its
+    next one.
+    """
     await world.register(1, 2)
     world.change(topic("t", 2))
     expected = world.propagation.expect_at(3)
@@ -216,7 +228,9 @@ async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, au
 
 
 async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_clock: object) -> None:
-    """A request that nobody answers, on a connection that stays open, is given up as Kafka gives it up, and made anew on another connection."""
+    """A request that nobody answers, on a connection that stays open, is given up as Kafka gives it
+    up, and made anew on another connection.
+    """
     await world.register(1, 2)
     world.brokers[2].take()
     world.brokers[2].swallows = True
@@ -231,7 +245,9 @@ async def test_what_gets_lost_on_its_way_is_told_again(world: World, autojump_cl
 
 
 async def test_who_is_reached_is_known_by_the_last_request(world: World, autojump_clock: object) -> None:
-    """A broker that nobody has asked yet counts as reached, one that did not answer does not, until it does."""
+    """A broker that nobody has asked yet counts as reached, one that did not answer does not, until
+    it does.
+    """
     await world.register(1, 2)
     assert world.propagation.reaches(2)
     assert world.propagation.reaches(3)
@@ -251,7 +267,9 @@ def heard(broker: FarBroker) -> int:
 
 
 async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: object) -> None:
-    """Deleted and made again between two words to a broker: the old one is taken away, and the new one's replicas are new."""
+    """Deleted and made again between two words to a broker: the old one is taken away, and the new
+    one's replicas are new.
+    """
     await world.register(1, 2)
     world.change(topic("t", 2))
     await world.quiet()
@@ -263,7 +281,9 @@ async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: obj
 
 
 async def test_replicas_are_stopped_before_they_are_deleted(world: World, autojump_clock: object) -> None:
-    """First nobody serves the topic, then its replicas stop, then they are deleted; a replica that could not be is not reported."""
+    """First nobody serves the topic, then its replicas stop, then they are deleted; a replica that
+    could not be is not reported.
+    """
     await world.register(1, 2)
     for name in "ab":
         world.change(topic(name, 2))
@@ -282,7 +302,9 @@ async def test_replicas_are_stopped_before_they_are_deleted(world: World, autoju
 
 
 async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: object) -> None:
-    """A broker that does not answer is told the present when it does, not the past, however much has happened."""
+    """A broker that does not answer is told the present when it does, not the past, however much
+    has happened.
+    """
     await world.register(1, 2)
     world.brokers[2].take()
     world.brokers[2].answers = trio.Event()
@@ -300,7 +322,9 @@ async def test_a_burst_of_changes_is_one_word(world: World, autojump_clock: obje
 
 
 async def test_many_partitions_are_told_in_parts(world: World, autojump_clock: object) -> None:
-    """No request keeps either end busy for long, unless a broker that is new is told what there is, or one topic is shown."""
+    """No request keeps either end busy for long, unless a broker that is new is told what there is,
+    or one topic is shown.
+    """
     await world.register(1, 2)
     world.brokers[2].take()
     for name, partitions in (("a", 1_500), ("b", 700), ("c", 4_500)):
@@ -328,7 +352,9 @@ async def waiting(world: World, nursery: trio.Nursery) -> Callable[[], list[bool
 
 
 async def test_whoever_waits_waits_for_everyone(world: World, nursery: trio.Nursery, autojump_clock: object) -> None:
-    """K4-6: until the last registered node has it; one whose registration goes is waited for no longer."""
+    """K4-6: until the last registered node has it; one whose registration goes is waited for no
+    longer.
+    """
     await world.register(1, 2, 3)
     for broker in world.brokers.values():
         broker.answers = trio.Event()
@@ -367,7 +393,9 @@ async def test_the_end_of_the_reign_wakes_everyone(autojump_clock: object) -> No
 
 
 async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_clock: object) -> None:
-    """STALE_CONTROLLER_EPOCH is no acknowledgement: the store is looked at, not more than once a second, and the broker told once more."""
+    """STALE_CONTROLLER_EPOCH is no acknowledgement: the store is looked at, not more than once a
+    second, and the broker told once more.
+    """
     await world.register(1, 2)
     world.brokers[2].take()
     world.brokers[2].code = ErrorCode.STALE_CONTROLLER_EPOCH
@@ -384,7 +412,9 @@ async def test_a_broker_that_knows_better_is_asked_again(world: World, autojump_
 
 
 async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: object) -> None:
-    """The last acknowledgement and the end of the reign come in one turn: who waited for it alone is told that all have it."""
+    """The last acknowledgement and the end of the reign come in one turn: who waited for it alone
+    is told that all have it.
+    """
     world = World()
     async with trio.open_nursery() as outer, trio.open_nursery() as reign:
         await reign.start(world.propagation.run)
@@ -399,7 +429,9 @@ async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: obj
 
 
 async def test_a_broker_born_again_is_told_everything_again(world: World, autojump_clock: object) -> None:
-    """The same id with another registration is another broker: it has forgotten all, and its epoch is in the requests."""
+    """The same id with another registration is another broker: it has forgotten all, and its epoch
+    is in the requests.
+    """
     world.change(topic("t", 2))
     await world.register(1, 2)
     world.brokers[2].take()
@@ -414,7 +446,9 @@ async def test_a_broker_born_again_is_told_everything_again(world: World, autoju
 async def test_an_error_is_no_acknowledgement(
     code: ErrorCode, world: World, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K4-6: whoever answers with an error has not taken what he was told, so he is told again, and waited for; the log tells once."""
+    """K4-6: whoever answers with an error has not taken what he was told, so he is told again, and
+    waited for; the log tells once.
+    """
     await world.register(1, 2)
     world.brokers[2].code = code
     world.change(topic("t", 2))
@@ -443,7 +477,8 @@ async def test_an_error_is_no_end_of_replicas(world: World, autojump_clock: obje
 
 
 async def test_what_was_never_told_is_not_taken_back(world: World, autojump_clock: object) -> None:
-    """Topics come and go while a broker is not reached: it hears of none of them, and nobody remembers their names for it.
+    """Topics come and go while a broker is not reached: it hears of none of them, and nobody
+    remembers their names for it.
 
     What it knew it is told to forget, also if the name was used again.
     """

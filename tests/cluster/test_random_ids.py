@@ -2,12 +2,14 @@
 
 from uuid import RFC_4122, UUID
 
-from minicontroller.controller.cluster.random_ids import new_id
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.random_ids import new_id
+from minicontroller.controller.znodes import layout
 
 
 def test_ids_are_random_uuids() -> None:
-    """A new id is a UUID of version 4, as Kafka makes them, whose text is no option of a command line."""
+    """A new id is a UUID of version 4, as Kafka makes them, whose text is no option of a command
+    line.
+    """
     ids = [new_id() for _ in range(2_000)]
     assert len(set(ids)) == len(ids)
     assert {(UUID(bytes=each).version, UUID(bytes=each).variant) for each in ids} == {(4, RFC_4122)}

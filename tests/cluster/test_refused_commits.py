@@ -1,4 +1,6 @@
-"""What becomes of the elements of a commit that the store refuses, and of those that were planned behind it."""
+"""What becomes of the elements of a commit that the store refuses, and of those that were planned
+behind it.
+"""
 
 import sys
 from pathlib import Path
@@ -6,13 +8,13 @@ from typing import Any
 
 import trio
 
+from minicontroller.controller.active.jobs import Draft, Element
+from minicontroller.controller.active.writer import Writer
 from minicontroller.controller.audit import records
-from minicontroller.controller.cluster.image import Image, Topic
-from minicontroller.controller.cluster.jobs import Draft, Element
-from minicontroller.controller.cluster.writer import Writer
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.image import Image, Topic
 from minicontroller.controller.store.base import Check, Create, Delete, SetData, Store
 from minicontroller.controller.store.memory import MemoryTree
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, TravellingStore
@@ -32,7 +34,9 @@ def creation(name: str, draft: Draft) -> Element:
 
 
 async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None:
-    """Two commits are in flight and the first is refused: the second takes effect after what is left of the first."""
+    """Two commits are in flight and the first is refused: the second takes effect after what is
+    left of the first.
+    """
     writer, store = await a_writer(nursery)
     await store.commit([Create("/topics/a")])
 
@@ -54,7 +58,9 @@ async def test_the_order_is_kept_behind_a_refusal(nursery: trio.Nursery) -> None
 
 
 async def test_what_others_take_back_refuses_nothing(nursery: trio.Nursery) -> None:
-    """Others write where a commit is about to, and take it back before anybody looks: planned again the element takes effect."""
+    """Others write where a commit is about to, and take it back before anybody looks: planned again
+    the element takes effect.
+    """
     store = TravellingStore(MemoryTree())
     for path in ("/controller_epoch", layout.COMMITS, "/topics", "/topics/a"):
         await store.ensure(path)
@@ -124,7 +130,9 @@ async def test_a_refusal_is_told_when_what_it_rests_on_is_safe(nursery: trio.Nur
 async def test_a_refused_commit_compares_images_once(
     memory: MemoryWorld, other: Store, nursery: trio.Nursery, tmp_path: Path
 ) -> None:
-    """With the audit log on, what was planned behind it is told without a look at each topic of the cluster for each of its elements."""
+    """With the audit log on, what was planned behind it is told without a look at each topic of the
+    cluster for each of its elements.
+    """
     cluster = SmallCluster(nursery, memory, settings={"audit.dir": str(tmp_path)})
     await cluster.start_in_turn(1)
     await cluster.create(*(f"t{number}" for number in range(500)))

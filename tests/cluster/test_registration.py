@@ -1,12 +1,14 @@
-"""Who is registered may rule, and nobody else; and a node is registered whenever its id is free and its session lives."""
+"""Who is registered may rule, and nobody else; and a node is registered whenever its id is free and
+its session lives.
+"""
 
 import trio
 
-from minicontroller.controller.cluster.image import Broker, Endpoint
-from minicontroller.controller.cluster.registration import Registration
+from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.store import layout, registrations
+from minicontroller.controller.metadata.image import Broker, Endpoint
 from minicontroller.controller.store.base import Create, Delete, Store
+from minicontroller.controller.znodes import layout, registrations
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
@@ -14,7 +16,9 @@ PATIENCE_SECONDS = 30.0
 
 
 async def take_the_place(other: Store, broker_id: int, *, host: str = "elsewhere", there: bool = True) -> None:
-    """As a second process with the same id, whose registration is there before the first one's session is seen to be over."""
+    """As a second process with the same id, whose registration is there before the first one's
+    session is seen to be over.
+    """
     path = layout.broker_path(broker_id)
     data = registrations.encode_broker(Broker(broker_id, (Endpoint("PLAINTEXT", host, 9092),)), 1)
     await other.commit([*([Delete(path)] if there else []), Create(path, data, ephemeral=True)])
@@ -39,20 +43,26 @@ async def a_second_process(world: World, nursery: trio.Nursery) -> None:
 async def test_whoever_is_not_registered_does_not_rule(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Another process has the id: the node resigns, stands no more, and registers as soon as the id is free, whatever became of its session."""
+    """Another process has the id: the node resigns, stands no more, and registers as soon as the id
+    is free, whatever became of its session.
+    """
     await a_second_process(memory, nursery)
 
 
 @on_zookeeper
 async def test_whoever_is_not_registered_does_not_rule_on_zookeeper(world: World, nursery: trio.Nursery) -> None:
-    """Whoever is not registered does not rule on a real server either, whose sessions end with their watches."""
+    """Whoever is not registered does not rule on a real server either, whose sessions end with
+    their watches.
+    """
     await a_second_process(world, nursery)
 
 
 async def test_a_registration_that_is_taken_away_is_made_again(
     cluster: SmallCluster, other: Store, autojump_clock: object
 ) -> None:
-    """A node that lives, the controller or another, registers again after its registration was removed by hand or by a tool."""
+    """A node that lives, the controller or another, registers again after its registration was
+    removed by hand or by a tool.
+    """
     for broker_id in (1, 2):
         before = cluster.members[broker_id].node.broker_epoch
         await other.commit([Delete(layout.broker_path(broker_id))])
@@ -62,7 +72,9 @@ async def test_a_registration_that_is_taken_away_is_made_again(
 
 
 async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
-    """When `withdraw` returns, also from the second reign of the same node, the place is another one's to take."""
+    """When `withdraw` returns, also from the second reign of the same node, the place is another
+    one's to take.
+    """
     for broker_id in (2, 3):
         await cluster.members[broker_id].candidacy.withdraw()
     await cluster.elect_anew()
@@ -129,7 +141,9 @@ async def one_of_two(world: World, nursery: trio.Nursery, patience_seconds: floa
 async def test_two_brokers_have_no_address_in_common(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Of two brokers that start at once with one address, one is registered; the other ends with a sentence that names it."""
+    """Of two brokers that start at once with one address, one is registered; the other ends with a
+    sentence that names it.
+    """
     await one_of_two(memory, nursery, 20.0)
 
 
@@ -159,7 +173,9 @@ async def test_an_address_that_becomes_free_is_taken(
 async def test_a_node_that_runs_is_not_disturbed(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Somebody who comes with its address, and does not look, does not end a node, also where its session is lost."""
+    """Somebody who comes with its address, and does not look, does not end a node, also where its
+    session is lost.
+    """
     nodes = Starting(memory, nursery, 20.0)
     await nodes.start(1, "same")
     await nodes.until(1)
@@ -173,7 +189,9 @@ async def test_a_node_that_runs_is_not_disturbed(
 async def test_a_store_that_was_away_counts_anew(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """ZooKeeper's servers that elect a leader begin to count every session's time anew: so does who waits for a dead one's session to end."""
+    """ZooKeeper's servers that elect a leader begin to count every session's time anew: so does who
+    waits for a dead one's session to end.
+    """
     nodes = Starting(memory, nursery, 20.0)
     dead = await memory.open()
     await dead.ensure(layout.BROKER_IDS)

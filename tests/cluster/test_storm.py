@@ -1,4 +1,6 @@
-"""The whole core under a storm of events: everything that was acknowledged holds, and in the end all agree."""
+"""The whole core under a storm of events: everything that was acknowledged holds, and in the end
+all agree.
+"""
 
 import pytest
 import trio
@@ -24,7 +26,9 @@ async def weather(cluster: SmallCluster, world: World, seed: int, *, clients: in
 async def test_a_cluster_agrees_after_a_storm(
     seed: int, neighbours: bool, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """K590-2: answers contradict neither each other nor the end, epochs only grow, leaders are in sync, and store, controller and nodes say the same."""
+    """K590-2: answers contradict neither each other nor the end, epochs only grow, leaders are in
+    sync, and store, controller and nodes say the same.
+    """
     world = MemoryWorld()
     cluster = SmallCluster(nursery, world, neighbours=neighbours)
     await weather(cluster, world, seed, clients=4, turns=40)

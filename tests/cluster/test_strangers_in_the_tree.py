@@ -1,5 +1,5 @@
-"""What others remove from the tree, make again, or leave behind, and what the controller makes of it. In memory, on a store whose answers
-take their time, and on a real ZooKeeper.
+"""What others remove from the tree, make again, or leave behind, and what the controller makes of
+it. In memory, on a store whose answers take their time, and on a real ZooKeeper.
 """
 
 from functools import partial
@@ -8,9 +8,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from minicontroller.controller.cluster.image import NO_TOPIC_ID, Image, Partition, Topic
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.image import NO_TOPIC_ID, Image, Partition, Topic
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.cluster.config_znodes import LEFTOVER, configs_in, notification
 from tests.cluster.small_cluster import BROKER, SmallCluster
@@ -28,7 +28,9 @@ def shows(cluster: SmallCluster, configs: dict[str, str], of: str = "topics/t") 
 
 
 async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, other: Store) -> None:
-    """A znode that others delete and make again begins at version 0: what it says counts all the same once they tell of it."""
+    """A znode that others delete and make again begins at version 0: what it says counts all the
+    same once they tell of it.
+    """
     await cluster.create("t")
     await cluster.change_config("t", "retention.ms", "5")
     await cluster.change_config("", "my.key", "1", resource_type=BROKER)
@@ -41,7 +43,9 @@ async def test_configs_that_were_made_again_are_seen(cluster: SmallCluster, othe
 
 
 async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other: Store) -> None:
-    """Without a mark, by `deleteall`: nobody is shown it any more, nothing of it is acknowledged, and its name is free."""
+    """Without a mark, by `deleteall`: nobody is shown it any more, nothing of it is acknowledged,
+    and its name is free.
+    """
     await cluster.start(2)
     await cluster.create("t", "u")
     paths = ["/partitions/0/state", "/partitions/0", "/partitions", ""]
@@ -53,7 +57,9 @@ async def test_a_topic_that_others_removed_is_gone(cluster: SmallCluster, other:
 
 
 async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: SmallCluster, other: Store) -> None:
-    """Every node shows what is there of a topic that others made anew, with fewer partitions and without an id, and it gets an id."""
+    """Every node shows what is there of a topic that others made anew, with fewer partitions and
+    without an id, and it gets an id.
+    """
     await cluster.start(2)
     await cluster.create("t", partitions=3)
     old = cluster.controller.image.topics["t"]
@@ -80,7 +86,9 @@ async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: Smal
 
 
 async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallCluster, other: Store) -> None:
-    """Kafka deletes recursively: foreign children, however deep, do not keep the name of a topic that was deleted."""
+    """Kafka deletes recursively: foreign children, however deep, do not keep the name of a topic
+    that was deleted.
+    """
     await cluster.create("t")
     topic = layout.topic_path("t")
     for path in (f"{topic}/foreign", f"{topic}/partitions/0/state/deep", layout.topic_config_path("t") + "/foreign"):
@@ -93,7 +101,9 @@ async def test_a_deletion_goes_on_where_others_left_something(cluster: SmallClus
 
 
 async def test_leftovers_in_a_large_batch(cluster: SmallCluster, other: Store) -> None:
-    """A request that takes several commits is planned in as many parts: each meets what others left as a small one does."""
+    """A request that takes several commits is planned in as many parts: each meets what others left
+    as a small one does.
+    """
     names = [f"b{number}" for number in range(600)]
     for name in ("b0", "b150", "b599"):
         await other.commit([Create(layout.topic_config_path(name), LEFTOVER)])
@@ -102,7 +112,9 @@ async def test_leftovers_in_a_large_batch(cluster: SmallCluster, other: Store) -
 
 
 async def test_configs_that_cannot_be_read_are_not_wiped_out(cluster: SmallCluster, other: Store) -> None:
-    """A change is refused that would write over what others wrote and nobody can read; deleted or mended, it goes on."""
+    """A change is refused that would write over what others wrote and nobody can read; deleted or
+    mended, it goes on.
+    """
     await cluster.create("t")
     await cluster.change_config("", "my.key", "1", resource_type=BROKER)
     for path in ("topics/t", "brokers/<default>"):
@@ -132,7 +144,9 @@ async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other:
     "path", [layout.DELETE_TOPICS, layout.CONFIG_CHANGES, layout.BROKER_CONFIGS, layout.ISR_CHANGE_NOTIFICATION]
 )
 async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster, other: Store, path: str) -> None:
-    """`rmr /admin/delete_topics` and the like: the reign goes on, every change is done, and a successor can rule."""
+    """`rmr /admin/delete_topics` and the like: the reign goes on, every change is done, and a
+    successor can rule.
+    """
     await cluster.create("t", "u")
     controller = cluster.controller
     await other.commit([Delete(f"{path}/{child}") for child in await other.children(path)] + [Delete(path)])
@@ -146,7 +160,9 @@ async def test_a_parent_that_others_removed_is_made_again(cluster: SmallCluster,
 
 
 async def test_configs_of_others_are_seen_beside_changes_of_ours(cluster: SmallCluster, other: Store) -> None:
-    """A notification that comes while the topic grows is not forgotten: what it tells of is read when nothing is on its way any more."""
+    """A notification that comes while the topic grows is not forgotten: what it tells of is read
+    when nothing is on its way any more.
+    """
     await cluster.create("t")
     path = layout.topic_config_path("t")
     for number in range(2, 12):

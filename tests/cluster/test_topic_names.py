@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.topic_names import (
-    NameIndex,
-    collides,
-    is_valid_topic_name,
-    validate_topic_name,
-)
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.metadata.topic_names import NameIndex, collides, is_valid_topic_name, validate_topic_name
 from minicontroller.protocol.error_codes import ErrorCode
 
 LEGAL = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
@@ -40,7 +35,9 @@ def test_legal_names(name: str) -> None:
     ],
 )
 def test_illegal_names_are_refused_with_the_reason(name: str, reason: str) -> None:
-    """K4-C8: the refusal is INVALID_TOPIC_EXCEPTION, and looks for emptiness before dots before length before characters."""
+    """K4-C8: the refusal is INVALID_TOPIC_EXCEPTION, and looks for emptiness before dots before
+    length before characters.
+    """
     with pytest.raises(Refusal) as caught:
         validate_topic_name(name)
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -6,11 +6,11 @@ import pytest
 import trio
 from immutables import Map
 
-from minicontroller.controller.cluster import topic_overrides
-from minicontroller.controller.cluster.image import Topic
-from minicontroller.controller.cluster.topic_overrides import TopicOverrides
-from minicontroller.controller.store import layout
+from minicontroller.controller.broker import topic_overrides
+from minicontroller.controller.broker.topic_overrides import TopicOverrides
+from minicontroller.controller.metadata.image import Topic
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
+from minicontroller.controller.znodes import layout
 from tests.store.worlds import World, in_both_worlds
 
 PATIENCE_SECONDS = 20.0
@@ -38,7 +38,9 @@ async def until_unknown(overrides: TopicOverrides, topics: Sequence[Topic]) -> N
 
 
 async def test_what_was_read_is_known_until_it_changes(store: Store, other: Store) -> None:
-    """A second question asks the store no more, and whoever changes the configs, by whatever way, makes them unknown."""
+    """A second question asks the store no more, and whoever changes the configs, by whatever way,
+    makes them unknown.
+    """
     overrides, topics = TopicOverrides(store), [Topic("t", ONE)]
     await write(store, "t", "1")
     assert overrides.known(topics) is None
@@ -52,7 +54,9 @@ async def test_what_was_read_is_known_until_it_changes(store: Store, other: Stor
 
 
 async def test_what_was_read_is_of_one_topic(store: Store) -> None:
-    """A topic of the same name and another id is another one, and what this node has changed it does not know."""
+    """A topic of the same name and another id is another one, and what this node has changed it
+    does not know.
+    """
     overrides = TopicOverrides(store)
     await write(store, "t", "1")
     await overrides.read([Topic("t", ONE)])
@@ -78,7 +82,9 @@ async def test_nothing_is_known_without_a_session(store: Store, world: World) ->
 
 
 async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each costs the server a watch: the one that was read first goes first; many at once are read and not kept."""
+    """Each costs the server a watch: the one that was read first goes first; many at once are read
+    and not kept.
+    """
     monkeypatch.setattr(topic_overrides, "MAX_KEPT", 2)
     overrides, topics = TopicOverrides(store), [Topic(name, ONE) for name in "abc"]
     for topic in topics:

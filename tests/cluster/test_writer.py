@@ -6,13 +6,13 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.jobs import ControllerMoved, Draft, Element, InDoubt
-from minicontroller.controller.cluster.writer import Writer
-from minicontroller.controller.store import layout
+from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
+from minicontroller.controller.active.writer import Writer
+from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.sessions import wait_connected
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 
 FENCE = Check("/controller_epoch", 0)
@@ -86,7 +86,9 @@ async def test_jobs_that_wait_share_a_commit(world: World, nursery: trio.Nursery
 
 
 async def test_a_job_sees_what_was_planned_before_it(world: World, nursery: trio.Nursery) -> None:
-    """A job sees what was planned before it within the same commit, too, so that nothing can be created twice by asking twice at once."""
+    """A job sees what was planned before it within the same commit, too, so that nothing can be
+    created twice by asking twice at once.
+    """
     seen: list[list[str]] = []
 
     async def look(draft: Draft) -> None:
@@ -144,7 +146,9 @@ async def test_a_topic_larger_than_a_commit_takes_several(world: World, nursery:
 
 
 async def test_the_fence_stops_everything(world: World, nursery: trio.Nursery) -> None:
-    """K590-2: after another election nothing is written, and whoever asked is told that nothing was."""
+    """K590-2: after another election nothing is written, and whoever asked is told that nothing
+    was.
+    """
     await world.store.commit([SetData("/controller_epoch", b"2")])
     ended: list[str] = []
     nursery.start_soon(expect_moved, world, ended, "in flight")
@@ -179,7 +183,9 @@ async def test_an_expired_session_stops_everything(world: World, nursery: trio.N
 
 
 async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.Nursery) -> None:
-    """A commit whose answer is lost is neither success nor failure until the store has been read again."""
+    """A commit whose answer is lost is neither success nor failure until the store has been read
+    again.
+    """
     world.tree.lose_reply(world.store)
     done: list[list[Element]] = []
 
@@ -196,7 +202,9 @@ async def test_a_lost_answer_is_settled_by_reading(world: World, nursery: trio.N
 
 
 async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nursery) -> None:
-    """What was in doubt and is not found afterwards is answered REQUEST_TIMED_OUT, never success."""
+    """What was in doubt and is not found afterwards is answered REQUEST_TIMED_OUT,
+    never success.
+    """
     done: list[list[Element]] = []
 
     async def job() -> None:
@@ -213,7 +221,9 @@ async def test_what_did_not_take_effect_times_out(world: World, nursery: trio.Nu
 
 
 async def test_nothing_is_sent_while_the_session_is_suspended(world: World, nursery: trio.Nursery) -> None:
-    """What is asked for while the connection is lost waits for it, and is not in doubt afterwards."""
+    """What is asked for while the connection is lost waits for it, and is not in
+    doubt afterwards.
+    """
     world.tree.suspend(world.store)
     nursery.start_soon(world.writer.run)
     with trio.testing.assert_checkpoints():
@@ -225,7 +235,9 @@ async def test_nothing_is_sent_while_the_session_is_suspended(world: World, nurs
 
 
 async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nursery: trio.Nursery) -> None:
-    """A lost connection harms only what was in flight: a job of which nothing was sent is done after the reload, by a new plan."""
+    """A lost connection harms only what was in flight: a job of which nothing was sent is done
+    after the reload, by a new plan.
+    """
     plans: list[int] = []
     outcomes: dict[str, list[Element]] = {}
 
@@ -255,7 +267,9 @@ async def test_what_was_planned_and_not_sent_is_planned_again(world: World, nurs
 
 
 async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World, nursery: trio.Nursery) -> None:
-    """Of a batch that was under way only the commit that got lost is in doubt: the topics after it are made as they were planned."""
+    """Of a batch that was under way only the commit that got lost is in doubt: the topics after it
+    are made as they were planned.
+    """
     done: list[list[Element]] = []
 
     async def many(draft: Draft) -> list[Element]:
@@ -279,7 +293,9 @@ async def test_the_rest_of_a_job_is_sent_after_the_connection_broke(world: World
 
 
 async def test_a_plan_that_cannot_read_is_made_again(world: World, nursery: trio.Nursery) -> None:
-    """The connection breaks while a plan reads: nothing was done, so it is planned again after the reload, and its caller waits."""
+    """The connection breaks while a plan reads: nothing was done, so it is planned again after the
+    reload, and its caller waits.
+    """
     attempts: list[str] = []
     done: list[list[Element]] = []
 
@@ -327,7 +343,9 @@ async def test_brokers_that_come_while_a_plan_is_made_are_not_forgotten(world: W
 
 
 async def test_whoever_steps_down_finishes_what_he_began(world: World, nursery: trio.Nursery) -> None:
-    """`finish`: what was begun is acknowledged, what waits goes to the next controller, and nothing new is taken."""
+    """`finish`: what was begun is acknowledged, what waits goes to the next controller, and nothing
+    new is taken.
+    """
     thinking = trio.Event()
     ended: list[str] = []
 
@@ -382,7 +400,9 @@ async def expect_moved(world: World, ended: list[str], name: str) -> None:
 
 
 async def test_a_divided_topic_stands_on_its_beginning(world: World, nursery: trio.Nursery) -> None:
-    """Where the first part of a topic too large for one commit is refused, nothing of the others is sent, and it falls alone."""
+    """Where the first part of a topic too large for one commit is refused, nothing of the others is
+    sent, and it falls alone.
+    """
     await world.store.commit([Create("/topics/huge")])
     nursery.start_soon(world.writer.run)
     elements = await world.writer.write(creating("before", "huge", "after", size=2000))
@@ -396,7 +416,9 @@ async def test_a_divided_topic_stands_on_its_beginning(world: World, nursery: tr
 
 
 async def test_a_version_that_is_not_there_any_more_is_told(world: World, nursery: trio.Nursery) -> None:
-    """A write on the condition of what was read: somebody else wrote, and whoever asked learns it as INVALID_UPDATE_VERSION."""
+    """A write on the condition of what was read: somebody else wrote, and whoever asked learns it
+    as INVALID_UPDATE_VERSION.
+    """
     nursery.start_soon(world.writer.run)
 
     async def plan(draft: Draft) -> Element:
@@ -408,7 +430,9 @@ async def test_a_version_that_is_not_there_any_more_is_told(world: World, nurser
 
 
 async def test_what_was_built_upon_a_refused_element_is_refused(world: World, nursery: trio.Nursery) -> None:
-    """A topic that others made meanwhile is not changed by what was planned for ours: that was judged for another topic."""
+    """A topic that others made meanwhile is not changed by what was planned for ours: that was
+    judged for another topic.
+    """
     await world.store.commit([Create("/topics/a"), Create("/topics/b")])
 
     async def plan(draft: Draft) -> list[Element]:

@@ -66,7 +66,9 @@ def broker_refusal(*wanted: Change, node: NodeConfig = NODE, per_broker: bool = 
     ],
 )
 def test_one_change_of_a_topic(before: dict[str, str], change: Change, after: dict[str, str]) -> None:
-    """SET replaces, DELETE forgets, APPEND and SUBTRACT edit the override, else Kafka's default and not the node's."""
+    """SET replaces, DELETE forgets, APPEND and SUBTRACT edit the override, else Kafka's default and
+    not the node's.
+    """
     assert alter_topic("over", before, changes(change), NODE) == after
 
 
@@ -115,7 +117,9 @@ def test_changes_are_made_in_order_and_judged_together() -> None:
     ],
 )
 def test_what_is_refused_of_a_topic(wanted: list[Change], code: int, text: str) -> None:
-    """42 for a wrong request, 40 for a wrong config, in Kafka's words; where Kafka fails with -1 this answers what is wrong."""
+    """42 for a wrong request, 40 for a wrong config, in Kafka's words; where Kafka fails with -1
+    this answers what is wrong.
+    """
     assert topic_refusal(*wanted) == (code, text)
 
 
@@ -157,7 +161,9 @@ def test_replacing_the_configs_of_a_topic() -> None:
     ],
 )
 def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None:
-    """Dynamic keys for one node or all, a listener's, unknown ones; forgetting what cannot be set is nothing."""
+    """Dynamic keys for one node or all, a listener's, unknown ones; forgetting what cannot be set
+    is nothing.
+    """
     name, operation, value = change
     after = alter_broker({}, changes(change), NODE, per_broker=per_broker)
     assert after == ({} if operation == DELETE else {name: value})
@@ -205,7 +211,9 @@ def test_what_may_be_changed_of_a_node(change: Change, per_broker: bool) -> None
     ],
 )  # fmt: skip
 def test_what_is_refused_of_a_node_is_an_invalid_request(wanted: list[Change], per_broker: bool, text: str) -> None:
-    """42 and not 40, in Kafka's order; sets are shown in brackets, and what this node cannot honour is refused too."""
+    """42 and not 40, in Kafka's order; sets are shown in brackets, and what this node cannot honour
+    is refused too.
+    """
     assert broker_refusal(*wanted, per_broker=per_broker) == (ErrorCode.INVALID_REQUEST, text)
 
 
@@ -244,7 +252,9 @@ def test_a_default_for_all_nodes_is_judged_with_what_this_node_has() -> None:
 
 
 def test_lists_of_a_node_are_edited_upon_kafkas_default() -> None:
-    """What the file says does not count: APPEND to the default `delete`, not to the file's `compact`."""
+    """What the file says does not count: APPEND to the default `delete`, not to the file's
+    `compact`.
+    """
     assert alter_broker({}, changes(("log.cleanup.policy", APPEND, "compact")), NODE, per_broker=True) == {
         "log.cleanup.policy": "delete,compact"
     }
@@ -268,7 +278,9 @@ CHANGES = st.lists(st.builds(ConfigChange, NAMES, st.integers(-1, 4), VALUES), m
 @settings(deadline=None)  # the machine may be busy
 @given(CHANGES, CHANGES)
 def test_whatever_is_accepted_is_valid_and_stays_so(first: list[ConfigChange], second: list[ConfigChange]) -> None:
-    """A change gives a valid set or a Refusal, never touches what was there, and no change leaves it as it is."""
+    """A change gives a valid set or a Refusal, never touches what was there, and no change leaves
+    it as it is.
+    """
     overrides = MappingProxyType[str, str]({})
     for wanted in (first, second):
         before = dict(overrides)
@@ -283,7 +295,9 @@ def test_whatever_is_accepted_is_valid_and_stays_so(first: list[ConfigChange], s
 
 
 def test_a_broker_has_so_many_configs_at_most() -> None:
-    """Brokers take keys that nobody knows: what one request names, and what many requests pile up, has an end."""
+    """Brokers take keys that nobody knows: what one request names, and what many requests pile up,
+    has an end.
+    """
     full = {f"k{number}": "1" for number in range(MAX_CONFIGS)}
     assert len(replace_broker(list(full.items()), NODE, per_broker=True)) == MAX_CONFIGS
     with pytest.raises(Refusal, match="2001 configs of one resource are named"):

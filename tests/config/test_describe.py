@@ -1,6 +1,7 @@
 """DescribeConfigs entries, against what a real Kafka 3.9.1 answered with the same configuration.
 
-The files in tests/vectors/describe_configs hold names, values, sources and types that Kafka gave; the sentences are ours.
+The files in tests/vectors/describe_configs hold names, values, sources and types that Kafka gave;
+the sentences are ours.
 """
 
 import json
@@ -30,8 +31,10 @@ CONTRADICTIONS = {
     "log.roll.jitter.hours": ("0", "2"),
     "log.flush.scheduler.interval.ms": ("9223372036854775807", "1000"),
 }
-"""Once the key that goes before one of these is changed while Kafka runs, it shows the default as their value, from the file
-in which another one stands. Here value and source agree: (Kafka's value, the one in the file)."""
+"""Once the key that goes before one of these is changed while Kafka runs, it shows the default as
+their value, from the file in which another one stands. Here value and source agree: (Kafka's value,
+the one in the file).
+"""
 
 Vector = dict[str, Any]
 
@@ -70,7 +73,9 @@ def same(recorded: Vector, entries: tuple[ConfigEntry, ...]) -> None:
 
 @pytest.mark.parametrize("when", ["static", "dynamic"])
 def test_every_config_of_a_node_is_described_as_kafka_describes_it(when: str) -> None:
-    """Names, values, sources, types, read-only, sensitive and synonyms of every broker key are Kafka's."""
+    """Names, values, sources, types, read-only, sensitive and synonyms of every broker key are
+    Kafka's.
+    """
     recorded = vector(f"broker_{when}")
     assert len(recorded["entries"]) > 310
     same(recorded, broker_entries(node_of(recorded)))
@@ -78,7 +83,9 @@ def test_every_config_of_a_node_is_described_as_kafka_describes_it(when: str) ->
 
 @pytest.mark.parametrize("when", ["static", "dynamic"])
 def test_the_cluster_default_has_what_was_set_for_all_nodes_and_nothing_else(when: str) -> None:
-    """The resource with the empty name lists the dynamic defaults alone, each with itself as its only synonym."""
+    """The resource with the empty name lists the dynamic defaults alone, each with itself as its
+    only synonym.
+    """
     recorded = vector(f"cluster_default_{when}")
     same(recorded, default_broker_entries(node_of(recorded)))
 
@@ -86,7 +93,9 @@ def test_the_cluster_default_has_what_was_set_for_all_nodes_and_nothing_else(whe
 @pytest.mark.parametrize("when", ["static", "dynamic"])
 @pytest.mark.parametrize("which", ["topic", "topic_with_overrides"])
 def test_every_config_of_a_topic_is_described_as_kafka_describes_it(which: str, when: str) -> None:
-    """A topic's configs come from its overrides, then the node's levels, units converted, with Kafka's synonyms."""
+    """A topic's configs come from its overrides, then the node's levels, units converted, with
+    Kafka's synonyms.
+    """
     recorded = vector(f"{which}_{when}")
     same(recorded, topic_entries(recorded["overrides"], node_of(recorded)))
 
@@ -120,7 +129,9 @@ def test_secrets_are_never_shown() -> None:
 
 
 def test_topics_without_overrides_share_their_entries() -> None:
-    """CreateTopics answers thousands of topics: what no override touches is made once per configuration."""
+    """CreateTopics answers thousands of topics: what no override touches is made once per
+    configuration.
+    """
     node = NodeConfig.from_mapping({})
     plain = effective_topic_entries({}, node)
     assert effective_topic_entries({}, node) is plain
@@ -130,12 +141,16 @@ def test_topics_without_overrides_share_their_entries() -> None:
 
 
 def test_an_override_that_no_table_knows_is_left_out() -> None:
-    """What another program wrote into a topic's znode must not break the description of the rest."""
+    """What another program wrote into a topic's znode must not break the description
+    of the rest.
+    """
     node = NodeConfig.from_mapping({})
     assert topic_entries({"no.such.config": "x"}, node) == topic_entries({}, node)
 
 
 def test_a_value_that_others_wrote_and_that_is_none_is_shown() -> None:
-    """A tool that writes to ZooKeeper may write what the key's type does not take: it is shown as it is, and can be mended."""
+    """A tool that writes to ZooKeeper may write what the key's type does not take: it is shown as
+    it is, and can be mended.
+    """
     entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, NodeConfig.from_mapping({}))}
     assert entries["preallocate"] == "870"

@@ -1,4 +1,6 @@
-"""Dynamic configs: followed by their notifications, over lost connections and sessions, and never read more often than needed."""
+"""Dynamic configs: followed by their notifications, over lost connections and sessions, and never
+read more often than needed.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -9,13 +11,13 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from minicontroller.controller.config import changes
-from minicontroller.controller.config.changes import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
-from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.broker import config_notifications
+from minicontroller.controller.broker.config_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
+from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.store import layout
 from minicontroller.controller.store.base import Create, Entry, SetData, Watch
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.znodes import layout
 
 CONFIG = NodeConfig.from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
 THREADS = "log.cleaner.threads"
@@ -91,7 +93,9 @@ async def running_bench() -> AsyncIterator[Bench]:
 
 
 async def test_the_initial_state(bench: Bench, autojump_clock: MockClock) -> None:
-    """Once started, what the store says of the node and of all nodes is in force; its own goes first."""
+    """Once started, what the store says of the node and of all nodes is in force; its own goes
+    first.
+    """
     await bench.write("brokers/<default>", {THREADS: "3", "background.threads": "4"})
     await bench.write("brokers/1", {THREADS: "5"})
     await bench.write("brokers/2", {THREADS: "7"})
@@ -123,7 +127,9 @@ async def test_a_change_is_followed(bench: Bench, autojump_clock: MockClock) -> 
 
 
 async def test_only_what_changed_is_read(bench: Bench, autojump_clock: MockClock) -> None:
-    """A notification costs the reading of itself, and of what it names if that is this node's; never of everything."""
+    """A notification costs the reading of itself, and of what it names if that is this node's;
+    never of everything.
+    """
     await bench.start()
     bench.store.read.clear()
     await bench.change("brokers/1", {THREADS: "5"})
@@ -150,7 +156,9 @@ async def test_what_came_before_the_start_is_not_replayed(bench: Bench, autojump
 
 
 async def test_a_stream_of_changes_costs_few_looks(bench: Bench, autojump_clock: MockClock) -> None:
-    """However many changes there are, the list is read a few times a second; nothing is missed, and doubles are one."""
+    """However many changes there are, the list is read a few times a second; nothing is missed, and
+    doubles are one.
+    """
     await bench.start()
     bench.store.looks = 0
     for number in range(200):
@@ -179,7 +187,9 @@ async def test_both_versions_of_a_notification(bench: Bench, autojump_clock: Moc
 async def test_nonsense_is_passed_over(
     bench: Bench, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An unreadable notification is logged and does not stop those behind it; a nameless child is nothing."""
+    """An unreadable notification is logged and does not stop those behind it; a nameless child is
+    nothing.
+    """
     await bench.start()
     await bench.store.ensure(f"{layout.CONFIG_CHANGES}/stray")
     await bench.notify(b"\xff", b"{}", b"", "topics/orders")
@@ -225,7 +235,9 @@ async def test_a_lost_connection(bench: Bench, autojump_clock: MockClock) -> Non
 
 
 async def test_a_lost_session(bench: Bench, autojump_clock: MockClock) -> None:
-    """A new session looks again and reads its own configs anew: notifications may have been removed meanwhile."""
+    """A new session looks again and reads its own configs anew: notifications may have been removed
+    meanwhile.
+    """
     await bench.start()
     await bench.notify("topics/before")
     await bench.settle()
@@ -258,7 +270,9 @@ async def test_it_starts_when_the_store_comes(bench: Bench, autojump_clock: Mock
 
 
 async def test_old_notifications_are_removed_by_the_controller(bench: Bench, autojump_clock: MockClock) -> None:
-    """After a quarter of an hour, and by the one node that writes; younger ones stay for those who are slow."""
+    """After a quarter of an hour, and by the one node that writes; younger ones stay for those who
+    are slow.
+    """
     await bench.notify("topics/old", "topics/older")
     await bench.start()
     bench.now_ms += KEPT_MS + 1
@@ -275,7 +289,7 @@ async def test_old_notifications_are_removed_by_the_controller(bench: Bench, aut
 async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockClock) -> None:
     """Beyond what Kafka's brokers can list the oldest go, however young they are."""
     assert MAX_KEPT * (len("config_change_") + 10 + 4) < 4 * 1024 * 1024
-    store, feed = bench.store, changes.ConfigChanges(lambda: bench.now_ms)
+    store, feed = bench.store, config_notifications.ConfigChanges(lambda: bench.now_ms)
     await bench.notify(*(f"topics/t{number}" for number in range(5)))
     names = await store.children(layout.CONFIG_CHANGES)
     await feed.tidy(store, names, most=3)
@@ -285,8 +299,10 @@ async def test_notifications_do_not_pile_up(bench: Bench, autojump_clock: MockCl
 async def test_all_that_is_old_is_removed(
     bench: Bench, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many changes come in a second, they are removed as quickly as they came, not so many now and then."""
-    monkeypatch.setattr(changes, "TIDY_BATCH", 3)
+    """However many changes come in a second, they are removed as quickly as they came, not so many
+    now and then.
+    """
+    monkeypatch.setattr(config_notifications, "TIDY_BATCH", 3)
     await bench.start()
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
     bench.now_ms += KEPT_MS + 1
@@ -294,41 +310,47 @@ async def test_all_that_is_old_is_removed(
     await bench.notify("topics/young")
     await bench.settle()
     assert await bench.store.children(layout.CONFIG_CHANGES) == ["config_change_0000000020"]
-    monkeypatch.setattr(changes, "TIDY_BATCHES", 2)
+    monkeypatch.setattr(config_notifications, "TIDY_BATCHES", 2)
     await bench.notify(*(f"topics/t{number}" for number in range(20)))
     bench.now_ms += KEPT_MS + 1
     for number in range(20):  # what one look leaves the next ones remove
-        await trio.sleep(changes.TIDY_PAUSE_SECONDS)
+        await trio.sleep(config_notifications.TIDY_PAUSE_SECONDS)
         await bench.notify(f"topics/last{number}")
     await bench.settle()
     assert len(await bench.store.children(layout.CONFIG_CHANGES)) == 20
 
 
 async def test_a_long_list_is_looked_at_seldom(bench: Bench, autojump_clock: MockClock) -> None:
-    """However long it takes to list what is there, a stream of changes costs a node no more than a small share of its time."""
+    """However long it takes to list what is there, a stream of changes costs a node no more than a
+    small share of its time.
+    """
     await bench.start()
     bench.store.listing_seconds, bench.store.looks = 0.1, 0
     ends = trio.current_time() + 60
     while trio.current_time() < ends:
         await bench.notify("topics/t")
         await trio.sleep(0.05)
-    assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / changes.LOOKING_SHARE
+    assert 0 < bench.store.looks * bench.store.listing_seconds <= 60 / config_notifications.LOOKING_SHARE
 
 
 async def test_a_store_that_was_slow_once_is_asked_again_soon(bench: Bench, autojump_clock: MockClock) -> None:
-    """A look that took long because the store did not answer is followed by the next one as soon as after a long list."""
+    """A look that took long because the store did not answer is followed by the next one as soon as
+    after a long list.
+    """
     await bench.start()
     bench.store.listing_seconds = 5
     await bench.notify("topics/t")
     await trio.sleep(6)
     bench.store.listing_seconds = 0
     await bench.change("brokers/1", {THREADS: "5"})
-    await trio.sleep(changes.MAX_PAUSE_SECONDS + changes.PAUSE_SECONDS)
+    await trio.sleep(config_notifications.MAX_PAUSE_SECONDS + config_notifications.PAUSE_SECONDS)
     assert bench.threads() == 5
 
 
 async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: MockClock) -> None:
-    """Somebody has put a znode below a notification: that one stays, the others go, and changes are followed."""
+    """Somebody has put a znode below a notification: that one stays, the others go, and changes are
+    followed.
+    """
     await bench.notify(*(f"topics/t{number}" for number in range(9)))
     await bench.store.commit([Create(f"{layout.CONFIG_CHANGE_PREFIX}0000000004/child")])
     await bench.start()
@@ -341,7 +363,9 @@ async def test_what_cannot_be_removed_stays_alone(bench: Bench, autojump_clock: 
 
 
 async def test_a_number_that_was_made_up_hides_nothing(bench: Bench, autojump_clock: MockClock) -> None:
-    """A notification with the highest number of all, written by hand: those of ZooKeeper's own count are seen all the same."""
+    """A notification with the highest number of all, written by hand: those of ZooKeeper's own
+    count are seen all the same.
+    """
     await bench.start()
     await bench.store.commit(
         [Create(f"{layout.CONFIG_CHANGE_PREFIX}9999999999", layout.encode_config_change("topics/t"))]

@@ -1,4 +1,6 @@
-"""JAAS. What is read was compared once with Kafka's own reader over 60,000 random texts: never another result."""
+"""JAAS. What is read was compared once with Kafka's own reader over 60,000 random texts: never
+another result.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +33,9 @@ def test_the_name_and_the_users_of_a_listener_are_read() -> None:
     ],
 )
 def test_quotes_and_escapes(written: str, value: str) -> None:
-    """Values may stand in either quote, with Java's escapes, octal ones among them, or be bare words."""
+    """Values may stand in either quote, with Java's escapes, octal ones among them, or be bare
+    words.
+    """
     text = f"M required a={written};" if written != "'it''s'" else "M required a='it' b='s';"
     assert parse_jaas(text).options["a"] == value
 

@@ -19,7 +19,9 @@ def test_each_key_stands_once() -> None:
 
 
 def test_no_table_is_empty() -> None:
-    """There is a table of our own keys, of Kafka's, of those of topics, and of those without effect."""
+    """There is a table of our own keys, of Kafka's, of those of topics, and of those without
+    effect.
+    """
     assert all(sections().values())
 
 

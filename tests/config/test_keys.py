@@ -14,7 +14,9 @@ RECORDED = Path(__file__).parents[1] / "vectors" / "describe_configs" / "broker_
 
 
 def test_every_key_of_a_kafka_broker_is_declared() -> None:
-    """What Kafka 3.9.1 describes of a broker can stand in a file, with Kafka's type and way to change it."""
+    """What Kafka 3.9.1 describes of a broker can stand in a file, with Kafka's type and way to
+    change it.
+    """
     for entry in json.loads(RECORDED.read_text())["entries"]:
         key = key_named(entry["name"])
         assert key is not None, entry["name"]
@@ -108,7 +110,9 @@ def test_the_nearest_key_is_proposed(name: str, meant: str | None) -> None:
 
 
 def test_synonyms_stand_in_their_order() -> None:
-    """Milliseconds go before minutes, minutes before hours; a listener's key before the plain one."""
+    """Milliseconds go before minutes, minutes before hours; a listener's key before
+    the plain one.
+    """
     assert synonyms_of("log.retention.hours") == ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
     assert synonyms_of("log.flush.scheduler.interval.ms") == ("log.flush.scheduler.interval.ms",)
     assert synonyms_of("listener.name.x.max.connections") == ("listener.name.x.max.connections", "max.connections")
@@ -130,7 +134,9 @@ def test_environment_variables_are_read_as_kafkas_images_read_them(variable: str
 
 
 def test_variables_that_mean_no_key_are_nobodys_mistake() -> None:
-    """Images and Kubernetes set KAFKA_ variables of their own: ignored, and told only when they all but name a key."""
+    """Images and Kubernetes set KAFKA_ variables of their own: ignored, and told only when they all
+    but name a key.
+    """
     environ = {
         "KAFKA_HOME": "/opt/kafka",
         "KAFKA_PORT": "tcp://10.0.0.1:9092",

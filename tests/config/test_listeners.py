@@ -29,7 +29,9 @@ def shown(listener: Listener) -> str:
     ],
 )
 def test_listeners_are_read_as_kafka_reads_them(listeners: str, expected: list[str]) -> None:
-    """Names become upper case; IPv6 may lack brackets, a host be empty, a port 0, and an IPv4 and an IPv6 address share a port."""
+    """Names become upper case; IPv6 may lack brackets, a host be empty, a port 0, and an IPv4 and
+    an IPv6 address share a port.
+    """
     assert [shown(listener) for listener in node_of(f"listeners={listeners}").listeners] == expected
 
 
@@ -66,7 +68,9 @@ def test_listeners_are_read_as_kafka_reads_them(listeners: str, expected: list[s
     ],
 )  # fmt: skip
 def test_what_kafka_refuses_is_refused_with_its_place(settings: list[str], fault: str) -> None:
-    """Each mistake names the key that has to be mended; ports that no socket has are mistakes too."""
+    """Each mistake names the key that has to be mended; ports that no socket has are
+    mistakes too.
+    """
     with pytest.raises(ConfigurationError) as caught:
         node_of(*settings)
     assert fault in str(caught.value)
@@ -96,7 +100,9 @@ def test_without_advertised_listeners_the_listeners_are_advertised() -> None:
 
 
 def test_the_listener_of_the_nodes_is_named_or_follows_from_the_protocol() -> None:
-    """inter.broker.listener.name, in any case, else the listener named like security.inter.broker.protocol."""
+    """inter.broker.listener.name, in any case, else the listener named like
+    security.inter.broker.protocol.
+    """
     mapped = "listener.security.protocol.map=client:plaintext,INTERNAL:SASL_PLAINTEXT,INTERNAL:PLAINTEXT"
     node = node_of("listeners=CLIENT://:1,INTERNAL://:2", mapped, "inter.broker.listener.name=internal")
     assert shown(node.inter_broker_listener) == "INTERNAL :2 PLAINTEXT"
@@ -114,7 +120,9 @@ def test_the_control_plane_is_the_listener_of_the_nodes_unless_named() -> None:
 
 
 def test_the_nodes_may_offer_sasl_on_their_listener_alone() -> None:
-    """The mechanism between nodes is looked for among those of their listener, not among everybody's."""
+    """The mechanism between nodes is looked for among those of their listener, not among
+    everybody's.
+    """
     node = node_of(
         "listeners=SASL_PLAINTEXT://h:1",
         "inter.broker.listener.name=SASL_PLAINTEXT",

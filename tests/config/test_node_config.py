@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.app import connection_limits
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.memory import DEFAULT_BYTES
+from minicontroller.controller.network.memory import DEFAULT_BYTES
+from minicontroller.controller.node.app import connection_limits
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="n" password="hunter2" user_n="hunter2";'
@@ -146,7 +146,9 @@ def test_what_kafka_refuses_at_its_start_is_refused(setting: str, fault: str) ->
 
 
 def test_one_request_has_room_among_all() -> None:
-    """`queued.max.request.bytes`, where it is set, is at least as much as one request may have, and without it there is room for the largest."""
+    """`queued.max.request.bytes`, where it is set, is at least as much as one request may have, and
+    without it there is room for the largest.
+    """
     assert mistakes("", "queued.max.request.bytes=1000000") == [
         "server.properties, line 2: queued.max.request.bytes must be at least socket.request.max.bytes, 104857600."
     ]
@@ -193,7 +195,9 @@ def test_secrets_are_in_no_error() -> None:
 
 
 def test_the_keys_of_a_listener_go_before_the_plain_ones() -> None:
-    """With its mechanism, with its name alone, without: the first that is set holds for the listener."""
+    """With its mechanism, with its name alone, without: the first that is set holds for the
+    listener.
+    """
     node = NodeConfig.from_mapping(
         {
             "max.connections": "10",
@@ -221,7 +225,9 @@ def test_each_listener_speaks_its_dialect() -> None:
 
 
 def test_what_is_set_while_the_node_runs_goes_before_the_file() -> None:
-    """What is this node's own before all nodes', both before the file; the configuration it began with stays as it was."""
+    """What is this node's own before all nodes', both before the file; the configuration it began
+    with stays as it was.
+    """
     began = NodeConfig.from_mapping({"message.max.bytes": "1", "num.io.threads": "9", "compression.type": "zstd"})
     now = began.with_dynamic(
         {"message.max.bytes": "3"}, {"message.max.bytes": "2", "num.io.threads": "8", "custom.key": "x"}

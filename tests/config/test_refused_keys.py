@@ -42,7 +42,9 @@ def test_each_key_has_a_case() -> None:
 
 @pytest.mark.parametrize(("key", "value"), ASKS_FOR_MORE.items())
 def test_a_key_that_is_not_carried_out_ends_the_start(key: str, value: str) -> None:
-    """Nothing that weakens the cluster when it is missing is silently left out; the sentence names key and reason."""
+    """Nothing that weakens the cluster when it is missing is silently left out; the sentence names
+    key and reason.
+    """
     with pytest.raises(ConfigurationError, match=f"{key} is not served: "):
         NodeConfig.from_mapping({key: value})
 

@@ -3,10 +3,7 @@
 import pytest
 
 from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.config.topic_configs import (
-    topic_defaults,
-    validate_topic_configs,
-)
+from minicontroller.controller.config.topic_configs import topic_defaults, validate_topic_configs
 from minicontroller.controller.errors import Refusal
 from minicontroller.protocol.error_codes import ErrorCode
 
@@ -76,7 +73,9 @@ def test_a_value_that_its_key_does_not_take_is_refused(name: str, value: str, re
 
 
 def test_a_refusal_shows_what_was_understood() -> None:
-    """A double is shown as Java writes it, a list in brackets, of a list of words only the wrong one."""
+    """A double is shown as Java writes it, a list in brackets, of a list of words only the wrong
+    one.
+    """
     assert refusal({"min.cleanable.dirty.ratio": "5."}).startswith("Invalid value 5.0 for")
     assert refusal({"cleanup.policy": "delete, foo"}).startswith("Invalid value foo for")
     assert refusal({"follower.replication.throttled.replicas": "0:1,*"}).startswith("Invalid value [0:1, *] for")
@@ -101,7 +100,9 @@ def test_of_a_topic_that_exists_the_resource_is_named() -> None:
 
 
 def test_lags_of_compaction_must_fit() -> None:
-    """The smallest lag may not be larger than the largest, be it an override or a default of the node."""
+    """The smallest lag may not be larger than the largest, be it an override or a default of the
+    node.
+    """
     conflict = "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)"
     assert refusal({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}) == conflict
     assert (
@@ -165,7 +166,9 @@ def test_tiered_storage_needs_a_node_that_has_it() -> None:
     ],
 )
 def test_what_is_kept_locally_is_part_of_what_is_kept(configs: dict[str, str | None], fault: str | None) -> None:
-    """With tiered storage: no compaction, and no more locally than altogether; bytes are looked at before time."""
+    """With tiered storage: no compaction, and no more locally than altogether; bytes are looked at
+    before time.
+    """
     configs = {"remote.storage.enable": "true", **configs}
     if fault is None:
         validate_topic_configs(configs, TIERED)

@@ -1,4 +1,6 @@
-"""Types and limits of values. Parsing and rendering were compared once with Kafka's ConfigDef over 210,000 random texts."""
+"""Types and limits of values. Parsing and rendering were compared once with Kafka's ConfigDef over
+210,000 random texts.
+"""
 
 import math
 
@@ -192,5 +194,7 @@ def test_a_notation_that_means_nothing_is_our_own_fault() -> None:
     ],
 )
 def test_versions_are_those_that_kafka_39_knows(text: str, release: tuple[int, ...] | None) -> None:
-    """Releases are known by two numbers (three before 1.0), protocol versions by their whole name."""
+    """Releases are known by two numbers (three before 1.0), protocol versions by
+    their whole name.
+    """
     assert release_of(text) == release

@@ -1,7 +1,9 @@
-"""What is asked of both: a case is one request, and the cases of a scenario are asked one after another on one connection.
+"""What is asked of both: a case is one request, and the cases of a scenario are asked one after
+another on one connection.
 
-A scenario begins where the one before it ended, so topics carry a prefix of their scenario. Placement is random when a broker chooses
-it, therefore topics whose replicas are looked at are placed by hand.
+A scenario begins where the one before it ended, so topics carry a prefix of their scenario.
+Placement is random when a broker chooses it, therefore topics whose replicas are looked at are
+placed by hand.
 """
 
 from collections.abc import Iterable, Mapping
@@ -64,7 +66,9 @@ class Case:
 
 
 def each_version(name: str, api: str, body: Mapping[str, Any], *, since: int = 0, **how: Any) -> list[Case]:
-    """The same request in every version from `since` on; `{v}` in a topic's name becomes the version."""
+    """The same request in every version from `since` on; `{v}` in a topic's name becomes the
+    version.
+    """
     return [Case(name, api, version, fill(body, version, api), **how) for version in VERSIONS[api] if version >= since]
 
 

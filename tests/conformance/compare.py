@@ -1,6 +1,8 @@
-"""Holds an outcome against the recorded one, and says what differs; differences on purpose are listed in `differences.py`.
+"""Holds an outcome against the recorded one, and says what differs; differences on purpose are
+listed in `differences.py`.
 
-Texts are compared by what a reader needs from them: null is null, empty is empty, and what the text of Kafka names, ours names too.
+Texts are compared by what a reader needs from them: null is null, empty is empty, and what the text
+of Kafka names, ours names too.
 """
 
 import re

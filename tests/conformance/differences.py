@@ -1,6 +1,8 @@
-"""Where we differ from Kafka 3.9 on purpose: each with its reason in docs/conformance.md, under the same name.
+"""Where we differ from Kafka 3.9 on purpose: each with its reason in docs/conformance.md, under the
+same name.
 
-A difference turns the recorded answer (normalised) into the one that is expected of us; what it does not touch must still be equal.
+A difference turns the recorded answer (normalised) into the one that is expected of us; what it
+does not touch must still be equal.
 """
 
 import re
@@ -88,7 +90,9 @@ def not_created(code: int) -> Adapt:
 
 
 def only_what_is_served(_case: Case, recorded: Any) -> Any:
-    """Any part of Kafka's APIs, in Kafka's versions, and APIs that Kafka has in its newer form only."""
+    """Any part of Kafka's APIs, in Kafka's versions, and APIs that Kafka has in its newer form
+    only.
+    """
     kafkas = {key["api_key"]: key for key in recorded["api_keys"]}
 
     def in_kafkas_versions(keys: Any) -> bool:

@@ -1,6 +1,8 @@
-"""What two clusters may differ in without differing: ports, ids, the order of rows that Kafka keeps in hash maps, chosen replicas.
+"""What two clusters may differ in without differing: ports, ids, the order of rows that Kafka keeps
+in hash maps, chosen replicas.
 
-Everything else must be equal: codes, null against empty, counts, the order of rows where a client sees the order of its request.
+Everything else must be equal: codes, null against empty, counts, the order of rows where a client
+sees the order of its request.
 """
 
 import re
@@ -70,8 +72,8 @@ def order(key: str, struct: Mapping[str, Any]) -> Any:
 
 
 def any_placement(struct: dict[str, Any]) -> dict[str, Any]:
-    """A partition whose replicas were chosen: how many, that all are in sync, that the first one leads. A coordinator: that it is a
-    node and this is its port.
+    """A partition whose replicas were chosen: how many, that all are in sync, that the first one
+    leads. A coordinator: that it is a node and this is its port.
     """
     if "replica_nodes" in struct:
         replicas, in_sync = struct["replica_nodes"], struct["isr_nodes"]

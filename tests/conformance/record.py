@@ -1,7 +1,9 @@
-"""Asks a real Kafka 3.9.1 all scenarios and writes what it answered to recordings/: `python -m tests.conformance.record`.
+"""Asks a real Kafka 3.9.1 all scenarios and writes what it answered to recordings/: `python -m
+tests.conformance.record`.
 
-Needs Java and Maven (Kafka's jars come from Maven Central, once). Documentation of configs is Kafka's own prose: it is replaced by a
-mark before the answer is written, for that it is there is all that is compared.
+Needs Java and Maven (Kafka's jars come from Maven Central, once). Documentation of configs is
+Kafka's own prose: it is replaced by a mark before the answer is written, for that it is there is
+all that is compared.
 """
 
 import json
@@ -17,11 +19,15 @@ from tests.support.wire import response_frame
 
 MARK = "documented"
 SETTLING_SECONDS = 1.0
-"""A change of configs takes Kafka less to reach its own node; what to wait for is not known before it is recorded."""
+"""A change of configs takes Kafka less to reach its own node; what to wait for is not known before
+it is recorded.
+"""
 
 
 def record(cluster: KafkaCluster, names: list[str]) -> None:
-    """Every scenario on node 1, which is the controller; all of them, because each begins where the last one ended."""
+    """Every scenario on node 1, which is the controller; all of them, because each begins where the
+    last one ended.
+    """
     performer = Performer(cluster.addresses[1])
     for name, cases in SCENARIOS.items():
         rows = []

@@ -1,4 +1,6 @@
-"""A recording: what a real Kafka 3.9.1 answered to the cases of one scenario, byte by byte, and who it was."""
+"""A recording: what a real Kafka 3.9.1 answered to the cases of one scenario, byte by byte, and who
+it was.
+"""
 
 import json
 from dataclasses import dataclass

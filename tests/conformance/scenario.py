@@ -1,6 +1,8 @@
-"""The scenarios in their order, and how one is put to a cluster: one request at a time on one connection, each outcome kept.
+"""The scenarios in their order, and how one is put to a cluster: one request at a time on one
+connection, each outcome kept.
 
-The same code asks the real Kafka when a recording is made and the program under test when it is compared.
+The same code asks the real Kafka when a recording is made and the program under test when it is
+compared.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +33,8 @@ SCENARIOS: dict[str, list[Case]] = {
     "create_topics": create_topics.CASES,
     "groups": groups.CASES,
 }
-"""Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last."""
+"""Metadata is first, because it looks at an empty cluster; the coordinators' topics are made last.
+"""
 
 SILENCE_SECONDS = 5.0  # nothing takes Kafka so long here: what is not answered by then is never answered
 SETTLE_SECONDS = 10.0
@@ -82,7 +85,8 @@ def error_codes(part: Any) -> Iterator[int]:
 class Performer:
     """Asks one node, and remembers the topics' ids that it was told.
 
-    A node that is not the controller learns of a change after the controller has answered: there every read may need a moment.
+    A node that is not the controller learns of a change after the controller has answered: there
+    every read may need a moment.
     """
 
     def __init__(self, address: str, *, every_read_settles: bool = False) -> None:

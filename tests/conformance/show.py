@@ -1,4 +1,6 @@
-"""Prints recordings for people: `python -m tests.conformance.show [scenario...]`. One line for all versions that answer alike."""
+"""Prints recordings for people: `python -m tests.conformance.show [scenario...]`. One line for all
+versions that answer alike.
+"""
 
 import json
 import re
@@ -16,7 +18,9 @@ LONG = 12
 
 
 def brief(part: Any) -> Any:
-    """An answer without what is the same in all of them; long lists are counted, and refused rows reduced to code and message."""
+    """An answer without what is the same in all of them; long lists are counted, and refused rows
+    reduced to code and message.
+    """
     if isinstance(part, dict):
         fields = {key: brief(value) for key, value in part.items() if key not in SAME_EVERYWHERE}
         if fields.get("error_code"):

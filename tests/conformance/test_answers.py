@@ -1,4 +1,6 @@
-"""Ours against what a real Kafka 3.9.1 answered: the same requests in the same order, on both stores, at the controller and elsewhere."""
+"""Ours against what a real Kafka 3.9.1 answered: the same requests in the same order, on both
+stores, at the controller and elsewhere.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""The recordings themselves: complete, still what the cases ask, documented - and golden vectors for our own codec."""
+"""The recordings themselves: complete, still what the cases ask, documented - and golden vectors
+for our own codec.
+"""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +36,9 @@ def test_every_case_is_recorded_once(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_requests_of_kafka_python_are_read_and_written_alike(scenario: str) -> None:
-    """Each recorded request (made by kafka-python 3.0.12) decodes with nothing left over and encodes to the same bytes."""
+    """Each recorded request (made by kafka-python 3.0.12) decodes with nothing left over and
+    encodes to the same bytes.
+    """
     for case, recorded in recorded_answers(scenario):
         header, message, leftover = registry.decode_request(recorded.request[4:])
         assert not leftover, case.key
@@ -60,7 +64,9 @@ def test_recordings_are_small() -> None:
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.cases)
 def test_differences_are_documented(difference: Difference) -> None:
-    """A difference on purpose concerns a case that exists, and docs/conformance.md gives its reason."""
+    """A difference on purpose concerns a case that exists, and docs/conformance.md gives its
+    reason.
+    """
     keys = [case.key for cases in SCENARIOS.values() for case in cases]
     assert any(re.fullmatch(difference.cases, key) for key in keys)
     assert f"### {difference.name}" in DOCUMENT.read_text()

@@ -11,7 +11,9 @@ from tests.support.waiting import until
 
 
 def expect_nothing_lost(nodes: Nodes, tree: Tree, stream: Stream) -> None:
-    """K590-2: every acknowledged topic is there, whole and led, on every node; none is half there; all agree with the tree."""
+    """K590-2: every acknowledged topic is there, whole and led, on every node; none is half there;
+    all agree with the tree.
+    """
     nodes.wait_known()
     assert tree.half_made() == []
     topics = set(tree.topics)
@@ -21,7 +23,9 @@ def expect_nothing_lost(nodes: Nodes, tree: Tree, stream: Stream) -> None:
 
 
 def expect_agreement(nodes: Collection[NodeProcess], tree: Tree) -> None:
-    """Every node tells of every topic what the tree says: leader, ISR and replicas of each partition; and each of them is led."""
+    """Every node tells of every topic what the tree says: leader, ISR and replicas of each
+    partition; and each of them is led.
+    """
     ids = {node.broker_id for node in nodes}
     told = {node.broker_id: partial(partitions_told, node) for node in nodes}
     right = tree.partitions()
@@ -50,7 +54,9 @@ def partitions_told(node: NodeProcess) -> dict[str, dict[int, tuple[int, list[in
 
 
 def partition_told(node: NodeProcess, topic: str) -> Any:
-    """(leader, ISR, offline replicas, error code) of the only partition of a topic; None where it is not known."""
+    """(leader, ISR, offline replicas, error code) of the only partition of a topic; None where it
+    is not known.
+    """
     (found,) = node.metadata([topic])["topics"]
     if not found["partitions"]:
         return None

@@ -15,7 +15,9 @@ Record = Callable[[str, float], None]
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Record:
-    """Times depend on the machine: they are told at the end of the run (`tests/conftest.py`), and not asserted."""
+    """Times depend on the machine: they are told at the end of the run (`tests/conftest.py`), and
+    not asserted.
+    """
     return lambda name, value: request.node.user_properties.append((name, round(value, 3)))
 
 

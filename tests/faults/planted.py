@@ -1,7 +1,9 @@
-"""Bugs that are put into the program on purpose, so that it is seen whether the detector finds them.
+"""Bugs that are put into the program on purpose, so that it is seen whether the detector finds
+them.
 
-`python -m tests.faults.planted NAME serve --config FILE` is `minicontroller serve --config FILE` with a few methods replaced before it
-starts. The program itself has no place for this. `make faults PLANTED=NAME` (or `all`) runs them.
+`python -m tests.faults.planted NAME serve --config FILE` is `minicontroller serve --config FILE`
+with a few methods replaced before it starts. The program itself has no place for this. `make faults
+PLANTED=NAME` (or `all`) runs them.
 """
 
 import itertools
@@ -12,20 +14,12 @@ from typing import Any
 import msgspec
 import trio
 
-from minicontroller.controller.cluster import (
-    active_controller,
-    channel,
-    jobs,
-    loading,
-    metadata_cache,
-    propagation,
-    writer,
-)
-from minicontroller.controller.connection import Connection
+from minicontroller.controller.active import active_controller, channel, jobs, loading, propagation, writer
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, changes, config_changes, create_partitions, create_topics
-from minicontroller.controller.peer import PeerUnavailable
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata import cache
+from minicontroller.controller.network.connection import Connection
+from minicontroller.controller.network.peer import PeerUnavailable
 from minicontroller.controller.store.base import (
     ANY_VERSION,
     Check,
@@ -37,6 +31,7 @@ from minicontroller.controller.store.base import (
     Watch,
 )
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 
 NODES = ("kill", "terminate", "freeze", "cut_from_nodes", "cut_from_zookeeper")
@@ -189,7 +184,9 @@ def new_id_by_growth() -> None:
 
 @planted(troubles=("unheard_by_zookeeper",))
 def doubt_is_success() -> None:
-    """What was on its way when the connection broke is answered with success, whatever the tree shows then."""
+    """What was on its way when the connection broke is answered with success, whatever the tree
+    shows then.
+    """
     init = jobs.Element.__init__
 
     def sure(element: Any, *arguments: Any, **named: Any) -> None:
@@ -266,8 +263,10 @@ def nobody_is_waited_for() -> None:
 
 @planted(troubles=("false_marks",))
 def answered_ahead_of_the_node() -> None:
-    """A node answers questions by what it knows, also where its own clients know more by an answer of the controller."""
-    put_in(metadata_cache.MetadataCache, "expect", lambda *_arguments: None)
+    """A node answers questions by what it knows, also where its own clients know more by an answer
+    of the controller.
+    """
+    put_in(cache.MetadataCache, "expect", lambda *_arguments: None)
 
 
 @planted(troubles=("false_marks",))
@@ -296,7 +295,9 @@ def lost_watch() -> None:
 
 @planted(troubles=("freeze", "cut_from_zookeeper", "kill_leader"))
 def stale_image() -> None:
-    """A controller that is elected again, or was in doubt, goes on from what it read the first time."""
+    """A controller that is elected again, or was in doubt, goes on from what it read the first
+    time.
+    """
     load, first = loading.load, list[Any]()
 
     async def once(*arguments: Any) -> Any:
@@ -344,7 +345,9 @@ async def ready(answer: bytes) -> bytes:
 
 @planted(troubles=("strange_configs",))
 def planned_upon_what_is_committed() -> None:
-    """Changes of configs are planned upon what is committed, not upon what is under way, and written over what is there."""
+    """Changes of configs are planned upon what is committed, not upon what is under way, and
+    written over what is there.
+    """
     plan = config_changes.Planner._plan_one
 
     async def behind(planner: Any, draft: Any, alteration: Any) -> Any:
@@ -371,7 +374,9 @@ def forwarded_again() -> None:
 
 @planted(troubles=("move_controller",))
 def refused_out_of_hand() -> None:
-    """A refusal does not wait until what it rests on is safe, nor until it is known that this controller rules."""
+    """A refusal does not wait until what it rests on is safe, nor until it is known that this
+    controller rules.
+    """
     plan = writer.Writer._plan
 
     async def hasty(owner: Any, job: Any) -> None:
@@ -385,7 +390,7 @@ def refused_out_of_hand() -> None:
 def main() -> None:
     name = sys.argv.pop(1)
     BUGS[name].plant()
-    from minicontroller.controller.cli import main as run
+    from minicontroller.controller.command_line.cli import main as run
 
     run()
 

@@ -1,4 +1,6 @@
-"""Clients that create topics one after the other while something breaks, and remember what they were told."""
+"""Clients that create topics one after the other while something breaks, and remember what they
+were told.
+"""
 
 import itertools
 import threading
@@ -59,7 +61,9 @@ class Stream:
         assert set(self.answers.values()) <= {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}, self.answers
 
     def run(self, at: int, prefix: str) -> None:
-        """One client's life: at the node that it begins at, or at the next one when that one ends the connection."""
+        """One client's life: at the node that it begins at, or at the next one when that one ends
+        the connection.
+        """
         names = (f"{prefix}-{number}" for number in itertools.count())
         unanswered: str | None = None
         try:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.controller.audit.reading import read_all
-from minicontroller.controller.audit.verifying import Verification
-from minicontroller.policies.audit_event import Decision, Effect
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.event import Decision, Effect
+from minicontroller.audit.reading import read_all
+from minicontroller.audit.replay import Replay
+from minicontroller.audit.verifying import Verification
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.stream import create, created, creation
 from tests.faults.tree import Tree
@@ -44,8 +44,9 @@ def note(acknowledged: set[str], name: str, wire: Wire) -> None:
 
 
 def test_controllers_killed_in_a_row(nodes: Nodes, tree: Tree, folder: Path) -> None:
-    """SIGKILL amid creations, twice: with `audit.flush=always` each topic that was acknowledged is in the log; `verify` finds nothing
-    but what the dead ones could not finish; and the replay of all epochs is what ZooKeeper holds.
+    """SIGKILL amid creations, twice: with `audit.flush=always` each topic that was acknowledged is
+    in the log; `verify` finds nothing but what the dead ones could not finish; and the replay of
+    all epochs is what ZooKeeper holds.
     """
     acknowledged: set[str] = set()
     for reign in range(2):
@@ -83,8 +84,9 @@ REQUESTS = 400
 
 
 class Asker:
-    """One connection with many requests on their way: topics to be made, and names that nobody may have. What is sent was encoded before, and
-    what came is decoded afterwards, so that the blow falls while the answer is warm.
+    """One connection with many requests on their way: topics to be made, and names that nobody may
+    have. What is sent was encoded before, and what came is decoded afterwards, so that the blow
+    falls while the answer is warm.
     """
 
     def __init__(self, address: str, number: int) -> None:
@@ -116,8 +118,9 @@ class Asker:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_killed_under_load(seed: int, folder: Path) -> None:
-    """SIGKILL at any moment of a burst on several connections: with `audit.flush=always` each decision that was answered, also where it
-    was refused, is in the files as it was answered. (What a broken machine leaves of them is for fsync: tests/audit/test_always.py.)
+    """SIGKILL at any moment of a burst on several connections: with `audit.flush=always` each
+    decision that was answered, also where it was refused, is in the files as it was answered. (What
+    a broken machine leaves of them is for fsync: tests/audit/test_always.py.)
     """
     choice = random.Random(seed)
     cluster = MiniCluster(brokers=1, settings={"audit.dir": str(folder), "audit.flush": "always"})

@@ -50,7 +50,9 @@ def created(node: NodeProcess, name: str) -> bool:
 
 
 def test_one_client_does_not_take_all_descriptors(node: NodeProcess, zookeeper: ZooKeeperServer) -> None:
-    """Others get in, ZooKeeper is reached again after its restart, changes are written and recorded, and the log is not flooded."""
+    """Others get in, ZooKeeper is reached again after its restart, changes are written and
+    recorded, and the log is not flooded.
+    """
     host, _, port = node.address.rpartition(":")
     with ExitStack() as stack:
         for _ in range(IDLE):

@@ -1,4 +1,6 @@
-"""A short run of the program that `make faults` is: everything at once, in an order that only a seed knows."""
+"""A short run of the program that `make faults` is: everything at once, in an order that only a
+seed knows.
+"""
 
 import os
 from pathlib import Path
@@ -17,8 +19,9 @@ SECONDS = 12.0
 async def test_what_was_answered_is_what_happened(
     tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record
 ) -> None:
-    """K590-2: through any mix of faults each topic, and the configs of each node and of all of them, have an order of its operations that explains every answer and what the tree
-    holds in the end, nothing is half done, and every node tells what the tree holds.
+    """K590-2: through any mix of faults each topic, and the configs of each node and of all of
+    them, have an order of its operations that explains every answer and what the tree holds in the
+    end, nothing is half done, and every node tells what the tree holds.
     """
     plan = Plan(seed=SEED, seconds=SECONDS, troubles=tuple(TROUBLES), calm=0.0)
     with running_arena(tmp_path, ensemble, chroot, completion="local") as arena:

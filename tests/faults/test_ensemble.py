@@ -16,7 +16,9 @@ pytestmark = pytest.mark.slow
 def test_a_zookeeper_server_dies(
     ensemble: ZooKeeperEnsemble, nodes: Nodes, tree: Tree, record: Record, who: str
 ) -> None:
-    """The nodes go to the servers that are left, their sessions live on, and nothing that was acknowledged is lost."""
+    """The nodes go to the servers that are left, their sessions live on, and nothing that was
+    acknowledged is lost.
+    """
     brokers = tree.born()
     server = ensemble.leader() if who == "leader" else ensemble.follower()
     with streaming(list(nodes)) as stream:

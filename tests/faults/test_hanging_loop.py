@@ -37,8 +37,8 @@ signal.signal(signal.SIGUSR1, sleep)
 def test_a_controller_that_hangs_gives_its_session_up(
     tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`controller.watchdog.timeout.ms`: its heartbeats would keep the session alive, so a thread ends it; another one rules while the loop
-    still hangs, and the one that hung follows.
+    """`controller.watchdog.timeout.ms`: its heartbeats would keep the session alive, so a thread
+    ends it; another one rules while the loop still hangs, and the one that hung follows.
     """
     (tmp_path / "sitecustomize.py").write_text(SLEEPY)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -1,4 +1,6 @@
-"""The checker of histories: it tells possible from impossible, on histories that are known and on small ones of any kind."""
+"""The checker of histories: it tells possible from impossible, on histories that are known and on
+small ones of any kind.
+"""
 
 import itertools
 import random
@@ -78,7 +80,9 @@ def test_concurrent_operations_may_have_any_order() -> None:
 
 
 def test_a_lost_write_is_impossible() -> None:
-    """What was acknowledged first cannot be what remains, and what was acknowledged must be somewhere."""
+    """What was acknowledged first cannot be what remains, and what was acknowledged must be
+    somewhere.
+    """
     assert not is_possible(THREE, op(REPLACE, 0, 1), setting(2, 3, "1"), setting(4, 5, "2"), seen(6, 7, k="1"))
     assert not is_possible(
         None, op(CREATE, 0, 1, partitions=1), op(DESCRIBE, 2, 3, REFUSED, node=0, code=UNKNOWN_TOPIC)
@@ -87,7 +91,9 @@ def test_a_lost_write_is_impossible() -> None:
 
 
 def test_doubt_may_come_true_at_any_time_or_never() -> None:
-    """An unknown outcome explains the value later, much later, and not at all; and explains nothing before it was asked."""
+    """An unknown outcome explains the value later, much later, and not at all; and explains nothing
+    before it was asked.
+    """
     doubt = setting(2, None, "2", UNKNOWN)
     first = (op(REPLACE, 0, 1), setting(1.1, 1.2, "1"))
     assert is_possible(THREE, *first, doubt, seen(50, 51, k="1"), seen(52, 53, k="2"))
@@ -119,7 +125,9 @@ def test_a_connection_has_an_order() -> None:
 
 
 def test_a_read_sees_what_was_asked_before_it() -> None:
-    """On one connection, and done: the read is behind it, though it was sent before that was answered."""
+    """On one connection, and done: the read is behind it, though it was sent before that was
+    answered.
+    """
     change, other = setting(0, 5, "1"), setting(1, 2, "2", node=2)
     for configs, is_right in (({"k": "1"}, True), ({"k": "2"}, True), ({}, False)):
         read = op(CONFIGS, 0, 6, configs={"a": "1", **configs}, after=change.number)
@@ -129,7 +137,9 @@ def test_a_read_sees_what_was_asked_before_it() -> None:
 
 
 def test_a_read_behind_a_change_needs_no_answer_that_came_later() -> None:
-    """What was under way when the read was answered ends as something explains that comes behind the read."""
+    """What was under way when the read was answered ends as something explains that comes behind
+    the read.
+    """
     change, slow = setting(2, 3, "1"), op(DELETE, 1, 9, REFUSED, code=UNKNOWN_TOPIC)
     read = op(CONFIGS, 2, 4, configs={"a": "1", "k": "1"}, after=change.number)
     assert is_possible(THREE, slow, change, read, op(DELETE, 5, 6))
@@ -137,7 +147,9 @@ def test_a_read_behind_a_change_needs_no_answer_that_came_later() -> None:
 
 
 def test_a_read_behind_a_change_may_miss_a_partition_without_a_leader() -> None:
-    """Nodes show the partitions that were led: fewer than the topic has, whatever else the node must know."""
+    """Nodes show the partitions that were led: fewer than the topic has, whatever else the node
+    must know.
+    """
     change = setting(0, 1, "1")
     for partitions, is_right in ((3, True), (2, True), (4, False)):
         read = op(DESCRIBE, 0, 2, partitions=partitions, after=change.number)
@@ -154,7 +166,9 @@ def test_nodes_may_be_behind_unless_they_must_not() -> None:
 
 
 def test_a_node_shows_what_it_has_answered() -> None:
-    """A node shows what it has acknowledged, and may not know what was acknowledged elsewhere, also meanwhile."""
+    """A node shows what it has acknowledged, and may not know what was acknowledged elsewhere, also
+    meanwhile.
+    """
 
     def shown(began: float, node: int, **configs: str) -> Operation:
         return op(CONFIGS, began, began + 1, node=node, configs=configs, is_fresh_of_node=True)
@@ -227,7 +241,9 @@ def any_operation(dice: random.Random) -> Operation:
 
 
 def test_what_a_look_has_shown_need_not_be_known_everywhere() -> None:
-    """A refusal or a dry run shows that a change has taken effect that nobody was told of yet: nodes may be behind until it is acknowledged."""
+    """A refusal or a dry run shows that a change has taken effect that nobody was told of yet:
+    nodes may be behind until it is acknowledged.
+    """
     made = op(CREATE, 0, 9, partitions=2)
     look = op(CREATE, 1, 2, REFUSED, code=EXISTS)
     unaware = op(DESCRIBE, 3, 4, REFUSED, code=UNKNOWN_TOPIC, is_fresh=True)

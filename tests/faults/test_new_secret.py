@@ -1,10 +1,12 @@
-"""The secret by which the nodes know each other is taken away while clients create topics through every node."""
+"""The secret by which the nodes know each other is taken away while clients create topics through
+every node.
+"""
 
 from functools import partial
 
 import pytest
 
-from minicontroller.controller.store.membership import MEMBERSHIP
+from minicontroller.controller.znodes.membership import MEMBERSHIP
 from tests.faults.agreement import expect_nothing_lost
 from tests.faults.stream import creation, streaming
 from tests.faults.tree import Tree
@@ -17,7 +19,9 @@ NONE, TIMED_OUT = 0, 7
 
 
 def test_nobody_notices_that_the_nodes_agree_on_another_secret(nodes: Nodes, tree: Tree) -> None:
-    """K590-6: each time it is deleted they make another one; requests that are under way are answered, and no log tells any of them."""
+    """K590-6: each time it is deleted they make another one; requests that are under way are
+    answered, and no log tells any of them.
+    """
     secrets = []
     with streaming(list(nodes)) as stream:
         for _ in range(5):
@@ -34,7 +38,9 @@ def test_nobody_notices_that_the_nodes_agree_on_another_secret(nodes: Nodes, tre
 
 
 def test_a_spoilt_secret_is_believed_by_nobody(nodes: Nodes, tree: Tree) -> None:
-    """K590-6: nothing is forwarded while something else stands there, the log says what to do, and doing it mends everything."""
+    """K590-6: nothing is forwarded while something else stands there, the log says what to do, and
+    doing it mends everything.
+    """
     tree.client.set(MEMBERSHIP, b"what is this?")
     elsewhere = nodes.others(nodes.controller())[0]
     until(lambda: "once it is deleted" in elsewhere.output)

@@ -1,4 +1,6 @@
-"""A node dies and comes back: who leads, who is in sync, and what becomes of deletions that need it."""
+"""A node dies and comes back: who leads, who is in sync, and what becomes of deletions that need
+it.
+"""
 
 from functools import partial
 from operator import eq
@@ -22,8 +24,9 @@ LEADER_NOT_AVAILABLE, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION = (
 
 
 def test_leaders_come_from_the_isr(nodes: Nodes, tree: Tree) -> None:
-    """A dead leader is followed by a replica of the ISR; where none is left there is no leader, and only who was in sync last leads
-    again when he returns. Every node tells the same, and at the end all replicas are in sync again.
+    """A dead leader is followed by a replica of the ISR; where none is left there is no leader, and
+    only who was in sync last leads again when he returns. Every node tells the same, and at the end
+    all replicas are in sync again.
     """
     controller = nodes.controller()
     x, y = nodes.others(controller)
@@ -52,8 +55,9 @@ def test_leaders_come_from_the_isr(nodes: Nodes, tree: Tree) -> None:
 
 
 def test_a_deletion_waits_for_a_dead_replica_and_outlives_its_controller(nodes: Nodes, tree: Tree) -> None:
-    """K4-D1, K4-D5: it succeeds at once for whoever asked, and the name stays taken, as in Kafka, until the replica's node has come
-    back; the controller that marked the topic dies meanwhile, and its successor goes on.
+    """K4-D1, K4-D5: it succeeds at once for whoever asked, and the name stays taken, as in Kafka,
+    until the replica's node has come back; the controller that marked the topic dies meanwhile, and
+    its successor goes on.
     """
     controller = nodes.controller()
     x, y = nodes.others(controller)
@@ -86,6 +90,8 @@ def error_told(node: NodeProcess, topic: str) -> int:
 
 
 def expect_told(nodes: Nodes, topic: str, right: tuple[int, set[int], set[int], int]) -> None:
-    """Every node that runs tells (leader, ISR, offline replicas, error code) of a topic's partition, sooner or later."""
+    """Every node that runs tells (leader, ISR, offline replicas, error code) of a topic's
+    partition, sooner or later.
+    """
     for node in nodes.running:
         until(partial(partition_told, node, topic), right=partial(eq, right))

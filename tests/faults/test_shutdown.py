@@ -1,4 +1,6 @@
-"""A node is told to stop by SIGTERM while clients create topics through every node, itself included."""
+"""A node is told to stop by SIGTERM while clients create topics through every node, itself
+included.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -17,8 +19,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("who", ["controller", "follower"])
 def test_no_client_notices_that_a_node_stops(nodes: Nodes, tree: Tree, record: Record, who: str) -> None:
-    """Leaderships move first, another controller rules at once, and the node ends with code 0. What was asked of it is done, and what
-    it did not answer was not done: the same request succeeds at the next node. No partition is without a leader at any time.
+    """Leaderships move first, another controller rules at once, and the node ends with code 0. What
+    was asked of it is done, and what it did not answer was not done: the same request succeeds at
+    the next node. No partition is without a leader at any time.
     """
     controller = nodes.controller()
     leaving = controller if who == "controller" else nodes.others(controller)[0]
@@ -38,7 +41,9 @@ def test_no_client_notices_that_a_node_stops(nodes: Nodes, tree: Tree, record: R
 
 @contextmanager
 def watching_leaders(nodes: list[NodeProcess]) -> Iterator[set[tuple[int, str, int]]]:
-    """(node, topic, partition) wherever one of these nodes told of a partition without a leader during the block."""
+    """(node, topic, partition) wherever one of these nodes told of a partition without a leader
+    during the block.
+    """
     leaderless: set[tuple[int, str, int]] = set()
     over = threading.Event()
 

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_node_waits_for_its_zookeeper(tmp_path: Path) -> None:
-    """A dead ZooKeeper is said in one sentence, however often it is tried; the node serves as soon as there is one."""
+    """A dead ZooKeeper is said in one sentence, however often it is tried; the node serves as soon
+    as there is one.
+    """
     server = ZooKeeperServer(tmp_path / "zookeeper")
     node = NodeProcess(tmp_path, 1, server.connect, {})
     node.start()
@@ -48,7 +50,9 @@ def test_two_nodes_cannot_have_one_id(tmp_path: Path, ensemble: ZooKeeperEnsembl
 
 
 def test_a_node_takes_its_id_over_from_its_dead_self(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> None:
-    """A node that was killed and started again at once waits for the end of its former session, and says so."""
+    """A node that was killed and started again at once waits for the end of its former session, and
+    says so.
+    """
     with running_nodes(tmp_path, [ensemble.connect + chroot]) as nodes:
         nodes[1].kill()
         nodes.start(1)

@@ -19,8 +19,9 @@ PARTITIONS = 6_000
 
 
 def test_a_topic_that_is_half_there_is_made_whole(nodes: Nodes, tree: Tree, record: Record) -> None:
-    """A topic that is larger than a commit, whose controller was killed between two of them: whoever asked is told that it is in doubt,
-    and the successor creates what is missing; it can be deleted then.
+    """A topic that is larger than a commit, whose controller was killed between two of them:
+    whoever asked is told that it is in doubt, and the successor creates what is missing; it can be
+    deleted then.
     """
     controller = nodes.controller()
     asked = nodes.others(controller)[0]

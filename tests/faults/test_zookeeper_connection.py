@@ -1,5 +1,5 @@
-"""Nodes lose their connections to ZooKeeper while clients create topics: one node, the controller, or all; for a moment, or for longer
-than their sessions live.
+"""Nodes lose their connections to ZooKeeper while clients create topics: one node, the controller,
+or all; for a moment, or for longer than their sessions live.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,9 @@ def wired(tmp_path: Path, ensemble: ZooKeeperEnsemble, chroot: str) -> Iterator[
 
 
 def test_a_lost_connection_is_a_pause(wired: Wired, tree: Tree, record: Record) -> None:
-    """The sessions live on: requests wait, nothing is lost, whoever ruled goes on ruling, and no node is missed."""
+    """The sessions live on: requests wait, nothing is lost, whoever ruled goes on ruling, and no
+    node is missed.
+    """
     epoch, brokers = tree.controller_epoch, tree.born()
     with streaming(list(wired.nodes)) as stream:
         for who in ("follower", "controller", "all"):
@@ -80,8 +82,9 @@ def test_a_lost_connection_is_a_pause(wired: Wired, tree: Tree, record: Record) 
 
 @pytest.mark.parametrize("who", ["follower", "controller", "all"])
 def test_a_lost_session_is_begun_anew(wired: Wired, tree: Tree, record: Record, who: str) -> None:
-    """K590-2: cut off until the session is gone, the others go on without; who comes back registers again and follows. When all were
-    cut off, requests wait, and the first that comes back rules: alone at first, with room for a single replica.
+    """K590-2: cut off until the session is gone, the others go on without; who comes back registers
+    again and follows. When all were cut off, requests wait, and the first that comes back rules:
+    alone at first, with room for a single replica.
     """
     with streaming(list(wired.nodes), replicas=1 if who == "all" else REPLICAS) as stream:
         stream.wait_acknowledged(20)
@@ -103,7 +106,9 @@ def test_a_lost_session_is_begun_anew(wired: Wired, tree: Tree, record: Record, 
 
 
 def test_timed_out_means_not_done(wired: Wired, tree: Tree) -> None:
-    """What is asked for while nobody reaches ZooKeeper, and answered REQUEST_TIMED_OUT, is not carried out when ZooKeeper is back."""
+    """What is asked for while nobody reaches ZooKeeper, and answered REQUEST_TIMED_OUT, is not
+    carried out when ZooKeeper is back.
+    """
     kept = [f"kept-{number}" for number in range(4)]
     with wired.nodes.controller().wire() as wire:
         wire.ask("CreateTopics", 7, {"topics": [_new(name) for name in kept], "timeout_ms": 10_000})

@@ -1,15 +1,15 @@
-"""Asking a handler as the line would: a node built by hand, a context, and the answer as it looks after the wire.
+"""Asking a handler as the line would: a node built by hand, a context, and the answer as it looks
+after the wire.
 
-Every answer is encoded in its version and read back, so no test can pass with one that cannot be sent.
+Every answer is encoded in its version and read back, so no test can pass with one that cannot be
+sent.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.cluster.image import Broker, Endpoint, Image, Partition, Topic
-from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import (
     Handler,
@@ -21,7 +21,9 @@ from minicontroller.controller.handlers import (
     list_groups,
     metadata,
 )
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol import registry
@@ -82,7 +84,9 @@ def image(
 
 
 def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_id: int = 1) -> Node:
-    """A node that was told this of the cluster. It is no controller and has nowhere to forward to."""
+    """A node that was told this of the cluster. It is no controller and has nowhere
+    to forward to.
+    """
     config = NodeConfig.from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
     )
@@ -101,7 +105,9 @@ BROKER_EPOCH = 40
 
 
 def told_node(*topics: Topic) -> Node:
-    """Node 1, which heard of node 2, the controller of epoch 5, and was registered with BROKER_EPOCH."""
+    """Node 1, which heard of node 2, the controller of epoch 5, and was registered with
+    BROKER_EPOCH.
+    """
     node = node_with(image([broker(1), broker(2)], topics, controller_id=2, controller_epoch=5))
     node.registered(BROKER_EPOCH)
     return node
@@ -120,7 +126,9 @@ def see(node: Node, seen: Image) -> None:
 
 
 class Client:
-    """One connection to a node at one of its listeners. `peer`: it belongs to an authenticated node of the cluster."""
+    """One connection to a node at one of its listeners. `peer`: it belongs to an authenticated node
+    of the cluster.
+    """
 
     def __init__(
         self,
@@ -131,7 +139,7 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        line = AnswerLine(node, handlers, partial(node.decisions.refused, node))
+        line = Dispatcher(node, handlers, partial(node.decisions.refused, node))
         self._caller = Caller(Listener(name=listener), line, "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
@@ -139,7 +147,9 @@ class Client:
         """By the header of the last answer."""
 
     async def ask(self, request: Any, version: int, **tags: Any) -> Any:
-        """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are those of a forwarded one."""
+        """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are
+        those of a forwarded one.
+        """
         answer = self._caller.line.answer(self._caller, self.frame(request, version, **tags))
         return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
 

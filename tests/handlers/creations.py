@@ -1,13 +1,15 @@
-"""What stands in the place of CreateTopics, for those who have topics made: it keeps what arrives, and answers as it is told."""
+"""What stands in the place of CreateTopics, for those who have topics made: it keeps what arrives,
+and answers as it is told.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import trio
 
-from minicontroller.controller.cluster.image import Image
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Image
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import (

@@ -1,7 +1,8 @@
-"""A controller as it rules in earnest, on the embedded store: elected, with three nodes registered, told and answering - without sockets.
+"""A controller as it rules in earnest, on the embedded store: elected, with three nodes registered,
+told and answering - without sockets.
 
-What is in the tree, what the nodes know and what the controller answers are therefore the program's own doing. A test may make a
-node deaf: what the controller tells it is then never acknowledged.
+What is in the tree, what the nodes know and what the controller answers are therefore the program's
+own doing. A test may make a node deaf: what the controller tells it is then never acknowledged.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,20 +12,20 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.app import load_rules, open_audit, prepare
+from minicontroller.controller.active.active_controller import ActiveController
+from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
+from minicontroller.controller.active.election import Candidacy
 from minicontroller.controller.audit.log import audit_settings
-from minicontroller.controller.cluster.active_controller import ActiveController
-from minicontroller.controller.cluster.candidacy import Candidacy
-from minicontroller.controller.cluster.control_requests import VERSIONS, ControlRequest
-from minicontroller.controller.cluster.image import Broker, Image, Topic
-from minicontroller.controller.config.dynamic import DynamicConfigs
+from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.node import Node
-from minicontroller.controller.policy_runner import PolicyRunner
-from minicontroller.controller.store import layout, registrations
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Broker, Image, Topic
+from minicontroller.controller.node.app import load_rules, open_audit, prepare
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.store.base import Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.znodes import layout, registrations
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,

@@ -1,4 +1,6 @@
-"""AlterConfigs: the whole set of a topic, a node and all nodes; what is judged before any resource is looked at; policies."""
+"""AlterConfigs: the whole set of a topic, a node and all nodes; what is judged before any resource
+is looked at; policies.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,11 +9,7 @@ import pytest
 
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.alter_configs import (
-    AlterableConfig,
-    AlterConfigsRequest,
-    AlterConfigsResource,
-)
+from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.handlers.altering import (
     BROKER,
@@ -54,7 +52,9 @@ def altering(*resources: AlterConfigsResource, validate_only: bool = False) -> A
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_topic(cluster: Ruling, version: int) -> None:
-    """The set replaces what was there: what it does not name is gone; every node is told by a notification."""
+    """The set replaces what was there: what it does not name is gone; every node is told by a
+    notification.
+    """
     answer = await cluster.ask(
         altering(whole(TOPIC, "a", ("retention.ms", "7"), ("cleanup.policy", "compact"))), version
     )
@@ -75,7 +75,9 @@ async def test_nothing_left(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize(("name", "path"), [("1", "1"), ("01", "1"), ("+1", "1"), ("", "<default>")])
 async def test_nodes(cluster: Ruling, name: str, path: str) -> None:
-    """A node's own configs, or everyone's, are written below their one name, and replaced as a whole; keys that nobody knows too."""
+    """A node's own configs, or everyone's, are written below their one name, and replaced as a
+    whole; keys that nobody knows too.
+    """
     first = altering(whole(BROKER, name, ("log.retention.ms", "5"), ("my.own.key", "x")))
     assert codes(await cluster.ask(first, LAST)) == [0]
     assert await cluster.configs(f"brokers/{path}") == {"log.retention.ms": "5", "my.own.key": "x"}
@@ -137,7 +139,9 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: AlterConfigsResource, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-3: the code and a text that tells what to mend, in every version, also where it is only validated; nothing is written."""
+    """K4-3: the code and a text that tells what to mend, in every version, also where it is only
+    validated; nothing is written.
+    """
     for version in VERSIONS:
         for validate_only in (False, True):
             expect_refused(await cluster.ask(altering(wish, validate_only=validate_only), version), wish, code, said)
@@ -161,8 +165,8 @@ async def test_other_spellings_of_an_id(cluster: Ruling, name: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_named_twice(cluster: Ruling, version: int) -> None:
-    """Every row of a resource that stands twice is refused before any other fault (Kafka never answers); the same name of another
-    type is another resource.
+    """Every row of a resource that stands twice is refused before any other fault (Kafka never
+    answers); the same name of another type is another resource.
     """
     twice = whole(TOPIC, "a", ("x", None))
     answer = await cluster.ask(
@@ -174,7 +178,9 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_neighbours(cluster: Ruling, version: int) -> None:
-    """K4-2: each resource by itself, answered in the order of the request, wherever it was judged."""
+    """K4-2: each resource by itself, answered in the order of the request, wherever
+    it was judged.
+    """
     resources = [
         whole(TOPIC, "nobody"),
         whole(0, "x"),
@@ -204,7 +210,9 @@ async def test_internal_topics(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """K590-1: what this node judges itself it answers; the rest is the controller's, and NOT_CONTROLLER where nothing is forwarded."""
+    """K590-1: what this node judges itself it answers; the rest is the controller's, and
+    NOT_CONTROLLER where nothing is forwarded.
+    """
     node = node_with(image([broker(1), broker(2)], [topic("a", led(1))], controller_id=2))
     request = altering(whole(TOPIC, "a", RETENTION), whole(TOPIC, "b", ("x", None)), whole(BROKER, "2"))
     answer = await Client(node, handlers=HANDLERS).ask(request, version)
@@ -212,7 +220,9 @@ async def test_not_the_controller(version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: with the whole state after the change, the keys that the request names or leaves out, and the state before."""
+    """K201-1, K201-4, K201-5: with the whole state after the change, the keys that the request
+    names or leaves out, and the state before.
+    """
     policy = Bounded()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("a", 1, 1, configs={"segment.ms": "2"}))
@@ -231,7 +241,9 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int) -> None:
-    """K201-6: POLICY_VIOLATION with the policy's words, for that topic alone, after every other check, also where it is only validated."""
+    """K201-6: POLICY_VIOLATION with the policy's words, for that topic alone, after every other
+    check, also where it is only validated.
+    """
     async with ruling(policy=Bounded()) as cluster:
         await cluster.make(wanted("a", 1, 1), wanted("b", 1, 1))
         for validate_only in (True, False):
@@ -245,7 +257,9 @@ async def test_the_policy_refuses(version: int) -> None:
 
 
 async def test_more_than_a_znode_holds(cluster: Ruling) -> None:
-    """Configs that the store could not take are refused before they are sent, and nothing else is harmed."""
+    """Configs that the store could not take are refused before they are sent, and nothing else is
+    harmed.
+    """
     huge = whole(BROKER, "1", *((f"my.key.{number}", "x" * 30_000) for number in range(31)))
     answer = await cluster.ask(altering(huge, whole(TOPIC, "b", RETENTION)), LAST)
     assert codes(answer) == [REQUEST, 0]

@@ -1,11 +1,13 @@
-"""AlterPartition: what the leader of a partition may do to its ISR, in Kafka's order of checks, in every version."""
+"""AlterPartition: what the leader of a partition may do to its ISR, in Kafka's order of checks, in
+every version.
+"""
 
 from typing import Any
 
 import pytest
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.store import layout
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -67,7 +69,9 @@ async def outcome(cluster: Ruling, version: int, wish: PartitionData, **how: Any
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
-    """The new ISR is written and told to every node; the partition epoch is one higher, leader and leader epoch stay."""
+    """The new ISR is written and told to every node; the partition epoch is one higher, leader and
+    leader epoch stay.
+    """
     for epoch, isr in enumerate([(2, 1), (2,), (2, 3), (2, 1, 3)], 1):
         row = await outcome(cluster, version, data(version, isr, partition_epoch=epoch - 1))
         assert (row.error_code, row.leader_id, row.leader_epoch, row.isr, row.partition_epoch) == (
@@ -87,7 +91,9 @@ async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing_new(cluster: Ruling, version: int) -> None:
-    """What is so already succeeds, nothing is written, also with an older partition epoch: the answer had been lost."""
+    """What is so already succeeds, nothing is written, also with an older partition epoch: the
+    answer had been lost.
+    """
     await outcome(cluster, version, data(version, (2, 1)))
     row = await outcome(cluster, version, data(version, (2, 1), partition_epoch=0))
     assert (row.error_code, row.isr, row.partition_epoch) == (0, [2, 1], 1)
@@ -119,7 +125,9 @@ async def test_refused(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(1, 4))
 async def test_recovery(cluster: Ruling, version: int) -> None:
-    """RECOVERING with more than one in sync, or from RECOVERED, is INVALID_REQUEST (v1 on), and so is what is neither."""
+    """RECOVERING with more than one in sync, or from RECOVERED, is INVALID_REQUEST (v1 on), and so
+    is what is neither.
+    """
     for isr, state in (((2, 1), RECOVERING), ((2,), RECOVERING), ((2,), 2), ((2,), -1)):
         row = await outcome(cluster, version, data(version, isr, leader_recovery_state=state))
         assert row.error_code == ErrorCode.INVALID_REQUEST
@@ -127,7 +135,9 @@ async def test_recovery(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_does_not_live_cannot_be_in_sync(cluster: Ruling, version: int) -> None:
-    """A replica whose broker is going: INELIGIBLE_REPLICA, in v0 and v1 the code that they know; who leaves may."""
+    """A replica whose broker is going: INELIGIBLE_REPLICA, in v0 and v1 the code that they know;
+    who leaves may.
+    """
     cluster.controller.begin_shutdown(3)
     row = await outcome(cluster, version, data(version, (2, 3)))
     assert row.error_code == (ErrorCode.INELIGIBLE_REPLICA if version >= 2 else ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -136,7 +146,9 @@ async def test_who_does_not_live_cannot_be_in_sync(cluster: Ruling, version: int
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_unknown_topics(cluster: Ruling, version: int) -> None:
-    """A name that nobody has, or an id (v2 on): each with the code that is meant for it; so one that is being deleted."""
+    """A name that nobody has, or an id (v2 on): each with the code that is meant for it; so one
+    that is being deleted.
+    """
     row = await outcome(cluster, version, data(version, (2,)), name="nobody")
     assert row.error_code == (ErrorCode.UNKNOWN_TOPIC_ID if version >= 2 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     cluster.deaf.update({2, 3})
@@ -156,7 +168,9 @@ async def test_neighbours(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_asks(cluster: Ruling, version: int) -> None:
-    """A broker that is not registered, or in another life, is STALE_BROKER_EPOCH; who is no node of the cluster may not ask at all."""
+    """A broker that is not registered, or in another life, is STALE_BROKER_EPOCH; who is no node of
+    the cluster may not ask at all.
+    """
     epoch = cluster.nodes[2].broker_epoch
     strangers: list[dict[str, Any]] = [
         {"broker_id": 9},

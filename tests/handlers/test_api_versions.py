@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.logs import ABOUT, Strangers
+from minicontroller.controller.observe.logs import ABOUT, Strangers
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -25,7 +25,9 @@ async def advertised(served: Served, version: int = 3) -> ApiVersionsResponse:
 
 @pytest.mark.parametrize("version", range(5))
 async def test_the_table_is_what_has_a_handler(version: int) -> None:
-    """Every API with a handler is advertised in the versions of the codec, by key, and nothing without a handler is."""
+    """Every API with a handler is advertised in the versions of the codec, by key, and nothing
+    without a handler is.
+    """
     async with serving() as served:
         answer = await advertised(served, version)
         assert [(row.api_key, row.min_version, row.max_version) for row in answer.api_keys] == [
@@ -36,7 +38,9 @@ async def test_the_table_is_what_has_a_handler(version: int) -> None:
 
 
 async def test_no_features_are_finalized() -> None:
-    """As in a cluster in ZooKeeper mode, no feature is supported, none is finalized, and the epoch is -1."""
+    """As in a cluster in ZooKeeper mode, no feature is supported, none is finalized, and the epoch
+    is -1.
+    """
     async with serving() as served:
         answer = await advertised(served)
         assert (answer.supported_features, answer.finalized_features) == ([], [])
@@ -44,7 +48,9 @@ async def test_no_features_are_finalized() -> None:
 
 
 async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
-    """For every key and for the versions around every range: outside is the end, with a line that names client, key and version."""
+    """For every key and for the versions around every range: outside is the end, with a line that
+    names client, key and version.
+    """
     async with serving() as served:
         table = {row.api_key: row for row in (await advertised(served)).api_keys}
         outside: list[tuple[int, int]] = [(key, 0) for key in ApiKey if key not in table]
@@ -65,7 +71,9 @@ async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCapt
 
 
 async def test_every_advertised_version_is_understood() -> None:
-    """What the table promises is decoded and answered in that version: each API's empty request, in each of its versions."""
+    """What the table promises is decoded and answered in that version: each API's empty request, in
+    each of its versions.
+    """
     async with serving() as served:
         served.node.gate.set()
         caller = Caller(CLIENTS, served.line, "127.0.0.1", 1)
@@ -75,7 +83,8 @@ async def test_every_advertised_version_is_understood() -> None:
                 header = RequestHeader(api_key=key, api_version=version, correlation_id=9, client_id="test")
                 answer = served.line.answer(caller, registry.encode_request(header, api.request())[4:])
                 frame = answer if isinstance(answer, bytes) else await answer
-                # A software name is demanded: the empty one is answered with an error, in the same version.
+                # A software name is demanded: the empty one is answered with an error, in the same
+                # version.
                 assert registry.decode_response(key, version, frame[4:])[0].correlation_id == 9
 
 
@@ -102,7 +111,9 @@ async def test_the_software_is_remembered_with_the_connection(name: str) -> None
 
 
 async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
-    """Everyone is told of these APIs, as by Kafka's brokers in ZooKeeper mode; whether they come from a node is decided when they come."""
+    """Everyone is told of these APIs, as by Kafka's brokers in ZooKeeper mode; whether they come
+    from a node is decided when they come.
+    """
     handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: HANDLERS[ApiKey.API_VERSIONS]}
     async with serving(handlers=handlers) as served:
         keys = [row.api_key for row in (await advertised(served)).api_keys]

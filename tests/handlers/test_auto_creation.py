@@ -1,4 +1,6 @@
-"""Automatic creation: by way of the controller, under the client's own name, once for many who ask."""
+"""Automatic creation: by way of the controller, under the client's own name, once for
+many who ask.
+"""
 
 from collections.abc import Sequence
 
@@ -7,20 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.bounds import MAX_CHANGES
-from minicontroller.controller.cluster.auto_creation import PATIENCE_SECONDS
-from minicontroller.controller.cluster.image import Broker, Endpoint
-from minicontroller.controller.context import RequestContext
+from minicontroller.controller.broker.auto_creation import PATIENCE_SECONDS
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.forwarding import Forwarder
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.requests.bounds import MAX_CHANGES
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from tests.handlers.asking import HANDLERS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
@@ -54,7 +53,9 @@ async def ask_all(clients: Sequence[Client], request: MetadataRequest) -> list[d
 
 @pytest.mark.parametrize("version", range(13))
 async def test_a_missing_topic_is_made(version: int) -> None:
-    """In every version, v0 to v3 without a flag: the controller is asked, and the client told to come again."""
+    """In every version, v0 to v3 without a flag: the controller is asked, and the client told to
+    come again.
+    """
     creations = Creations()
     answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("new", "there"), version)
     assert codes(answer) == {"there": 0, "new": ErrorCode.LEADER_NOT_AVAILABLE}
@@ -63,8 +64,8 @@ async def test_a_missing_topic_is_made(version: int) -> None:
 
 
 async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
-    """By CreateTopics, in its newest version, with the node's defaults, under the client's name, and without waiting; the policy
-    can tell that Metadata was used.
+    """By CreateTopics, in its newest version, with the node's defaults, under the client's name,
+    and without waiting; the policy can tell that Metadata was used.
     """
     creations = Creations()
     await client_of(ruling_node(CLUSTER), creations, principal="User:alice").ask(wanting("new"), 1)
@@ -97,7 +98,9 @@ async def test_what_the_client_is_told(answered: ErrorCode, told: ErrorCode) -> 
 
 
 async def test_each_topic_has_its_own_outcome() -> None:
-    """A refused topic does not stop its neighbours, nor does an illegal name, which the controller never sees."""
+    """A refused topic does not stop its neighbours, nor does an illegal name, which the controller
+    never sees.
+    """
     creations = Creations(lambda name: ErrorCode.POLICY_VIOLATION if name == "b" else ErrorCode.NONE)
     answer = await client_of(ruling_node(CLUSTER), creations).ask(wanting("a", "bad!", "b", "there", "a"), LAST)
     assert codes(answer) == {
@@ -122,7 +125,9 @@ async def test_not_where_the_client_says_no(version: int) -> None:
 
 @pytest.mark.parametrize(("count", "created"), [(MAX_CHANGES, 1), (MAX_CHANGES + 1, 0)])
 async def test_not_more_than_a_request_may_create(count: int, created: int) -> None:
-    """Metadata of more missing topics than CreateTopics may name creates none of them, and still says what is there."""
+    """Metadata of more missing topics than CreateTopics may name creates none of them, and still
+    says what is there.
+    """
     creations = Creations()
     wanted = wanting("there", *(f"new{number}" for number in range(count)))
     told = codes(await client_of(ruling_node(CLUSTER), creations).ask(wanted, LAST))
@@ -132,7 +137,9 @@ async def test_not_more_than_a_request_may_create(count: int, created: int) -> N
 
 
 async def test_no_controller_is_no_creation() -> None:
-    """Where nobody can be asked the topic is unknown, so that the client asks again; not an error of its request."""
+    """Where nobody can be asked the topic is unknown, so that the client asks again; not an error
+    of its request.
+    """
     node = node_with(CLUSTER)
     creations = Creations()
     assert codes(await client_of(node, creations).ask(wanting("new"), LAST)) == {
@@ -158,7 +165,9 @@ async def test_one_creation_for_all_who_ask() -> None:
 
 
 async def test_only_what_nobody_makes_is_asked_for() -> None:
-    """Two requests that overlap: each topic is made once, and each request waits for both outcomes."""
+    """Two requests that overlap: each topic is made once, and each request waits for
+    both outcomes.
+    """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
     found: list[dict[str | None, int]] = []
@@ -193,7 +202,9 @@ async def test_principals_do_not_share() -> None:
 
 
 async def test_another_asks_when_the_first_went_away() -> None:
-    """A client that disconnects takes his request with him, and those who waited for it ask themselves."""
+    """A client that disconnects takes his request with him, and those who waited for it ask
+    themselves.
+    """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
     async with trio.open_nursery() as nursery:
@@ -214,7 +225,9 @@ async def test_another_asks_when_the_first_went_away() -> None:
 
 
 async def test_nothing_is_left_behind() -> None:
-    """A refusal of the whole request becomes each topic's, and the next one who asks is asked for anew."""
+    """A refusal of the whole request becomes each topic's, and the next one who asks is asked for
+    anew.
+    """
     node = ruling_node(CLUSTER)
 
     class Refusing(Creations):
@@ -242,7 +255,9 @@ async def test_patience_ends(autojump_clock: trio.testing.MockClock) -> None:
 
 
 async def test_what_was_made_meanwhile_is_told_next_time() -> None:
-    """The other topics are told as they are when the answer is made, the new one by its code: the client comes again."""
+    """The other topics are told as they are when the answer is made, the new one by its code: the
+    client comes again.
+    """
     node, creations = ruling_node(CLUSTER), Creations()
     creations.gate = trio.Event()
     found: list[MetadataResponse] = []
@@ -261,7 +276,9 @@ async def test_what_was_made_meanwhile_is_told_next_time() -> None:
 
 
 async def test_from_any_node() -> None:
-    """K4-5: a node that is not the controller forwards the creation, and with it who asked and by which API."""
+    """K4-5: a node that is not the controller forwards the creation, and with it who asked and by
+    which API.
+    """
     creations = Creations()
     handlers = {**TINY_HANDLERS, ApiKey.CREATE_TOPICS: creations.handle}
     async with serving(handlers=handlers, listeners=[NODES]) as far, trio.open_nursery() as nursery:
@@ -313,7 +330,9 @@ async def test_the_presets_of_internal_topics() -> None:
 
 @pytest.mark.parametrize("version", range(13))
 async def test_a_topic_that_nobody_may_create(version: int) -> None:
-    """What CreateTopics never makes Metadata does not make either (Kafka does): it is refused as a name that cannot be."""
+    """What CreateTopics never makes Metadata does not make either (Kafka does): it is refused as a
+    name that cannot be.
+    """
     async with ruling() as cluster:
         answer = await cluster.ask(wanting("__cluster_metadata"), version)
         assert codes(answer) == {"__cluster_metadata": ErrorCode.INVALID_TOPIC_EXCEPTION}

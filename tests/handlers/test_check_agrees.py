@@ -1,4 +1,6 @@
-"""`policy check --request` and the server say the same of the same request, whatever the rules, the topic and the change."""
+"""`policy check --request` and the server say the same of the same request, whatever the rules, the
+topic and the change.
+"""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.policy_cases import judged, read_request
+from minicontroller.controller.command_line.policy_cases import judged, read_request
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.rules import read
 from minicontroller.policies.verdict import refusal
@@ -141,7 +143,9 @@ async def answer_of(cluster: Ruling, asking: Asking) -> tuple[int, str | None]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_asked(seed: int, tmp_path: Path) -> None:
-    """A request that the server refuses for the rules is refused by the check, in the same words, and what passes there passes here."""
+    """A request that the server refuses for the rules is refused by the check, in the same words,
+    and what passes there passes here.
+    """
     random = Random(seed)
     rules = tmp_path / "rules.toml"
     chosen = random.sample(RULES, random.randint(2, 6))

@@ -1,7 +1,8 @@
 """What is left of requests when they are answered: nothing that refers to itself.
 
-A circle of objects is freed by the garbage collector alone, and what is reachable from it stays until then, images of the cluster included.
-Before they were opened, the collector took an eighth of the processor's time of a bulk creation.
+A circle of objects is freed by the garbage collector alone, and what is reachable from it stays
+until then, images of the cluster included. Before they were opened, the collector took an eighth of
+the processor's time of a bulk creation.
 """
 
 import gc
@@ -23,7 +24,9 @@ from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 REQUESTS = 50
 
 ROUNDS = 4
-"""What is made once, or by an earlier test's threads, may refer to itself: what every request leaves is found in every round."""
+"""What is made once, or by an earlier test's threads, may refer to itself: what every request
+leaves is found in every round.
+"""
 
 
 async def create(cluster: Ruling, number: int) -> None:
@@ -71,7 +74,9 @@ async def circles(cluster: Ruling, one: Callable[[Ruling, int], Awaitable[None]]
 async def test_nothing_refers_to_itself(
     one: Callable[[Ruling, int], Awaitable[None]], flush: str, tmp_path: Path
 ) -> None:
-    """Changes of all kinds, and refused ones, leave nothing to the garbage collector, whether or not they are in an audit log."""
+    """Changes of all kinds, and refused ones, leave nothing to the garbage collector, whether or
+    not they are in an audit log.
+    """
     async with ruling({"audit.dir": str(tmp_path), "audit.flush": flush} if flush else {}) as cluster:
         if one not in (create, create_in_vain):
             for number in range(ROUNDS * REQUESTS):

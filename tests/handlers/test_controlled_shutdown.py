@@ -1,4 +1,6 @@
-"""ControlledShutdown: a broker's leaderships move before it stops; who may ask, and in which life."""
+"""ControlledShutdown: a broker's leaderships move before it stops; who may ask, and
+in which life.
+"""
 
 from typing import Any
 
@@ -29,7 +31,9 @@ async def shut_down(cluster: Ruling, broker_id: int, version: int = LAST, **how:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_leaderships_move(cluster: Ruling, version: int) -> None:
-    """Another replica in sync leads, the broker is in no ISR but where it is alone, and it stays in the metadata."""
+    """Another replica in sync leads, the broker is in no ISR but where it is alone, and it stays in
+    the metadata.
+    """
     answer = await shut_down(cluster, 2, version)
     assert (answer.error_code, answer.remaining_partitions) == (0, [])
     seen = cluster.node.cache.image
@@ -40,7 +44,9 @@ async def test_leaderships_move(cluster: Ruling, version: int) -> None:
 
 
 async def test_it_is_elected_no_more(cluster: Ruling) -> None:
-    """A topic that is made meanwhile is led by another of its replicas; asking again changes nothing."""
+    """A topic that is made meanwhile is led by another of its replicas; asking again changes
+    nothing.
+    """
     await shut_down(cluster, 2)
     before = cluster.topic("t")
     await cluster.ask(creating(wanted("new", placed={0: [2, 1]})), 7)
@@ -50,7 +56,9 @@ async def test_it_is_elected_no_more(cluster: Ruling) -> None:
 
 
 async def test_what_remains(cluster: Ruling) -> None:
-    """What nobody else can lead, though there are other replicas, is told: the broker may ask again."""
+    """What nobody else can lead, though there are other replicas, is told: the broker may ask
+    again.
+    """
     await shut_down(cluster, 3)
     answer = await shut_down(cluster, 2)
     assert answer.error_code == 0
@@ -60,7 +68,9 @@ async def test_what_remains(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_who_may_ask(cluster: Ruling, version: int) -> None:
-    """An unknown broker is answered BROKER_NOT_AVAILABLE, one in an earlier life (v2 on) STALE_BROKER_EPOCH, and a stranger is refused."""
+    """An unknown broker is answered BROKER_NOT_AVAILABLE, one in an earlier life (v2 on)
+    STALE_BROKER_EPOCH, and a stranger is refused.
+    """
     assert (await shut_down(cluster, 9, version)).error_code == ErrorCode.BROKER_NOT_AVAILABLE
     if version >= 2:
         epoch = cluster.nodes[2].broker_epoch

@@ -1,4 +1,6 @@
-"""CreatePartitions: counts and placement by hand, its checks in Kafka's order, timeouts, batches and policies."""
+"""CreatePartitions: counts and placement by hand, its checks in Kafka's order, timeouts, batches
+and policies.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,9 +11,9 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.jobs import Draft
+from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.store import layout
+from minicontroller.controller.znodes import layout
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import (
@@ -53,7 +55,9 @@ def codes(answer: CreatePartitionsResponse) -> dict[str, int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_by_count(cluster: Ruling, version: int) -> None:
-    """K4-A3: more partitions are added, led when the answer comes; those that were there, and the topic's id, stay as they are."""
+    """K4-A3: more partitions are added, led when the answer comes; those that were there, and the
+    topic's id, stay as they are.
+    """
     before = cluster.topic("two")
     (row,) = (await cluster.ask(growing(more("two", 5)), version)).results
     assert (row.name, row.error_code, row.error_message) == ("two", 0, None)
@@ -67,7 +71,9 @@ async def test_by_count(cluster: Ruling, version: int) -> None:
 
 
 async def test_where_new_partitions_go(cluster: Ruling) -> None:
-    """K4-A3: where Kafka puts them: going on from the first replica of partition 0, with its number of replicas."""
+    """K4-A3: where Kafka puts them: going on from the first replica of partition 0, with its number
+    of replicas.
+    """
     await cluster.ask(growing(more("two", 5), more("one", 4)), LAST)
     assert [partition.replicas for partition in cluster.topic("two").partitions[2:]] == [(3, 1), (1, 3), (2, 1)]
     assert [partition.replicas for partition in cluster.topic("one").partitions[1:]] == [(1,), (2,), (3,)]
@@ -109,7 +115,9 @@ REFUSALS: list[tuple[str, CreatePartitionsTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatePartitionsTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-A3, K4-A1, K4-3: the code and a text that tells what to mend, in every version, also where it is only validated."""
+    """K4-A3, K4-A1, K4-3: the code and a text that tells what to mend, in every version, also where
+    it is only validated.
+    """
     before = cluster.image
     for version in VERSIONS:
         for validate_only in (False, True):
@@ -143,7 +151,9 @@ async def test_two_faults(cluster: Ruling, wish: CreatePartitionsTopic, code: Er
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_named_twice(cluster: Ruling, version: int) -> None:
-    """A topic that stands twice gets one row, INVALID_REQUEST before any other fault; the others are not harmed."""
+    """A topic that stands twice gets one row, INVALID_REQUEST before any other fault; the others
+    are not harmed.
+    """
     answer = await cluster.ask(
         growing(more("two", 3), more("one", 2), more("nobody", 2), more("nobody", 0), more("two", 4)), version
     )
@@ -163,7 +173,9 @@ async def test_neighbours(cluster: Ruling, version: int) -> None:
 
 
 async def test_more_replicas_than_brokers(autojump_clock: object) -> None:
-    """A topic cannot grow by count while fewer brokers live than it has replicas; by hand neither, for every one must be registered."""
+    """A topic cannot grow by count while fewer brokers live than it has replicas; by hand neither,
+    for every one must be registered.
+    """
     async with ruling() as cluster:
         await cluster.make(wanted("three", 1, 3))
         await cluster.controller.brokers_changed([b for b in cluster.image.brokers.values() if b.broker_id != 3])
@@ -174,7 +186,9 @@ async def test_more_replicas_than_brokers(autojump_clock: object) -> None:
 
 
 async def test_being_deleted(cluster: Ruling) -> None:
-    """A topic that is marked for deletion: INVALID_TOPIC_EXCEPTION, which says so, before its count is looked at."""
+    """A topic that is marked for deletion: INVALID_TOPIC_EXCEPTION, which says so, before its count
+    is looked at.
+    """
     cluster.deaf.update({2, 3})
     await cluster.ask(DeleteTopicsRequest(topic_names=["two"], timeout_ms=PATIENT_MS), 5)
     (row,) = (await cluster.ask(growing(more("two", 0)), LAST)).results
@@ -204,7 +218,9 @@ async def test_validate_only(cluster: Ruling, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT without a text."""
+    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT
+    without a text.
+    """
     answer = await cluster.ask(growing(more("two", 3), more("one", 1), timeout_ms=timeout_ms), version)
     assert codes(answer) == {"two": ErrorCode.REQUEST_TIMED_OUT, "one": WRONG_COUNT}
     assert {row.name: row.error_message for row in answer.results}["two"] is None
@@ -214,7 +230,9 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
 
 
 async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
-    """What a creation is about to write the growth behind it does not write as well, also where no partition is led so far."""
+    """What a creation is about to write the growth behind it does not write as well, also where no
+    partition is led so far.
+    """
     async with ruling() as cluster:
         cluster.controller.begin_shutdown(3)
         gate, answers = trio.Event(), list[CreatePartitionsResponse]()
@@ -238,7 +256,9 @@ async def test_a_topic_that_is_not_written_yet(autojump_clock: object) -> None:
 
 
 async def test_in_time_and_not(cluster: Ruling) -> None:
-    """K4-C7: at the timeout what is complete carries no error, and what nobody leads REQUEST_TIMED_OUT."""
+    """K4-C7: at the timeout what is complete carries no error, and what nobody leads
+    REQUEST_TIMED_OUT.
+    """
     cluster.controller.begin_shutdown(3)
     answer = await cluster.ask(growing(more("one", 2, [[3]]), more("two", 3, [[1, 2]]), timeout_ms=50), LAST)
     assert codes(answer) == {"one": ErrorCode.REQUEST_TIMED_OUT, "two": 0}
@@ -246,7 +266,9 @@ async def test_in_time_and_not(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """K4-C1: where nothing is forwarded a node that is not the controller says so, without a text."""
+    """K4-C1: where nothing is forwarded a node that is not the controller says so,
+    without a text.
+    """
     node = node_with(image([broker(1), broker(2)], controller_id=2))
     answer = await Client(node, handlers=HANDLERS).ask(growing(more("two", 0), more("x", 1)), version)
     assert [(row.name, row.error_code, row.error_message) for row in answer.results] == [
@@ -271,7 +293,9 @@ class Sparing(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: the policy sees the whole topic as it will be, the one before in the cluster, and who asks."""
+    """K201-1, K201-4, K201-5: the policy sees the whole topic as it will be, the one before in the
+    cluster, and who asks.
+    """
     policy = Sparing()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("t", placed={0: [2]}, configs={"retention.ms": "1"}))
@@ -291,7 +315,9 @@ async def test_the_policy_is_asked() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("validate_only", [False, True])
 async def test_the_policy_refuses(version: int, validate_only: bool) -> None:
-    """K201-3, K201-6: POLICY_VIOLATION with the policy's words for that topic alone; each sees what those before it were granted."""
+    """K201-3, K201-6: POLICY_VIOLATION with the policy's words for that topic alone; each sees what
+    those before it were granted.
+    """
     async with ruling(policy=Sparing()) as cluster:
         await cluster.make(wanted("a", 1, 1), wanted("b", 1, 1))
         answer = await cluster.ask(growing(more("a", 4), more("b", 3), validate_only=validate_only), version)

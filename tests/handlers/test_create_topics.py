@@ -1,4 +1,6 @@
-"""CreateTopics: every check in Kafka's order, what each version tells, timeouts and batches - at an elected controller."""
+"""CreateTopics: every check in Kafka's order, what each version tells, timeouts and batches - at an
+elected controller.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +8,9 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.cluster.metadata_cache import EXPECTED_SECONDS
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.store import layout
+from minicontroller.controller.metadata.cache import EXPECTED_SECONDS
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -30,7 +32,9 @@ async def cluster_fixture(autojump_clock: object) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_each_version_tells(cluster: Ruling, version: int) -> None:
-    """K4-C5: the answer comes when every partition is led; counts and configs are told from v5 on, the id from v7 on."""
+    """K4-C5: the answer comes when every partition is led; counts and configs are told from v5 on,
+    the id from v7 on.
+    """
     topic = wanted("new", 2, 3, configs={"retention.ms": "1000"})
     (row,) = (await cluster.ask(creating(topic), version)).topics
     made = cluster.node.cache.image.topics["new"]
@@ -50,7 +54,9 @@ async def test_what_each_version_tells(cluster: Ruling, version: int) -> None:
 
 
 async def test_where_configs_come_from(autojump_clock: object) -> None:
-    """What a node's file says of all topics has source 4, what the topic says source 1, the rest source 5."""
+    """What a node's file says of all topics has source 4, what the topic says source 1, the rest
+    source 5.
+    """
     async with ruling({"log.retention.ms": "5", "log.segment.bytes": "4096"}) as cluster:
         answer = await cluster.ask(creating(wanted("new", 1, 1, configs={"segment.bytes": "2048"})), LAST)
     told = {config.name: (config.value, config.config_source) for config in answer.topics[0].configs}
@@ -62,7 +68,9 @@ async def test_where_configs_come_from(autojump_clock: object) -> None:
 
 
 async def test_what_is_written(cluster: Ruling) -> None:
-    """A topic is created whole: its configs, its assignment and its states, also where there are no configs; and nobody is notified."""
+    """A topic is created whole: its configs, its assignment and its states, also where there are no
+    configs; and nobody is notified.
+    """
     await cluster.make(wanted("plain", placed={0: [2, 3], 1: [3, 1]}))
     assert await cluster.configs("topics/plain") == {}
     for path in (layout.topic_path("plain"), *(layout.partition_state_path("plain", number) for number in (0, 1))):
@@ -73,7 +81,9 @@ async def test_what_is_written(cluster: Ruling) -> None:
 
 
 async def test_configs_left_behind_are_replaced(cluster: Ruling) -> None:
-    """What an earlier topic of the name left below /config does not stop a new one, and does not live on in it."""
+    """What an earlier topic of the name left below /config does not stop a new one, and does not
+    live on in it.
+    """
     await cluster.store.ensure("/config/topics/heir")
     assert codes(await cluster.ask(creating(wanted("heir", 1, 1, configs={"retention.ms": "1"})), LAST)) == [0]
     assert await cluster.configs("topics/heir") == {"retention.ms": "1"}
@@ -89,7 +99,9 @@ async def test_defaults(autojump_clock: object, version: int) -> None:
 
 
 async def test_replicas_differ_and_leaders_walk_round(cluster: Ruling) -> None:
-    """K4-C4: a generated assignment has no broker twice in a partition, and over as many partitions as brokers each leads once."""
+    """K4-C4: a generated assignment has no broker twice in a partition, and over as many partitions
+    as brokers each leads once.
+    """
     await cluster.make(wanted("spread", 3, 3))
     partitions = cluster.topic("spread").partitions
     assert {partition.leader for partition in partitions} == {1, 2, 3}
@@ -106,14 +118,16 @@ async def test_racks(autojump_clock: object) -> None:
 
 
 async def test_racks_for_some(autojump_clock: object) -> None:
-    """Racks of some brokers only: Kafka's code, -1, and a text that names the others; with an assignment nobody asks for racks."""
+    """Racks of some brokers only: Kafka's code, -1, and a text that names the others; with an
+    assignment nobody asks for racks.
+    """
     async with ruling(brokers=[broker(1, rack="a"), broker(2)]) as cluster:
         answer = await cluster.ask(creating(wanted("generated", 1, 1), wanted("placed", placed={0: [2]})), LAST)
     assert codes(answer) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
     assert "broker.rack on brokers 2" in (answer.topics[0].error_message or "")
 
 
-# ------------------------------------------------------------------ refusals, each in every version that can say it
+# ------------------ refusals, each in every version that can say it
 
 EXISTS = wanted("there", 1, 1)
 
@@ -164,8 +178,8 @@ REFUSALS: list[tuple[str, CreatableTopic, ErrorCode, Sequence[str]]] = [
 
 @pytest.mark.parametrize(("wish", "code", "said"), [case[1:] for case in REFUSALS], ids=[case[0] for case in REFUSALS])
 async def test_refused(cluster: Ruling, wish: CreatableTopic, code: ErrorCode, said: Sequence[str]) -> None:
-    """K4-C8, K4-C4, K4-3: the code of the fault in every version, with a text that tells what to mend from v1 on, alike where it is
-    only validated; and nothing is written.
+    """K4-C8, K4-C4, K4-3: the code of the fault in every version, with a text that tells what to
+    mend from v1 on, alike where it is only validated; and nothing is written.
     """
     before = cluster.image
     for version in VERSIONS:
@@ -209,7 +223,9 @@ async def test_two_faults(cluster: Ruling, wish: CreatableTopic, code: ErrorCode
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_named_twice(cluster: Ruling, version: int) -> None:
-    """K4-C2: every row of a name that stands twice is INVALID_REQUEST, before any other fault, and none of them is made; the others are."""
+    """K4-C2: every row of a name that stands twice is INVALID_REQUEST, before any other fault, and
+    none of them is made; the others are.
+    """
     wishes = [
         wanted("two", 1, 1),
         wanted("one", 1, 1),
@@ -226,7 +242,9 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 
 async def test_names_that_collide_in_one_batch(cluster: Ruling) -> None:
-    """Of two names of a batch that collide the first is made, the second refused, which names the first."""
+    """Of two names of a batch that collide the first is made, the second refused, which names the
+    first.
+    """
     answer = await cluster.ask(creating(wanted("a.b", 1, 1), wanted("a_b", 1, 1)), LAST)
     assert codes(answer) == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert "a.b" in (answer.topics[1].error_message or "")
@@ -260,7 +278,7 @@ async def test_internal_topics(cluster: Ruling) -> None:
     assert len(cluster.topic("__consumer_offsets").partitions) == 2
 
 
-# ------------------------------------------------------------------ validate_only
+# ------------------ validate_only
 
 
 @pytest.mark.parametrize("version", range(1, 8))
@@ -283,13 +301,15 @@ async def test_validate_only_sees_its_batch(cluster: Ruling) -> None:
     assert codes(answer) == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
-# ------------------------------------------------------------------ timeouts
+# ------------------ timeouts
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT without a text, and comes to be."""
+    """K4-C6: what is wrong is told at once, what is valid is begun and answered REQUEST_TIMED_OUT
+    without a text, and comes to be.
+    """
     answer = await cluster.ask(creating(wanted("soon", 1, 1), wanted("bad!", 1, 1), timeout_ms=timeout_ms), version)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert not answer.topics[0].error_message
@@ -299,7 +319,9 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
 
 
 async def test_in_time_and_not(autojump_clock: object) -> None:
-    """K4-C7: at the timeout the topics that every node knows carry no error, the others REQUEST_TIMED_OUT; what was begun goes on."""
+    """K4-C7: at the timeout the topics that every node knows carry no error, the others
+    REQUEST_TIMED_OUT; what was begun goes on.
+    """
     async with ruling({"metadata.completion": "cluster"}) as cluster:
         await cluster.make(wanted("before", 1, 1))
         cluster.deaf.add(3)
@@ -309,7 +331,9 @@ async def test_in_time_and_not(autojump_clock: object) -> None:
 
 
 async def test_local_completion_waits_for_nobody_else(cluster: Ruling) -> None:
-    """K4-C5, K4-6: with metadata.completion=local (the default) a node that does not answer delays no creation."""
+    """K4-C5, K4-6: with metadata.completion=local (the default) a node that does not answer delays
+    no creation.
+    """
     cluster.deaf.update({2, 3})
     assert codes(await cluster.ask(creating(wanted("new", 3, 3)), LAST)) == [0]
 
@@ -336,7 +360,9 @@ async def seen_at(cluster: Ruling, broker_id: int, name: str) -> int:
 
 
 async def test_the_node_that_was_asked_shows_what_it_answered(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=local whoever creates a topic by way of a node finds it there, time and again."""
+    """K4-6: with metadata.completion=local whoever creates a topic by way of a node finds it there,
+    time and again.
+    """
     async with ruling() as cluster:
         await cluster.make(wanted("before", 1, 1))
         for number in range(20):
@@ -348,7 +374,9 @@ async def test_the_node_that_was_asked_shows_what_it_answered(autojump_clock: ob
 
 
 async def test_a_node_that_is_told_nothing_answers_in_the_end(autojump_clock: object) -> None:
-    """With metadata.completion=local a creation does not wait for the node that was asked; its readers do, and not for ever."""
+    """With metadata.completion=local a creation does not wait for the node that was asked; its
+    readers do, and not for ever.
+    """
     async with ruling() as cluster:
         await cluster.make(wanted("before", 1, 1))
         cluster.deaf.add(3)
@@ -363,14 +391,18 @@ async def test_a_node_that_is_told_nothing_answers_in_the_end(autojump_clock: ob
 
 
 async def test_cluster_completion_waits_for_every_node(autojump_clock: object) -> None:
-    """K4-6: with metadata.completion=cluster every registered node knows the topic when the answer comes."""
+    """K4-6: with metadata.completion=cluster every registered node knows the topic when the answer
+    comes.
+    """
     async with ruling({"metadata.completion": "cluster"}) as cluster:
         await cluster.make(wanted("new", 3, 1))
         assert all(node.cache.image.topics["new"].is_complete for node in cluster.nodes.values())
 
 
 async def test_a_topic_that_nobody_leads(cluster: Ruling) -> None:
-    """K4-C5: complete means led: where no replica can lead, the answer is REQUEST_TIMED_OUT, and the topic is there."""
+    """K4-C5: complete means led: where no replica can lead, the answer is REQUEST_TIMED_OUT, and
+    the topic is there.
+    """
     cluster.controller.begin_shutdown(3)
     answer = await cluster.ask(
         creating(wanted("orphan", placed={0: [3]}), wanted("led", placed={0: [1]}), timeout_ms=50), LAST
@@ -380,24 +412,28 @@ async def test_a_topic_that_nobody_leads(cluster: Ruling) -> None:
     assert codes(await cluster.ask(creating(wanted("orphan", 1, 1)), LAST)) == [ErrorCode.TOPIC_ALREADY_EXISTS]
 
 
-# ------------------------------------------------------------------ who decides
+# ------------------ who decides
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """K4-C1: where nothing is forwarded, a node that is not the controller says so for every topic, before anything else."""
+    """K4-C1: where nothing is forwarded, a node that is not the controller says so for every topic,
+    before anything else.
+    """
     node = node_with(image([broker(1), broker(2)], controller_id=2))
     answer = await Client(node, handlers=HANDLERS).ask(creating(wanted("bad!", 0, 0), wanted("x", 1, 1)), version)
     assert codes(answer) == [ErrorCode.NOT_CONTROLLER] * 2
     assert {row.error_message for row in answer.topics} == {""}
 
 
-# ------------------------------------------------------------------ what would be too much
+# ------------------ what would be too much
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 10**6, 75_000])
 async def test_more_partitions_than_fit(cluster: Ruling, count: int) -> None:
-    """What no znode can hold is refused before a replica is placed (Kafka tries until its memory is full), and its neighbour is made."""
+    """What no znode can hold is refused before a replica is placed (Kafka tries until its memory is
+    full), and its neighbour is made.
+    """
     for validate_only in (True, False):
         wishes = [wanted("huge", count, 3), wanted("new", 1, 1)]
         answer = await cluster.ask(creating(*wishes, validate_only=validate_only), LAST)
@@ -407,7 +443,9 @@ async def test_more_partitions_than_fit(cluster: Ruling, count: int) -> None:
 
 
 async def test_a_znode_too_large(autojump_clock: object) -> None:
-    """The store's own limit refuses a topic with too many replicas placed by hand, and nothing that is on its way is harmed."""
+    """The store's own limit refuses a topic with too many replicas placed by hand, and nothing that
+    is on its way is harmed.
+    """
     async with ruling(brokers=[broker(1000)]) as cluster:
         wishes = [wanted("huge", placed={number: [1000] for number in range(62_000)}), wanted("new", 1, 1)]
         answer = await cluster.ask(creating(*wishes), LAST)
@@ -417,7 +455,9 @@ async def test_a_znode_too_large(autojump_clock: object) -> None:
 
 
 async def test_the_longest_name(cluster: Ruling) -> None:
-    """A name as long as a string can be is refused with a text that fits, and stops nobody (Kafka fails to write the answer)."""
+    """A name as long as a string can be is refused with a text that fits, and stops nobody (Kafka
+    fails to write the answer).
+    """
     answer = await cluster.ask(creating(wanted("n" * 32_767, 1, 1), wanted("new", 1, 1)), LAST)
     assert codes(answer) == [ErrorCode.INVALID_TOPIC_EXCEPTION, 0]
     message = answer.topics[0].error_message or ""

@@ -1,4 +1,6 @@
-"""CreateTopics under a policy: what it is asked, what it sees of the batch, and what becomes of what it refuses."""
+"""CreateTopics under a policy: what it is asked, what it sees of the batch, and what becomes of
+what it refuses.
+"""
 
 from collections.abc import Callable
 
@@ -27,7 +29,9 @@ class Team(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: about each topic that passed every other check, with the state that it would get and who asked."""
+    """K201-1, K201-4, K201-5: about each topic that passed every other check, with the state that
+    it would get and who asked.
+    """
     policy = Team(lambda _request, _cluster: None)
     async with ruling({"num.partitions": "2"}, policy=policy) as cluster:
         wishes = [wanted("bad!", 1, 1), wanted("a", -1, 3, configs={"retention.ms": "1"}), wanted("b", placed={0: [3]})]
@@ -48,7 +52,9 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int) -> None:
-    """K201-6: POLICY_VIOLATION with the policy's own words, for that topic alone; also where it is only validated."""
+    """K201-6: POLICY_VIOLATION with the policy's own words, for that topic alone; also where it is
+    only validated.
+    """
     policy = Team(lambda request, _cluster: "Names start with a team." if request.topic == "orders" else None)
     async with ruling(policy=policy) as cluster:
         for validate_only in (True, False) if version >= 1 else (False,):
@@ -62,7 +68,9 @@ async def test_the_policy_refuses(version: int) -> None:
 
 @pytest.mark.parametrize("validate_only", [False, True])
 async def test_a_batch_cannot_pass_a_limit(validate_only: bool) -> None:
-    """K201-3: each element sees what those before it made, a refused one not among them; so no limit is passed by batching."""
+    """K201-3: each element sees what those before it made, a refused one not among them; so no
+    limit is passed by batching.
+    """
     policy = Team(lambda _request, cluster: "Two topics are enough." if len(cluster.topics()) >= 2 else None)
     async with ruling(policy=policy) as cluster:
         wishes = [wanted(name, 1, 1) for name in ("a", "bad!", "b", "c", "d")]
@@ -72,7 +80,9 @@ async def test_a_batch_cannot_pass_a_limit(validate_only: bool) -> None:
 
 
 async def test_a_broken_policy_refuses() -> None:
-    """K201-11: what the policy stumbles over is refused with -1 and no text; its neighbours are made."""
+    """K201-11: what the policy stumbles over is refused with -1 and no text; its neighbours are
+    made.
+    """
     policy = Team(lambda request, _cluster: str(1 / 0) if request.topic == "a" else None)
     async with ruling(policy=policy) as cluster:
         answer = await cluster.ask(creating(wanted("a", 1, 1), wanted("b", 1, 1)), LAST)

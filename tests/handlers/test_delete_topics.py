@@ -1,4 +1,6 @@
-"""DeleteTopics: by name and by id in every version, its checks in Kafka's order, timeouts, duplicates and policies."""
+"""DeleteTopics: by name and by id in every version, its checks in Kafka's order, timeouts,
+duplicates and policies.
+"""
 
 from typing import Any
 
@@ -6,7 +8,7 @@ import pytest
 import trio.testing
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.store import layout
+from minicontroller.controller.znodes import layout
 from minicontroller.policies import ClusterState, DeleteTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
@@ -45,14 +47,18 @@ def codes(answer: DeleteTopicsResponse) -> list[int]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_by_name(cluster: Ruling, version: int) -> None:
-    """K4-D5: the topic is gone from the node's metadata when the answer comes; the row says its name, and no id, which nobody asked."""
+    """K4-D5: the topic is gone from the node's metadata when the answer comes; the row says its
+    name, and no id, which nobody asked.
+    """
     (row,) = (await cluster.ask(named(version, "a"), version)).responses
     assert (row.name, row.error_code, row.error_message, row.topic_id) == ("a", 0, None, NO_ID)
     assert set(cluster.node.cache.image.topics) == {"b", "c"}
 
 
 async def test_what_is_left(cluster: Ruling) -> None:
-    """K4-D6: no znode of a deleted topic stays, its name is free for another one, which has another id."""
+    """K4-D6: no znode of a deleted topic stays, its name is free for another one, which has another
+    id.
+    """
     before = cluster.topic("a")
     await cluster.ask(named(LAST, "a"), LAST)
     await trio.testing.wait_all_tasks_blocked()
@@ -63,7 +69,9 @@ async def test_what_is_left(cluster: Ruling) -> None:
 
 
 async def test_by_id(cluster: Ruling) -> None:
-    """v6: the topic of an id; the row tells both. An id that nobody has is UNKNOWN_TOPIC_ID, without a name."""
+    """v6: the topic of an id; the row tells both. An id that nobody has is UNKNOWN_TOPIC_ID,
+    without a name.
+    """
     topic = cluster.topic("a")
     known, unknown = (await cluster.ask(stated((None, topic.topic_id), (None, UNKNOWN_ID)), LAST)).responses
     assert (known.name, known.topic_id, known.error_code) == ("a", topic.topic_id, 0)
@@ -74,7 +82,9 @@ async def test_by_id(cluster: Ruling) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["nobody", "bad name!", "", ".", "n" * 250, "n" * 32_767])
 async def test_unknown(cluster: Ruling, version: int, name: str) -> None:
-    """K4-D2: a topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION in every version, whatever its name is like."""
+    """K4-D2: a topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION in every version, whatever
+    its name is like.
+    """
     (row,) = (await cluster.ask(named(version, name), version)).responses
     assert (row.name, row.error_code, row.error_message) == (name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
 
@@ -107,7 +117,9 @@ async def test_by_name_and_by_id(cluster: Ruling, by_id_first: bool) -> None:
 
 @pytest.mark.parametrize("name", ["a", "", "nobody"])
 async def test_both_in_one_row(cluster: Ruling, name: str) -> None:
-    """A name and an id in one row: INVALID_REQUEST for the whole request, and nothing is deleted."""
+    """A name and an id in one row: INVALID_REQUEST for the whole request, and
+    nothing is deleted.
+    """
     answer = await cluster.ask(stated(("b", NO_ID), (name, UNKNOWN_ID)), LAST)
     assert [(row.name, row.topic_id, row.error_code) for row in answer.responses] == [
         ("b", NO_ID, ErrorCode.INVALID_REQUEST),
@@ -134,7 +146,9 @@ async def test_nothing(cluster: Ruling, version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
-    """K4-D5, K4-C6: what does not exist is told at once, the rest is begun and answered REQUEST_TIMED_OUT, and goes on."""
+    """K4-D5, K4-C6: what does not exist is told at once, the rest is begun and answered
+    REQUEST_TIMED_OUT, and goes on.
+    """
     answer = await cluster.ask(named(version, "a", "nobody", timeout_ms=timeout_ms), version)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     await trio.testing.wait_all_tasks_blocked()
@@ -142,7 +156,9 @@ async def test_no_time(cluster: Ruling, version: int, timeout_ms: int) -> None:
 
 
 async def test_a_node_that_does_not_answer(cluster: Ruling) -> None:
-    """K4-D5, K4-D6: only the physical part waits for every replica: the answer comes, the topic is marked, and its name is not free."""
+    """K4-D5, K4-D6: only the physical part waits for every replica: the answer comes, the topic is
+    marked, and its name is not free.
+    """
     cluster.deaf.update({2, 3})
     assert codes(await cluster.ask(named(LAST, "a"), LAST)) == [0]
     assert await cluster.store.get(layout.delete_topic_path("a")) is not None
@@ -153,7 +169,9 @@ async def test_a_node_that_does_not_answer(cluster: Ruling) -> None:
 
 
 async def test_in_time_and_not(autojump_clock: object) -> None:
-    """K4-D5, K4-6: where every node has to know, one that does not answer means REQUEST_TIMED_OUT at the timeout; the topic goes."""
+    """K4-D5, K4-6: where every node has to know, one that does not answer means REQUEST_TIMED_OUT
+    at the timeout; the topic goes.
+    """
     async with ruling({"metadata.completion": "cluster"}) as cluster:
         await cluster.make(wanted("a", 1, 1))
         cluster.deaf.add(3)
@@ -162,7 +180,9 @@ async def test_in_time_and_not(autojump_clock: object) -> None:
 
 
 async def test_already_marked(cluster: Ruling) -> None:
-    """K4-D3: who asks for a deletion that another one has begun waits for the same end and gets no error."""
+    """K4-D3: who asks for a deletion that another one has begun waits for the same end and gets no
+    error.
+    """
     await cluster.make(wanted("d", placed={0: [2]}))
     answers: list[list[int]] = []
 
@@ -183,7 +203,9 @@ async def test_internal_topics(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_switched_off(autojump_clock: object, version: int) -> None:
-    """delete.topic.enable=false refuses every row, in v0 to v2 with the code that they know; before a name and an id in one row."""
+    """delete.topic.enable=false refuses every row, in v0 to v2 with the code that they know; before
+    a name and an id in one row.
+    """
     async with ruling({"delete.topic.enable": "false"}) as cluster:
         await cluster.make(wanted("a", 1, 1))
         answer = await cluster.ask(named(version, "a", "nobody"), version)
@@ -197,7 +219,9 @@ async def test_switched_off(autojump_clock: object, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(version: int) -> None:
-    """K4-D1: a node that is not the controller says so for every row, without a text, where nothing is forwarded."""
+    """K4-D1: a node that is not the controller says so for every row, without a text, where nothing
+    is forwarded.
+    """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"delete.topic.enable": "false"})
     answer = await Client(node, handlers=HANDLERS).ask(named(version, "a", "a"), version)
     assert [(row.name, row.error_code, row.error_message) for row in answer.responses] == [
@@ -220,7 +244,9 @@ class Keeper(TopicManagementPolicy):
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: about each topic that exists, also when it is named by its id, and once if it is named twice."""
+    """K201-1, K201-4, K201-5: about each topic that exists, also when it is named by its id, and
+    once if it is named twice.
+    """
     policy = Keeper()
     async with ruling(policy=policy) as cluster:
         await cluster.make(*(wanted(name, 1, 1) for name in ("a", "b", "c")))
@@ -239,7 +265,9 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int) -> None:
-    """K201-5, K201-6: a refused topic alone is answered POLICY_VIOLATION, with the policy's words from v5 on."""
+    """K201-5, K201-6: a refused topic alone is answered POLICY_VIOLATION, with the policy's words
+    from v5 on.
+    """
     async with ruling(policy=Keeper()) as cluster:
         await cluster.make(*(wanted(name, 1, 1) for name in ("keep.me", "a", "b")))
         answer = await cluster.ask(named(version, "keep.me", "a"), version)

@@ -1,8 +1,10 @@
-"""DescribeCluster: brokers, controller, cluster id, and who asks for the endpoints of controllers."""
+"""DescribeCluster: brokers, controller, cluster id, and who asks for the endpoints of
+controllers.
+"""
 
 import pytest
 
-from minicontroller.controller.cluster.image import Image
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest
 from tests.handlers.asking import CLUSTER_ID, Client, broker, image, node_with
@@ -12,7 +14,9 @@ CLUSTER = image([broker(3), broker(1, rack="r1"), broker(2, "INTERNAL")], contro
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_the_brokers_of_a_listener(version: int) -> None:
-    """K4-X1: those that the client can reach, by id, with the controller, and no operations unless asked."""
+    """K4-X1: those that the client can reach, by id, with the controller, and no operations unless
+    asked.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(DescribeClusterRequest(), version)
     assert (answer.error_code, answer.error_message, answer.endpoint_type) == (0, None, 1)
     assert (answer.cluster_id, answer.controller_id) == (CLUSTER_ID, 3)
@@ -34,7 +38,9 @@ async def test_operations(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_a_controller_out_of_reach(version: int) -> None:
-    """A controller that is not among the brokers told, or not known, is -1; the cluster id is there all the same."""
+    """A controller that is not among the brokers told, or not known, is -1; the cluster id is there
+    all the same.
+    """
     for seen in (Image(), image([broker(1)], controller_id=2)):
         answer = Client(node_with(seen)).ask_at_once(DescribeClusterRequest(), version)
         assert (answer.controller_id, answer.cluster_id) == (-1, CLUSTER_ID)

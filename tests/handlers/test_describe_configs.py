@@ -1,4 +1,6 @@
-"""DescribeConfigs: topics with what the store overrides, nodes, the cluster's default, loggers; and what is refused."""
+"""DescribeConfigs: topics with what the store overrides, nodes, the cluster's default, loggers; and
+what is refused.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,12 +9,12 @@ from typing import Any
 import pytest
 import trio.testing
 
-from minicontroller.controller import bounds
-from minicontroller.controller.bounds import MAX_REPEATED_BYTES
-from minicontroller.controller.node import Node
-from minicontroller.controller.store import layout
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.requests import bounds
+from minicontroller.controller.requests.bounds import MAX_REPEATED_BYTES
 from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.store.memory import MemoryStore
+from minicontroller.controller.znodes import layout
 from minicontroller.protocol import registry
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (
@@ -60,7 +62,9 @@ def rows(result: Any) -> dict[str, tuple[str | None, int]]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_topic(version: int) -> None:
-    """All configs of a topic: its overrides from the store, the rest as the node's configuration has it."""
+    """All configs of a topic: its overrides from the store, the rest as the node's configuration
+    has it.
+    """
     node = await node_where(
         {"topics/orders": {"retention.ms": "1000", "cleanup.policy": "compact,delete"}}, {"log.segment.bytes": "4096"}
     )
@@ -100,7 +104,9 @@ async def test_synonyms(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_is_shared_is_never_old(version: int) -> None:
-    """Rows that topics have in common are those of the configuration that holds now, and of the question that is asked."""
+    """Rows that topics have in common are those of the configuration that holds now, and of the
+    question that is asked.
+    """
     node = await node_where({"topics/orders": {"flush.ms": "7"}})
     client, request = Client(node), wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1"))
     for size in ("4096", "8192"):
@@ -126,8 +132,8 @@ async def test_documentation(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_keys_asked_for(version: int) -> None:
-    """Only the keys asked for are told, each once, unknown ones silently left out; no keys are all keys (in Kafka an empty list is no
-    list).
+    """Only the keys asked for are told, each once, unknown ones silently left out; no keys are all
+    keys (in Kafka an empty list is no list).
     """
     client = Client(await node_where({}))
     keys = ["retention.ms", "no.such", "retention.ms"]
@@ -143,7 +149,9 @@ async def test_the_keys_asked_for(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_resources_stand_by_themselves(version: int) -> None:
-    """Rows in the order of the request; a refused one stops none, and one that is named twice is answered twice."""
+    """Rows in the order of the request; a refused one stops none, and one that is named twice is
+    answered twice.
+    """
     node = await node_where({"topics/payments": {"retention.ms": "7"}})
     key = ["retention.ms"]
     request = wanting(
@@ -170,7 +178,9 @@ async def test_resources_stand_by_themselves(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_this_node(version: int) -> None:
-    """A node tells its own configs: where each comes from, what cannot change while it runs, and no secret."""
+    """A node tells its own configs: where each comes from, what cannot change while it runs, and no
+    secret.
+    """
     node = await node_where(
         {
             "brokers/1": {"log.cleaner.threads": "2"},
@@ -243,7 +253,9 @@ def quiet_logger() -> Iterator[logging.Logger]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_loggers(version: int, named_logger: logging.Logger) -> None:
-    """The loggers of a process, with their levels in Kafka's words; the root logger is called root."""
+    """The loggers of a process, with their levels in Kafka's words; the root logger is
+    called root.
+    """
     (result,) = Client(node_with(CLUSTER)).ask_at_once(wanting((BROKER_LOGGER, "1")), version).results
     found = {each.name: each for each in result.configs}
     assert found[named_logger.name].value == "WARN"
@@ -269,7 +281,9 @@ async def test_client_metrics() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", [0, 1, 32, 99, -1])
 async def test_types_without_configs(version: int, kind: int) -> None:
-    """A type of which nothing can be described refuses the whole request, each resource with a text."""
+    """A type of which nothing can be described refuses the whole request, each resource with a
+    text.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(wanting((TOPIC, "orders"), (kind, "x")), version)
     assert [each.error_code for each in answer.results] == [ErrorCode.INVALID_REQUEST] * 2
     assert all(each.error_message for each in answer.results)
@@ -281,7 +295,9 @@ async def test_nothing_asked() -> None:
 
 
 async def test_one_thing_named_again_and_again() -> None:
-    """A resource that is named twice is answered twice; one that is named a thousand times, in whatever spelling, only within bounds."""
+    """A resource that is named twice is answered twice; one that is named a thousand times, in
+    whatever spelling, only within bounds.
+    """
     node = await node_where({})
     twice = (await Client(node).ask(wanting((BROKER, "1"), (BROKER, "1")), LAST)).results
     assert rows(twice[0]) == rows(twice[1]) != {}
@@ -305,7 +321,9 @@ async def test_more_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_without_the_store(version: int, autojump_clock: object) -> None:
-    """What the node knows itself it tells; of a topic it says that its configs cannot be read now, and never UNKNOWN_SERVER_ERROR."""
+    """What the node knows itself it tells; of a topic it says that its configs cannot be read now,
+    and never UNKNOWN_SERVER_ERROR.
+    """
     node = await node_where({"topics/orders": {"retention.ms": "5"}})
     assert isinstance(node.store, MemoryStore)
     node.store.tree.suspend(node.store)

@@ -11,7 +11,9 @@ CLUSTER = image([broker(1), broker(2)], [topic("__consumer_offsets", led(1), led
 
 @pytest.mark.parametrize("version", range(6))
 async def test_a_missing_group_is_dead(version: int) -> None:
-    """A missing group's coordinator calls it Dead, which is no error; rows stand in the order of the request, doubles too."""
+    """A missing group's coordinator calls it Dead, which is no error; rows stand in the order of
+    the request, doubles too.
+    """
     request = DescribeGroupsRequest(groups=["b", "", "b"])  # 98 and 0 are even: partition 0
     answer = Client(node_with(CLUSTER)).ask_at_once(request, version)
     assert [(each.group_id, each.error_code, each.group_state) for each in answer.groups] == [
@@ -25,7 +27,9 @@ async def test_a_missing_group_is_dead(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(6))
 async def test_another_node_s_group(version: int) -> None:
-    """Who asks the wrong node is told NOT_COORDINATOR, so that he looks for the right one; so is everyone without coordinators."""
+    """Who asks the wrong node is told NOT_COORDINATOR, so that he looks for the right one; so is
+    everyone without coordinators.
+    """
     elsewhere = Client(node_with(CLUSTER)).ask_at_once(DescribeGroupsRequest(groups=["a"]), version)
     nowhere = Client(node_with(image([broker(1)]))).ask_at_once(DescribeGroupsRequest(groups=["b"]), version)
     for answer in (elsewhere, nowhere):

@@ -7,7 +7,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster.image import UNKNOWN_PARTITION, Topic
+from minicontroller.controller.metadata.image import UNKNOWN_PARTITION, Topic
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -54,7 +54,9 @@ async def test_named_topics() -> None:
 
 
 async def test_what_is_told_of_a_partition() -> None:
-    """A partition is told as in Metadata's newest version, with the operations of each topic and empty lists of eligible replicas."""
+    """A partition is told as in Metadata's newest version, with the operations of each topic and
+    empty lists of eligible replicas.
+    """
     dead = topic("dead", led(3, 1, offline_replicas=(3,)), led(2, 1))
     node = node_with(image([broker(1), broker(2, "INTERNAL")], [dead]))
     (row,) = Client(node).ask_at_once(wanting("dead"), 0).topics
@@ -94,7 +96,9 @@ async def test_missing_topics() -> None:
     ],
 )
 async def test_the_limit(limit: int, expected: Page) -> None:
-    """A page ends at the limit, which is at least 1, and its cursor names what comes next; no cursor where all is told."""
+    """A page ends at the limit, which is at least 1, and its cursor names what comes next; no
+    cursor where all is told.
+    """
     assert await ask(limit=limit) == expected
 
 
@@ -121,7 +125,9 @@ async def test_a_cursor(cursor: tuple[str, int], expected: list[tuple[str, list[
 
 @pytest.mark.parametrize(("names", "cursor"), [(("a", "b"), ("c", 0)), (("a", "b"), ("a", -1))])
 async def test_a_wrong_cursor(names: tuple[str, ...], cursor: tuple[str, int]) -> None:
-    """A cursor outside of the names that are asked for, or a negative partition, refuses all that the request names."""
+    """A cursor outside of the names that are asked for, or a negative partition, refuses all that
+    the request names.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(wanting(*names, cursor=cursor), 0)
     assert [(each.name, each.error_code) for each in answer.topics] == [
         (name, ErrorCode.INVALID_REQUEST) for name in names

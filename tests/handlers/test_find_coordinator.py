@@ -1,4 +1,6 @@
-"""FindCoordinator: whose partition a key hashes to, in every version, and the making of the coordinators' topics."""
+"""FindCoordinator: whose partition a key hashes to, in every version, and the making of the
+coordinators' topics.
+"""
 
 from typing import Any
 
@@ -6,9 +8,9 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.coordinators import java_hash, partition_for
-from minicontroller.controller.cluster.image import Image
 from minicontroller.controller.handlers.find_coordinator import PATIENCE_SECONDS
+from minicontroller.controller.metadata.coordinators import java_hash, partition_for
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.handlers.asking import Client, broker, image, led, node_with, see, topic
@@ -48,7 +50,9 @@ def place(row: Any) -> tuple[int, str, int]:
     ],
 )
 def test_hashes_are_java_s(text: str, number: int) -> None:
-    """Hashes are String.hashCode of a Java 17: over UTF-16 units, wrapped to 32 bits with a sign."""
+    """Hashes are String.hashCode of a Java 17: over UTF-16 units, wrapped to 32 bits
+    with a sign.
+    """
     assert java_hash(text) == number
 
 
@@ -74,7 +78,9 @@ async def test_a_group(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 async def test_many_keys(version: int) -> None:
-    """v4 and later: a row for each key, in order, also for one that is named twice; one without a leader fails alone."""
+    """v4 and later: a row for each key, in order, also for one that is named twice; one without a
+    leader fails alone.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "b", "c", "b", ""), version)
     assert [(row.key, row.node_id, row.error_code, row.error_message) for row in answer.coordinators] == [
         ("b", 3, 0, ""),
@@ -99,7 +105,9 @@ async def test_a_transaction(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7))
 async def test_no_leader(version: int) -> None:
-    """A partition without a leader is answered COORDINATOR_NOT_AVAILABLE, with a text in v1 to v3 and an empty one afterwards."""
+    """A partition without a leader is answered COORDINATOR_NOT_AVAILABLE, with a text in v1 to v3
+    and an empty one afterwards.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "c"), version)
     row = answer.coordinators[0] if version >= 4 else answer
     assert (row.error_code, place(row)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, NOBODY)
@@ -117,7 +125,9 @@ async def test_a_leader_at_another_listener(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(1, 7))
 async def test_share_groups(version: int) -> None:
-    """There are no share groups in ZooKeeper mode: 15 where the version knows of them (v6), 42 before."""
+    """There are no share groups in ZooKeeper mode: 15 where the version knows of them (v6), 42
+    before.
+    """
     answer = Client(node_with(CLUSTER)).ask_at_once(finding(version, "g", kind=SHARE), version)
     row = answer.coordinators[0] if version >= 4 else answer
     known = ErrorCode.COORDINATOR_NOT_AVAILABLE if version >= 6 else ErrorCode.INVALID_REQUEST
@@ -136,8 +146,8 @@ async def test_an_unknown_type(version: int, kind: int) -> None:
 
 @pytest.mark.parametrize("version", range(7))
 async def test_a_missing_topic_is_made_and_waited_for(version: int) -> None:
-    """K590-7: the controller is asked by CreateTopics; the answer waits until the topic is led, also where
-    auto.create.topics.enable is off.
+    """K590-7: the controller is asked by CreateTopics; the answer waits until the topic is led,
+    also where auto.create.topics.enable is off.
     """
     node = ruling_node(image([broker(1)]), {"auto.create.topics.enable": "false"})
     creations = Creations()
@@ -169,7 +179,9 @@ async def test_the_wait_has_an_end(version: int, autojump_clock: trio.testing.Mo
 
 
 async def test_a_refused_topic_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    """Too few nodes for its replication factor, or a policy: no coordinator, at once, and the log says why."""
+    """Too few nodes for its replication factor, or a policy: no coordinator, at once, and the log
+    says why.
+    """
     creations = Creations(lambda _name: ErrorCode.INVALID_REPLICATION_FACTOR)
     answer = await client_of(ruling_node(Image()), creations).ask(finding(6, "t", kind=TRANSACTION), 6)
     assert answer.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

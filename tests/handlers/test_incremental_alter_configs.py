@@ -1,4 +1,6 @@
-"""IncrementalAlterConfigs: its four operations on topics, nodes and loggers, its checks in Kafka's order, policies."""
+"""IncrementalAlterConfigs: its four operations on topics, nodes and loggers, its checks in Kafka's
+order, policies.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +86,9 @@ OPERATIONS: list[tuple[str, Sequence[Step], Mapping[str, str]]] = [
 
 @pytest.mark.parametrize(("wish", "after"), [case[1:] for case in OPERATIONS], ids=[case[0] for case in OPERATIONS])
 async def test_operations(cluster: Ruling, wish: Sequence[Step], after: Mapping[str, str]) -> None:
-    """Each operation upon what is set, in every version; what is not named stays; every node is told by a notification."""
+    """Each operation upon what is set, in every version; what is not named stays; every node is
+    told by a notification.
+    """
     for version in VERSIONS:
         (row,) = (await cluster.ask(altering(steps(TOPIC, "a", *wish)), version)).responses
         assert (row.resource_type, row.resource_name, row.error_code, row.error_message) == (TOPIC, "a", 0, None)
@@ -94,14 +98,18 @@ async def test_operations(cluster: Ruling, wish: Sequence[Step], after: Mapping[
 
 
 async def test_lists_begin_with_kafka_s_default(cluster: Ruling) -> None:
-    """What is not set is appended to as Kafka's own default has it, whatever the node's file says."""
+    """What is not set is appended to as Kafka's own default has it, whatever the
+    node's file says.
+    """
     assert codes(await cluster.ask(altering(steps(TOPIC, "b", ("cleanup.policy", APPEND, "compact"))), LAST)) == [0]
     assert await cluster.configs("topics/b") == {"cleanup.policy": "delete,compact"}
 
 
 @pytest.mark.parametrize(("name", "path"), [(node, "1") for node in NODE_1] + [("", "<default>")])
 async def test_nodes(cluster: Ruling, name: str, path: str) -> None:
-    """A node's configs, or everyone's: keys that nobody knows too; whatever Java takes for a 1 is node 1."""
+    """A node's configs, or everyone's: keys that nobody knows too; whatever Java takes for a 1 is
+    node 1.
+    """
     first: list[Step] = [("log.retention.ms", SET, "5"), ("my.own.key", SET, "x")]
     second: list[Step] = [("log.retention.ms", DELETE, None), ("log.cleanup.policy", APPEND, "compact")]
     for wish, after in (
@@ -131,7 +139,9 @@ async def test_validate_only(cluster: Ruling, logger: logging.Logger, version: i
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_loggers(cluster: Ruling, logger: logging.Logger, version: int) -> None:
-    """A node's loggers are set and deleted at once, at the node that is asked, and nothing of it is written."""
+    """A node's loggers are set and deleted at once, at the node that is asked, and nothing of it is
+    written.
+    """
     assert codes(await cluster.ask(altering(steps(BROKER_LOGGER, "1", (LOGGER, SET, "ERROR"))), version)) == [0]
     assert logger.level == logging.ERROR
     assert codes(await cluster.ask(altering(steps(BROKER_LOGGER, "01", (LOGGER, DELETE, None))), version)) == [0]
@@ -187,7 +197,9 @@ REFUSALS: list[tuple[str, AlterConfigsResource, ErrorCode, Sequence[str]]] = [
 async def test_refused(
     cluster: Ruling, logger: logging.Logger, wish: AlterConfigsResource, code: ErrorCode, said: Sequence[str]
 ) -> None:
-    """K4-3: the code and a text that tells what to mend, in every version, also where it is only validated; nothing is written."""
+    """K4-3: the code and a text that tells what to mend, in every version, also where it is only
+    validated; nothing is written.
+    """
     for version in VERSIONS:
         for validate_only in (False, True):
             expect_refused(await cluster.ask(altering(wish, validate_only=validate_only), version), wish, code, said)
@@ -197,7 +209,9 @@ async def test_refused(
 
 @pytest.mark.parametrize("name", NOT_NUMBERS)
 async def test_ids_of_nodes(cluster: Ruling, name: str) -> None:
-    """What is no number for Java names no node: INVALID_REQUEST, with the name. Loggers belong to no default."""
+    """What is no number for Java names no node: INVALID_REQUEST, with the name. Loggers belong to
+    no default.
+    """
     answer = await cluster.ask(altering(steps(BROKER, name), steps(BROKER_LOGGER, name)), LAST)
     assert codes(answer) == [REQUEST if name else 0, REQUEST]
     assert name in (answer.responses[1].error_message or "")
@@ -205,7 +219,9 @@ async def test_ids_of_nodes(cluster: Ruling, name: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_named_twice(cluster: Ruling, version: int) -> None:
-    """Every row of a resource that stands twice is refused before any other fault; the same name of another type is another resource."""
+    """Every row of a resource that stands twice is refused before any other fault; the same name of
+    another type is another resource.
+    """
     twice = steps(TOPIC, "a", ("x", 9, None))
     wishes = [twice, steps(TOPIC, "1"), steps(BROKER, "1"), twice, steps(BROKER_LOGGER, "1")]
     answer = await cluster.ask(altering(*wishes), version)
@@ -215,7 +231,9 @@ async def test_named_twice(cluster: Ruling, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_neighbours(cluster: Ruling, version: int) -> None:
-    """K4-2: each resource by itself, answered in the order of the request, wherever it was judged."""
+    """K4-2: each resource by itself, answered in the order of the request, wherever
+    it was judged.
+    """
     wishes = [steps(TOPIC, "nobody"), steps(0, "x"), steps(TOPIC, "b", KEEP), steps(BROKER, "2"), steps(BROKER, "")]
     answer = await cluster.ask(altering(*wishes), version)
     assert [(row.resource_type, row.resource_name, row.error_code) for row in answer.responses] == [
@@ -234,8 +252,8 @@ async def test_a_result_that_contradicts_what_is_set(cluster: Ruling) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_not_the_controller(logger: logging.Logger, version: int) -> None:
-    """K590-1: what this node judges itself, its loggers too, it answers; the rest is the controller's, and NOT_CONTROLLER where
-    nothing is forwarded.
+    """K590-1: what this node judges itself, its loggers too, it answers; the rest is the
+    controller's, and NOT_CONTROLLER where nothing is forwarded.
     """
     node = node_with(image([broker(1), broker(2)], [topic("a", led(1))], controller_id=2))
     wishes = [
@@ -249,7 +267,9 @@ async def test_not_the_controller(logger: logging.Logger, version: int) -> None:
 
 
 async def test_the_policy_is_asked() -> None:
-    """K201-1, K201-4, K201-5: the policy sees the whole resulting state, the operands beside it, and the state before."""
+    """K201-1, K201-4, K201-5: the policy sees the whole resulting state, the operands beside it,
+    and the state before.
+    """
     policy = Bounded()
     async with ruling(policy=policy) as cluster:
         await cluster.make(wanted("a", 1, 1, configs=BEFORE))
@@ -267,7 +287,9 @@ async def test_the_policy_is_asked() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_policy_refuses(version: int) -> None:
-    """K201-6: POLICY_VIOLATION with the policy's words, for that topic alone, after every other check, also where it is only validated."""
+    """K201-6: POLICY_VIOLATION with the policy's words, for that topic alone, after every other
+    check, also where it is only validated.
+    """
     async with ruling(policy=Bounded()) as cluster:
         await cluster.make(wanted("a", 1, 1), wanted("b", 1, 1))
         for validate_only in (True, False):

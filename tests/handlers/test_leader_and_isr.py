@@ -1,11 +1,13 @@
-"""LeaderAndIsr at a node without logs: it agrees to be a replica, in the form of every version, unless it is asked by the past."""
+"""LeaderAndIsr at a node without logs: it agrees to be a replica, in the form of every version,
+unless it is asked by the past.
+"""
 
 from typing import Any
 
 import pytest
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
@@ -43,7 +45,9 @@ async def ask(node: Node, version: int, *, peer: bool = True, **how: Any) -> Lea
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_it_agrees(node: Node, version: int) -> None:
-    """Each partition is answered, by name until v4, by id from v5 on; where it is no replica it knows of no such partition."""
+    """Each partition is answered, by name until v4, by id from v5 on; where it is no replica it
+    knows of no such partition.
+    """
     answer = await ask(node, version, controller_epoch=5)
     assert answer.error_code == 0
     expected = [(0, 0), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
@@ -58,7 +62,9 @@ async def test_it_agrees(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_controller_of_the_past(node: Node, version: int) -> None:
-    """K590-2: who was controller before the one that the node knows is told so, and nothing else."""
+    """K590-2: who was controller before the one that the node knows is told so, and
+    nothing else.
+    """
     answer = await ask(node, version, controller_epoch=4)
     assert (answer.error_code, answer.topics, answer.partition_errors) == (ErrorCode.STALE_CONTROLLER_EPOCH, [], [])
     assert (await ask(node, version, controller_epoch=6)).error_code == 0
@@ -66,7 +72,9 @@ async def test_a_controller_of_the_past(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(2, 8))
 async def test_another_life_of_the_node(node: Node, version: int) -> None:
-    """What was meant for an earlier registration is refused; -1 is not checked, a larger one is of a registration just made."""
+    """What was meant for an earlier registration is refused; -1 is not checked, a larger one is of
+    a registration just made.
+    """
     for epoch, code in [
         (BROKER_EPOCH - 1, ErrorCode.STALE_BROKER_EPOCH),
         (BROKER_EPOCH, 0),

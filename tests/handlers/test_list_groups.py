@@ -2,14 +2,16 @@
 
 import pytest
 
-from minicontroller.controller.cluster.image import Image
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.messages.list_groups import ListGroupsRequest
 from tests.handlers.asking import Client, node_with
 
 
 @pytest.mark.parametrize("version", range(6))
 async def test_no_groups(version: int) -> None:
-    """Nodes without logs coordinate no groups: an empty list without an error, also with filters in any case."""
+    """Nodes without logs coordinate no groups: an empty list without an error, also with filters in
+    any case.
+    """
     request = ListGroupsRequest()
     if version >= 4:
         request.states_filter = ["Stable", "EMPTY", "nonsense"]

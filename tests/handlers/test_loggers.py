@@ -1,4 +1,6 @@
-"""The levels of loggers are judged and recorded like everything else that a request changes, and nothing that is judged can be silenced."""
+"""The levels of loggers are judged and recorded like everything else that a request changes, and
+nothing that is judged can be silenced.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -8,10 +10,10 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.jobs import Draft, Element
+from minicontroller.audit.event import HIDDEN, Decision, Effect, EntityChange
+from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.config.log_levels import levels_after
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
-from minicontroller.policies.audit_event import HIDDEN, Decision, Effect, EntityChange
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -83,7 +85,9 @@ def told(decision: Decision) -> tuple[object, ...]:
 async def test_nobody_silences_the_policy(
     policy: TopicManagementPolicy, text: str, is_audited: bool, tmp_path: Path
 ) -> None:
-    """A logger's new level is judged by who asks, at which broker, and by the levels before and after; with and without an audit log."""
+    """A logger's new level is judged by who asks, at which broker, and by the levels before and
+    after; with and without an audit log.
+    """
     logger = logging.getLogger(JUDGE)
     logger.setLevel(logging.INFO)
     async with ruling({"audit.dir": str(tmp_path)} if is_audited else None, policy=policy) as cluster:
@@ -117,7 +121,9 @@ async def test_nobody_silences_the_policy(
 
 
 async def test_whatever_the_level_is(tmp_path: Path) -> None:
-    """What rules warn of and refuse is counted and recorded also where the log says nothing of it."""
+    """What rules warn of and refuse is counted and recorded also where the log says
+    nothing of it.
+    """
     warning = "[[partitions]]\nname = 'few'\nmax = 2\naction = 'warn'\n[[replication]]\nname = 'one'\nmax = 1\n"
     logging.getLogger(JUDGE).setLevel(logging.CRITICAL + 1)
     async with ruling({"audit.dir": str(tmp_path)}, policy=TopicManagementPolicy()) as cluster:
@@ -137,7 +143,9 @@ async def test_whatever_the_level_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_audited", [True, False])
 async def test_a_client_who_leaves(is_audited: bool, tmp_path: Path) -> None:
-    """What is recorded as done is done, and what is done is recorded, although its client left while the controller was busy."""
+    """What is recorded as done is done, and what is done is recorded, although its client left
+    while the controller was busy.
+    """
     logging.getLogger(TEST).setLevel(logging.INFO)
     held = trio.Event()
 

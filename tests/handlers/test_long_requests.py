@@ -1,4 +1,6 @@
-"""Requests of many elements that are judged slowly: others have their turns, nobody passes a limit by it, and what is late is not begun."""
+"""Requests of many elements that are judged slowly: others have their turns, nobody passes a limit
+by it, and what is late is not begun.
+"""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -10,9 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.cluster import jobs
-from minicontroller.controller.cluster.jobs import Draft
-from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.active import jobs
+from minicontroller.controller.active.jobs import Draft
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.error_codes import ErrorCode
@@ -29,7 +31,7 @@ from tests.handlers.ruling import PATIENT_MS, Ruling, codes, creating, ruling, w
 from tests.rules.reading import rules
 
 if TYPE_CHECKING:
-    from minicontroller.controller.context import RequestContext
+    from minicontroller.controller.requests.context import RequestContext
 
 LAST = 7
 JUDGED_SECONDS = 0.2
@@ -58,7 +60,9 @@ def batch(prefix: str, count: int, **how: Any) -> Any:
 
 
 async def test_others_have_their_turns(autojump_clock: MockClock) -> None:
-    """While a hundred topics are judged for 20 s, another client's topic is made, and an election held, within a part and an element."""
+    """While a hundred topics are judged for 20 s, another client's topic is made, and an election
+    held, within a part and an element.
+    """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         answers: list[Any] = []
 
@@ -82,7 +86,9 @@ async def test_others_have_their_turns(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("validate_only", [False, True])
 async def test_no_quota_is_passed_by_asking_beside_each_other(autojump_clock: MockClock, validate_only: bool) -> None:
-    """K201-3: each topic counts for all that are judged after it, of its own request and of others; of a dry run for its own request."""
+    """K201-3: each topic counts for all that are judged after it, of its own request and of others;
+    of a dry run for its own request.
+    """
     async with slowly_ruling("[[quota]]\nowned = 'a.*'\nmax_topics = 6") as cluster:
         answers: list[Any] = []
 
@@ -102,7 +108,9 @@ async def test_no_quota_is_passed_by_asking_beside_each_other(autojump_clock: Mo
 
 
 async def test_what_is_late_is_not_begun(autojump_clock: MockClock) -> None:
-    """K4-C7: at the timeout what was carried out carries no error; the others carry REQUEST_TIMED_OUT, and are not made later."""
+    """K4-C7: at the timeout what was carried out carries no error; the others carry
+    REQUEST_TIMED_OUT, and are not made later.
+    """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.ask, batch("beside", 20, timeout_ms=60_000), LAST)
         answer = await cluster.ask(batch("long", 20, timeout_ms=2_000), LAST)
@@ -115,7 +123,9 @@ async def test_what_is_late_is_not_begun(autojump_clock: MockClock) -> None:
 
 
 async def test_a_controller_that_goes_between_two_parts(autojump_clock: MockClock) -> None:
-    """What it carried out is told as done, the rest is not begun and carries REQUEST_TIMED_OUT: nobody asks its successor for all of it."""
+    """What it carried out is told as done, the rest is not begun and carries REQUEST_TIMED_OUT:
+    nobody asks its successor for all of it.
+    """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.ask, batch("beside", 20), LAST)
         answers: list[Any] = []
@@ -136,7 +146,9 @@ async def test_a_controller_that_goes_between_two_parts(autojump_clock: MockCloc
 
 @pytest.mark.parametrize("timeout_ms", [100, 1])
 async def test_timed_out_means_not_done(autojump_clock: MockClock, timeout_ms: int) -> None:
-    """A deletion and a creation that wait behind a slow request until their time is over do not happen afterwards."""
+    """A deletion and a creation that wait behind a slow request until their time is over do not
+    happen afterwards.
+    """
     async with slowly_ruling() as cluster:
         await cluster.make(wanted("kept", 1, 1))
         async with trio.open_nursery() as nursery:
@@ -151,7 +163,9 @@ async def test_timed_out_means_not_done(autojump_clock: MockClock, timeout_ms: i
 
 
 async def test_a_trigger_is_carried_out(autojump_clock: MockClock) -> None:
-    """K4-C6: with a timeout of 0 the client waits for nothing; it is done, even if he goes before it is begun."""
+    """K4-C6: with a timeout of 0 the client waits for nothing; it is done, even if he goes before
+    it is begun.
+    """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         nursery.start_soon(cluster.ask, batch("long", 3), LAST)
         await trio.sleep(0.01)
@@ -164,7 +178,9 @@ async def test_a_trigger_is_carried_out(autojump_clock: MockClock) -> None:
 
 
 async def test_every_api_goes_on_where_it_stopped(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that are cut after each element are answered as if they were not, in the order of their elements."""
+    """Requests that are cut after each element are answered as if they were not, in the order of
+    their elements.
+    """
     monkeypatch.setattr(jobs, "PART_SECONDS", 0.0)
     names = [f"t.{number}" for number in range(6)]
     change = [AlterableConfig(name="retention.ms", value="1")]
@@ -220,7 +236,9 @@ async def test_parts_are_one_request_in_the_audit_log(tmp_path: Path, monkeypatc
 
 
 async def test_a_deletion_that_is_named_twice_in_a_long_request(autojump_clock: MockClock) -> None:
-    """K4-D1: by name in one part and by its id in a later one it is one deletion, whose outcome both rows tell."""
+    """K4-D1: by name in one part and by its id in a later one it is one deletion, whose outcome
+    both rows tell.
+    """
     async with slowly_ruling() as cluster, trio.open_nursery() as nursery:
         await cluster.make(*(wanted(f"t{number}", 1, 1) for number in range(10)))
         topics = list(cluster.image.topics.values())

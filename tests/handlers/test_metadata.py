@@ -1,10 +1,12 @@
-"""Metadata: which topics, what is told of them in each version, and the errors of names, ids and dead brokers."""
+"""Metadata: which topics, what is told of them in each version, and the errors of names, ids and
+dead brokers.
+"""
 
 from typing import Any
 
 import pytest
 
-from minicontroller.controller.cluster.image import UNKNOWN_PARTITION, Image
+from minicontroller.controller.metadata.image import UNKNOWN_PARTITION, Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from tests.handlers.asking import CLUSTER_ID, Client, broker, image, led, node_with, see, topic, topic_id
@@ -91,7 +93,9 @@ async def test_an_empty_cluster(version: int) -> None:
 
 
 async def test_a_controller_that_is_not_listed_is_not_told() -> None:
-    """K4-X1: clients wait in vain for a controller that they cannot find among the brokers: then there is none."""
+    """K4-X1: clients wait in vain for a controller that they cannot find among the brokers: then
+    there is none.
+    """
     node = node_with(image([broker(1), broker(2, "INTERNAL")], controller_id=2))
     assert (await Client(node).ask(wanting(LAST), LAST)).controller_id == -1
     assert (await Client(node, listener="INTERNAL").ask(wanting(LAST), LAST)).controller_id == 2
@@ -121,7 +125,9 @@ async def test_a_topic_named_twice_is_told_once() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[4:])
 async def test_unknown_and_illegal_names(version: int) -> None:
-    """A name that does not exist is 3, one that never could is 17; both stand behind what was found."""
+    """A name that does not exist is 3, one that never could is 17; both stand behind what was
+    found.
+    """
     request = wanting(version, "nobody", "orders", "bad name!", "", "__consumer_offsets")
     answer = await Client(node_with(CLUSTER)).ask(request, version)
     assert [(each.name, each.error_code) for each in answer.topics] == [
@@ -137,7 +143,9 @@ async def test_unknown_and_illegal_names(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nothing_is_made_where_that_is_off(version: int) -> None:
-    """Without auto.create.topics.enable a missing topic is 3 at once, also in v0 to v3, which always ask for it."""
+    """Without auto.create.topics.enable a missing topic is 3 at once, also in v0 to v3, which
+    always ask for it.
+    """
     node = node_with(CLUSTER, {"auto.create.topics.enable": "false"})
     request = wanting(version, "nobody", **({"allow_auto_topic_creation": True} if version >= 4 else {}))
     assert codes(Client(node).ask_at_once(request, version)) == {"nobody": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
@@ -153,7 +161,9 @@ async def test_internal_topics_are_marked(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_dead_leader(version: int) -> None:
-    """Whoever has no leader, or a dead one, is told so: LEADER_NOT_AVAILABLE with leader -1 and the epoch as it is."""
+    """Whoever has no leader, or a dead one, is told so: LEADER_NOT_AVAILABLE with leader -1 and the
+    epoch as it is.
+    """
     headless = topic("headless", led(1, 4, leader=-1), led(4, 1))
     answer = await Client(node_with(image([broker(1)], [headless]))).ask(wanting(version, "headless"), version)
     partitions = answer.topics[0].partitions
@@ -164,7 +174,9 @@ async def test_a_dead_leader(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_dead_replica(version: int) -> None:
-    """K4-M3: v0 leaves it out and says REPLICA_NOT_AVAILABLE; later versions keep its id and see no error."""
+    """K4-M3: v0 leaves it out and says REPLICA_NOT_AVAILABLE; later versions keep its id and see no
+    error.
+    """
     halved = topic("halved", led(1, 4, isr=(1,)), led(1, 4), led(1))
     answer = await Client(node_with(image([broker(1)], [halved]))).ask(wanting(version, "halved"), version)
     found = [
@@ -179,7 +191,9 @@ async def test_a_dead_replica(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_leader_at_another_listener(version: int) -> None:
-    """A leader that lives but does not listen here is LISTENER_NOT_FOUND from v6 on, LEADER_NOT_AVAILABLE before."""
+    """A leader that lives but does not listen here is LISTENER_NOT_FOUND from v6 on,
+    LEADER_NOT_AVAILABLE before.
+    """
     node = node_with(image([broker(1), broker(2, "INTERNAL")], [topic("far", led(2, 1))]))
     (partition,) = (await Client(node).ask(wanting(version, "far"), version)).topics[0].partitions
     expected = ErrorCode.LISTENER_NOT_FOUND if version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
@@ -203,7 +217,9 @@ async def test_a_partition_nobody_told_of_is_left_out() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[8:])
 async def test_operations_of_topics(version: int) -> None:
-    """Authorized operations of a topic: all of them if asked, of a missing one too, else what says that nobody asked."""
+    """Authorized operations of a topic: all of them if asked, of a missing one too, else what says
+    that nobody asked.
+    """
     node = node_with(CLUSTER)
     asked = await Client(node).ask(
         wanting(version, "orders", "nobody", include_topic_authorized_operations=True), version
@@ -229,7 +245,9 @@ def by_id(*ids: bytes, name: str | None = None) -> MetadataRequest:
 
 
 async def test_by_id() -> None:
-    """v12 finds topics by their ids; an unknown id comes first, with its id, without a name, and nothing is made for it."""
+    """v12 finds topics by their ids; an unknown id comes first, with its id, without a name, and
+    nothing is made for it.
+    """
     nobody = b"\7" * 16
     answer = Client(node_with(CLUSTER)).ask_at_once(by_id(topic_id("payments"), nobody, topic_id("payments")), LAST)
     assert [(each.error_code, each.name, each.topic_id) for each in answer.topics] == [
@@ -247,7 +265,9 @@ async def test_one_id_makes_it_a_request_by_ids() -> None:
 @pytest.mark.parametrize("version", [10, 11])
 @pytest.mark.parametrize("name", ["orders", None])
 async def test_ids_and_null_names_too_early(version: int, name: str | None) -> None:
-    """v10 and v11 have the fields and may not use them: 42 for the whole request, without brokers."""
+    """v10 and v11 have the fields and may not use them: 42 for the whole request,
+    without brokers.
+    """
     request = by_id(topic_id("orders") if name else bytes(16), name=name)
     answer = Client(node_with(CLUSTER)).ask_at_once(request, version)
     assert [(each.error_code, each.name) for each in answer.topics] == [(ErrorCode.INVALID_REQUEST, name or "")]
@@ -262,7 +282,9 @@ async def test_neither_name_nor_id() -> None:
 
 
 async def test_the_answer_follows_the_image() -> None:
-    """A change of a topic, of the brokers or of the controller is in the next answer; nothing kept hides it."""
+    """A change of a topic, of the brokers or of the controller is in the next answer; nothing kept
+    hides it.
+    """
     node = node_with(CLUSTER)
     client = Client(node)
     before = await client.ask(wanting(LAST, "orders"), LAST)

@@ -1,4 +1,6 @@
-"""However a broker is written, it is one: for the check of duplicates, for policies, in the audit log and on the page."""
+"""However a broker is written, it is one: for the check of duplicates, for policies, in the audit
+log and on the page.
+"""
 
 from pathlib import Path
 
@@ -101,7 +103,9 @@ async def test_rules_and_classes(policy: TopicManagementPolicy, text: str, name:
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("kind", [BROKER, BROKER_LOGGER])
 async def test_one_broker_twice(name: str, kind: int, tmp_path: Path) -> None:
-    """Two ways of writing it in one request are one resource that is there twice, which is refused both times, under its number."""
+    """Two ways of writing it in one request are one resource that is there twice, which is refused
+    both times, under its number.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         answers = [await cluster.ask(stepping("1", name, kind=kind, key="root", value="INFO"), 1)]
         if kind == BROKER:

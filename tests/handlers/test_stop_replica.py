@@ -1,11 +1,13 @@
-"""StopReplica at a node without logs: it agrees to stop and to delete, in the form of every version, unless it is asked by the past."""
+"""StopReplica at a node without logs: it agrees to stop and to delete, in the form of every
+version, unless it is asked by the past.
+"""
 
 from typing import Any
 
 import pytest
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.stop_replica import (
     StopReplicaPartitionState,
@@ -57,7 +59,9 @@ async def ask(node: Node, version: int, *, peer: bool = True, **how: Any) -> Sto
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_it_agrees(node: Node, version: int) -> None:
-    """Each partition that is named is answered without an error: what is not there is deleted already."""
+    """Each partition that is named is answered without an error: what is not there is deleted
+    already.
+    """
     answer = await ask(node, version, controller_epoch=5)
     assert answer.error_code == 0
     assert [(row.topic_name, row.partition_index, row.error_code) for row in answer.partition_errors] == [
@@ -67,7 +71,9 @@ async def test_it_agrees(node: Node, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_controller_of_the_past(node: Node, version: int) -> None:
-    """K590-2: who was controller before the one that the node knows is told so, and nothing else."""
+    """K590-2: who was controller before the one that the node knows is told so, and
+    nothing else.
+    """
     answer = await ask(node, version, controller_epoch=4)
     assert (answer.error_code, answer.partition_errors) == (ErrorCode.STALE_CONTROLLER_EPOCH, [])
 

@@ -1,11 +1,13 @@
-"""Large requests: what they are made of is done part by part, and everyone else is served between two parts."""
+"""Large requests: what they are made of is done part by part, and everyone else is served between
+two parts.
+"""
 
 from typing import Any
 
 import pytest
 import trio
 
-from minicontroller.controller import turns
+from minicontroller.controller.requests import time_slices
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -27,7 +29,7 @@ MANY, LARGE = 300, 20_000
 @pytest.fixture(autouse=True)
 def _no_turn_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that turns are counted alike on quick and slow machines: each ends at the next pause."""
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(time_slices, "TURN_SECONDS", 0.0)
 
 
 async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:
@@ -97,7 +99,9 @@ QUESTIONS: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_many_questions(question: str) -> None:
-    """Whoever asks for thousands of things that are not there, or for one thing thousands of times, holds up nobody."""
+    """Whoever asks for thousands of things that are not there, or for one thing thousands of times,
+    holds up nobody.
+    """
     request, version = QUESTIONS[question]
     async with ruling() as cluster:
         assert await turns_of_others(cluster, request, version) >= len(NAMES) - 200

@@ -1,4 +1,6 @@
-"""UpdateMetadata: how a node learns the cluster - brokers replaced, partitions merged - in every version."""
+"""UpdateMetadata: how a node learns the cluster - brokers replaced, partitions merged - in every
+version.
+"""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -6,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.cluster.image import LEADER_DURING_DELETE
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.node import Node
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.metadata.image import LEADER_DURING_DELETE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -78,7 +80,9 @@ async def code_of(node: Node, request: UpdateMetadataRequest, version: int, *, p
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_brokers_are_replaced(node: Node, version: int) -> None:
-    """The list is all there is: who is missing is gone, also where no topic is told of; v1 and v2 name listeners by their protocols."""
+    """The list is all there is: who is missing is gone, also where no topic is told of; v1 and v2
+    name listeners by their protocols.
+    """
     assert await code_of(node, telling(version, brokers=[2, 3], controller_id=3, controller_epoch=6), version) == 0
     seen = node.cache.image
     assert (seen.controller_id, seen.controller_epoch) == (3, 6)
@@ -134,7 +138,9 @@ async def test_a_topic_without_an_id(node: Node) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_past(node: Node, version: int) -> None:
-    """K590-2: a controller of the past, or one who means an earlier life of the node (v5 on), changes nothing."""
+    """K590-2: a controller of the past, or one who means an earlier life of the node (v5 on),
+    changes nothing.
+    """
     before = node.cache.image
     stale = telling(version, brokers=[9], controller_epoch=4)
     assert await code_of(node, stale, version) == ErrorCode.STALE_CONTROLLER_EPOCH
@@ -160,7 +166,9 @@ async def test_who_is_no_node(node: Node, version: int) -> None:
 
 
 async def test_the_oldest_form(node: Node) -> None:
-    """v0 tells one address of a broker, which is its PLAINTEXT endpoint; a rack is told from v2 on only."""
+    """v0 tells one address of a broker, which is its PLAINTEXT endpoint; a rack is told from v2 on
+    only.
+    """
     assert await code_of(node, telling(0, [("new", [state(0, 2)])], brokers=[2]), 0) == 0
     (endpoint,) = node.cache.image.brokers[2].endpoints
     assert (endpoint.listener, endpoint.host, endpoint.port) == ("PLAINTEXT", "host-2", 9092)
@@ -169,7 +177,9 @@ async def test_the_oldest_form(node: Node) -> None:
 
 
 async def test_brokers_told_again(node: Node) -> None:
-    """Brokers that are told again as they were stay the same object: answers that were kept by it stay good."""
+    """Brokers that are told again as they were stay the same object: answers that were kept by it
+    stay good.
+    """
     await code_of(node, telling(LAST), LAST)
     brokers = node.cache.image.brokers
     await code_of(node, telling(LAST), LAST)
@@ -191,6 +201,8 @@ async def test_a_partition_that_no_topic_can_have(node: Node, version: int, inde
 
 
 async def test_a_partition_far_out(node: Node) -> None:
-    """One whose neighbours were never led, as many as a topic in the store can have, is told of as Kafka tells it."""
+    """One whose neighbours were never led, as many as a topic in the store can have, is told of as
+    Kafka tells it.
+    """
     assert await code_of(node, telling(LAST, [("new", [state(30_000, 1)])]), LAST) == ErrorCode.NONE
     assert len(node.cache.image.topics["new"].partitions) == 30_001

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from minicontroller.audit.event import Decision
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import Asked as Replayed
 from minicontroller.pipeline.backtest.replaying import AsRecorded, World
@@ -20,7 +21,6 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.audit_event import Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import AlterableConfig as Replaced
 from minicontroller.protocol.messages.alter_configs import AlterConfigsRequest
@@ -132,7 +132,9 @@ condition = '''(!("{key}" in after.configs) || after.configs["{key}"] != "{value
 async def test_a_value_is_judged_however_it_is_written(
     kind: str, key: str, value: str, text: str, tmp_path: Path
 ) -> None:
-    """What takes effect is judged, at a creation and at both kinds of alteration; and the store keeps what was written."""
+    """What takes effect is judged, at a creation and at both kinds of alteration; and the store
+    keeps what was written.
+    """
 
     def fault(request: CreateTopicRequest | AlterTopicRequest) -> str | None:
         named = getattr(request, "config_operations", None) or {}
@@ -149,7 +151,9 @@ async def test_a_value_is_judged_however_it_is_written(
 
 
 async def test_the_text_stands_beside_the_value(tmp_path: Path) -> None:
-    """`raw_configs` is what the store keeps, for rules and for a class; who was only interested in values sees one form of each."""
+    """`raw_configs` is what the store keeps, for rules and for a class; who was only interested in
+    values sees one form of each.
+    """
     seen: list[tuple[str, str]] = []
 
     def fault(request: CreateTopicRequest) -> str | None:
@@ -189,7 +193,9 @@ def strict(request: Any) -> str | None:
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_kafkas_own_topics_are_no_way_past(kind: str, tmp_path: Path) -> None:
-    """What the cluster creates for a consumer comes as it needs it; a client who asks for the same topic, or changes it, is judged."""
+    """What the cluster creates for a consumer comes as it needs it; a client who asks for the same
+    topic, or changes it, is judged.
+    """
     settings = {"offsets.topic.num.partitions": "12", "offsets.topic.replication.factor": "1"}
     async with judged(kind, STRICT, strict, tmp_path, settings) as cluster:
         assert await create(cluster, OFFSETS, {}, partitions=300) == VIOLATION
@@ -208,7 +214,9 @@ async def test_kafkas_own_topics_are_no_way_past(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["ops.a", "__transaction_state"])
 async def test_a_protected_topic_is_not_created_by_others(name: str, tmp_path: Path) -> None:
-    """Others create a protected topic neither by CreateTopics nor, where it is not one of Kafka's own, by use."""
+    """Others create a protected topic neither by CreateTopics nor, where it is not one of Kafka's
+    own, by use.
+    """
     rules = "[[protected_topics]]\ntopics = ['ops.*', '__*']\nexcept_principals = 'User:ops'\n"
     async with judged("rules", rules, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, name, {}) == VIOLATION
@@ -229,7 +237,9 @@ def two(request: Any) -> str | None:
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) -> None:
-    """Neither who says nothing at the creation nor who deletes what he had, one way or the other, falls below it."""
+    """Neither who says nothing at the creation nor who deletes what he had, one way or the other,
+    falls below it.
+    """
     async with judged(kind, TWO, two, tmp_path) as cluster:
         assert await create(cluster, "silent", {}) == VIOLATION
         assert await create(cluster, "t", {"min.insync.replicas": "2"}) == ErrorCode.NONE
@@ -244,7 +254,9 @@ async def test_a_default_is_no_way_below_a_minimum(kind: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_one_brokers_configs_are_no_default_of_topics(kind: str, tmp_path: Path) -> None:
-    """What the controller says for its own node alone holds for no topic as such, since other brokers lead topics, too."""
+    """What the controller says for its own node alone holds for no topic as such, since other
+    brokers lead topics, too.
+    """
     async with judged(kind, TWO, two, tmp_path) as cluster:
         assert await create(cluster, "t", {"min.insync.replicas": "2"}) == ErrorCode.NONE
         assert await alter_broker(cluster, "1", "min.insync.replicas", 0, "2") == ErrorCode.NONE
@@ -272,7 +284,9 @@ def bounded(request: Any) -> str | None:
 @pytest.mark.parametrize("kind", ["rules", "class"])
 @pytest.mark.parametrize("broker", ["", "1", "+01"])
 async def test_a_default_is_no_way_for_all_topics_at_once(kind: str, broker: str, tmp_path: Path) -> None:
-    """Who changes the default of a topic's config, by whichever of its keys and however it is written, is held to the bounds of topics."""
+    """Who changes the default of a topic's config, by whichever of its keys and however it is
+    written, is held to the bounds of topics.
+    """
     async with judged(kind, BOUNDED, bounded, tmp_path) as cluster:
         for key, value in (
             ("log.retention.ms", "604800001"),
@@ -289,7 +303,9 @@ async def test_a_default_is_no_way_for_all_topics_at_once(kind: str, broker: str
 
 @pytest.mark.parametrize("kind", ["rules", "class"])
 async def test_a_default_that_comes_back_is_judged(kind: str, tmp_path: Path) -> None:
-    """Deleting what hid a longer default is a change of the default; and what is written before it counts at once for topics after it."""
+    """Deleting what hid a longer default is a change of the default; and what is written before it
+    counts at once for topics after it.
+    """
     settings = {"log.retention.hours": "1000"}
     async with judged(kind, BOUNDED, bounded, tmp_path, settings) as cluster:
         assert await alter_broker(cluster, "", "log.retention.ms", 0, "7") == ErrorCode.NONE
@@ -302,7 +318,9 @@ async def test_a_default_that_comes_back_is_judged(kind: str, tmp_path: Path) ->
 
 
 async def test_bounds_of_some_topics(tmp_path: Path) -> None:
-    """Bounds of some topics are in the way of a default where one of these has no value of its own; those that are not meant for it never."""
+    """Bounds of some topics are in the way of a default where one of these has no value of its own;
+    those that are not meant for it never.
+    """
     scoped = '[[config_bounds]]\ntopics = "short.*"\nconfigs = { "retention.ms" = { max = 604800000 } }\n'
     async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, "short.own", {"retention.ms": "5"}) == ErrorCode.NONE
@@ -321,7 +339,9 @@ async def test_bounds_of_some_topics(tmp_path: Path) -> None:
 
 
 async def test_an_expression_about_brokers_sees_values(tmp_path: Path) -> None:
-    """What is written in the configs of brokers is judged by its value, with who asks, before and after."""
+    """What is written in the configs of brokers is judged by its value, with who asks, before and
+    after.
+    """
     text = """
 [[rule]]
 name = "clean"
@@ -347,7 +367,9 @@ class Keeping(TopicManagementPolicy):
 
 @pytest.mark.parametrize("world", [AsRecorded, Otherwise])
 async def test_what_was_asked_about_a_broker_can_be_asked_again(world: type[World], tmp_path: Path) -> None:
-    """The audit log tells all that the policy saw of a broker, of values and of defaults, so that a back-test is asked the same."""
+    """The audit log tells all that the policy saw of a broker, of values and of defaults, so that a
+    back-test is asked the same.
+    """
     keeping = Keeping()
     settings = {"audit.dir": str(tmp_path / "audit"), "log.retention.hours": "1"}
     async with ruling(settings, policy=keeping) as cluster:
@@ -377,7 +399,9 @@ configs = { "local.retention.ms" = { max = 3600000 } }
 
 
 async def test_what_takes_its_meaning_from_another_config_is_judged_with_it(tmp_path: Path) -> None:
-    """Where `local.retention.ms` is -2, by the topic or by default, raising `retention.ms` raises it, and is held to its bound."""
+    """Where `local.retention.ms` is -2, by the topic or by default, raising `retention.ms` raises
+    it, and is held to its bound.
+    """
     async with judged("rules", NEAR, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, "silent", {}) == VIOLATION
         for name, configs in (("t", {}), ("u", {"local.retention.ms": " -2"})):
@@ -395,7 +419,9 @@ async def test_what_takes_its_meaning_from_another_config_is_judged_with_it(tmp_
 
 
 async def test_a_meaning_that_only_some_topics_take(tmp_path: Path) -> None:
-    """A longer default is in the way of a bound of some topics where one of them takes it for the meaning of its own value."""
+    """A longer default is in the way of a bound of some topics where one of them takes it for the
+    meaning of its own value.
+    """
     scoped = '[[config_bounds]]\ntopics = "near.*"\nconfigs = { "local.retention.ms" = { max = 3600000 } }\n'
     async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, "near.own", {"retention.ms": "5"}) == ErrorCode.NONE
@@ -407,7 +433,9 @@ async def test_a_meaning_that_only_some_topics_take(tmp_path: Path) -> None:
 
 
 async def test_a_broker_says_nothing_for_itself_that_topics_may_not_have(tmp_path: Path) -> None:
-    """Also where all topics of a bound have values of their own: who leaves them to the default later, or makes another topic, is not held to it."""
+    """Also where all topics of a bound have values of their own: who leaves them to the default
+    later, or makes another topic, is not held to it.
+    """
     scoped = '[[config_bounds]]\ntopics = "gold.*"\nconfigs = { "retention.ms" = { min = 1000 } }\n'
     async with judged("rules", scoped, lambda _request: None, tmp_path) as cluster:
         assert await create(cluster, "gold.a", {"retention.ms": "1000"}) == ErrorCode.NONE

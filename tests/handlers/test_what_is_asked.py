@@ -1,10 +1,14 @@
-"""What a change of configs does is what policies are asked and the audit log tells: every key, and how it is changed."""
+"""What a change of configs does is what policies are asked and the audit log tells: every key, and
+how it is changed.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from minicontroller.audit.event import HIDDEN, Decision, Effect, decode, encode
+from minicontroller.audit.replay import policy_request
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -12,8 +16,6 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.audit_event import HIDDEN, Decision, Effect, decode, encode
-from minicontroller.policies.audit_replay import policy_request
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages import alter_configs, incremental_alter_configs
@@ -78,7 +80,9 @@ def in_force(cluster: Ruling, text: str) -> None:
 
 @pytest.mark.parametrize(("policy", "text"), [(TopicManagementPolicy(), KEPT), (Kept(), "")], ids=["rules", "class"])
 async def test_every_way_to_change_a_topic(policy: TopicManagementPolicy, text: str, tmp_path: Path) -> None:
-    """What AlterConfigs wipes by not naming it is a deletion, and appending and subtracting are no setting; recorded so, and asked again so."""
+    """What AlterConfigs wipes by not naming it is a deletion, and appending and subtracting are no
+    setting; recorded so, and asked again so.
+    """
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         await cluster.make(wanted("t", 1, 1, configs=CONFIGS))
         in_force(cluster, text)
@@ -139,7 +143,9 @@ async def test_an_older_policy_sees_what_it_sees_in_kafka() -> None:
 
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_a_broker_before_and_after(name: str, tmp_path: Path) -> None:
-    """An audit event of a broker or of the default tells all of its configs before and after, also where it is only validated."""
+    """An audit event of a broker or of the default tells all of its configs before and after, also
+    where it is only validated.
+    """
     threads, pause = "log.cleaner.threads", "log.cleaner.backoff.ms"
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.ask(stepping(BROKER, name, (threads, SET, "2"), (pause, SET, "9")), 1)
@@ -189,7 +195,9 @@ class NoFewer(TopicManagementPolicy):
 )
 @pytest.mark.parametrize("name", ["1", ""])
 async def test_a_policy_sees_a_broker_before_and_after(policy: TopicManagementPolicy, text: str, name: str) -> None:
-    """A policy also sees the default of all brokers, and what AlterConfigs wipes; rules that are about topics are not asked."""
+    """A policy also sees the default of all brokers, and what AlterConfigs wipes; rules that are
+    about topics are not asked.
+    """
     async with ruling(policy=policy) as cluster:
         in_force(cluster, text)
         answers = [
@@ -215,7 +223,9 @@ async def test_secrets_of_brokers(tmp_path: Path) -> None:
 
 
 async def test_a_log_from_before(tmp_path: Path) -> None:
-    """A line without the newer fields is read, and its question is what the policy was asked then."""
+    """A line without the newer fields is read, and its question is what the policy
+    was asked then.
+    """
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.make(wanted("t", 1, 1, configs=CONFIGS))
         await cluster.ask(replacing(TOPIC, "t", {OTHER: "5"}), 2)

@@ -1,11 +1,14 @@
-"""Each caller is judged and recorded by himself, also where somebody else is about to do the very same: with rules and with a class."""
+"""Each caller is judged and recorded by himself, also where somebody else is about to do the very
+same: with rules and with a class.
+"""
 
 from pathlib import Path
 
 import pytest
 import trio.testing
 
-from minicontroller.controller.cluster.jobs import Draft, Element
+from minicontroller.audit.event import Decision
+from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.policies import (
     ClusterState,
     CreateTopicRequest,
@@ -13,7 +16,6 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.audit_event import Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -68,7 +70,9 @@ def told(decision: Decision) -> tuple[str, str, str]:
 async def test_a_deletion_that_somebody_else_has_begun(
     policy: TopicManagementPolicy, text: str, tmp_path: Path
 ) -> None:
-    """Who may not delete a topic is refused while its owner deletes it, and recorded so; who may waits for the same end (K4-D3)."""
+    """Who may not delete a topic is refused while its owner deletes it, and recorded so; who may
+    waits for the same end (K4-D3).
+    """
     answers: dict[str, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         in_force(cluster, text)
@@ -107,7 +111,9 @@ async def test_a_deletion_that_somebody_else_has_begun(
 async def test_an_automatic_creation_that_somebody_else_has_begun(
     policy: TopicManagementPolicy, text: str, asking_first: str, tmp_path: Path
 ) -> None:
-    """Of two clients who have no more than their principal in common each is judged, and each has a line of his own in the audit log."""
+    """Of two clients who have no more than their principal in common each is judged, and each has a
+    line of his own in the audit log.
+    """
     answers: dict[str, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         in_force(cluster, text)
@@ -152,7 +158,9 @@ class Known(TopicManagementPolicy):
 async def test_a_user_who_is_called_anonymous(
     policy: TopicManagementPolicy, text: str, is_forwarded: bool, tmp_path: Path
 ) -> None:
-    """He is not who has not authenticated, for policies and in the audit log, whichever node he asked."""
+    """He is not who has not authenticated, for policies and in the audit log, whichever node he
+    asked.
+    """
     codes: dict[str | None, int] = {}
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         in_force(cluster, text)

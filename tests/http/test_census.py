@@ -1,11 +1,13 @@
-"""Figures and names of topics: counted once for an image, and never mistaken for those of another."""
+"""Figures and names of topics: counted once for an image, and never mistaken for
+those of another.
+"""
 
 import trio
 import trio.testing
 
-from minicontroller.controller.cluster.image import Image, Partition, Topic
 from minicontroller.controller.http.census import FRESH_SECONDS, Census, Figures
 from minicontroller.controller.http.views import MAX_ROWS, topics
+from minicontroller.controller.metadata.image import Image, Partition, Topic
 
 LED, HEADLESS = Partition(replicas=(1,), leader=1), Partition(replicas=(2,))
 
@@ -24,7 +26,9 @@ async def test_figures_are_those_of_the_image() -> None:
 
 
 async def test_a_list_that_is_a_moment_old_says_so(autojump_clock: trio.testing.MockClock) -> None:
-    """Names are not sorted anew at every change, but whoever got the older ones is told to ask again, and then gets the new ones."""
+    """Names are not sorted anew at every change, but whoever got the older ones is told to ask
+    again, and then gets the new ones.
+    """
     census = Census()
     assert topics(image("b", "a"), census, "", 0).current
     after = image("b", "a", "c")

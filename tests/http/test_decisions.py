@@ -1,4 +1,6 @@
-"""What people see of wishes to change something: all that was decided, and all that never came so far, with the reason."""
+"""What people see of wishes to change something: all that was decided, and all that never came so
+far, with the reason.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.decisions import KEPT, MAX_CHARACTERS
+from minicontroller.controller.audit.decisions import KEPT, MAX_CHARACTERS
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
@@ -83,7 +85,9 @@ def shown(decision: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
-    """Kafka tells the client a code alone where `delete.topic.enable` is false; people are told why."""
+    """Kafka tells the client a code alone where `delete.topic.enable` is false; people are told
+    why.
+    """
     with controller_of(odd) as wire:
         (row,) = wire.ask("DeleteTopics", 5, {"topic_names": ["mine"], "timeout_ms": 1000})["responses"]
     assert row["error_message"] is None
@@ -92,7 +96,9 @@ def test_what_is_switched_off_is_told(odd: MiniCluster) -> None:
 
 
 def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
-    """Where nothing is forwarded, whoever asks the wrong node is seen, and so is a topic that was not created automatically."""
+    """Where nothing is forwarded, whoever asks the wrong node is seen, and so is a topic that was
+    not created automatically.
+    """
     node = other_ids(odd)[0]
     with Wire(odd.addresses[node]) as wire:
         wire.ask("CreateTopics", 5, {"topics": [{"name": "astray", "num_partitions": 1, "replication_factor": 1}]})
@@ -106,7 +112,9 @@ def test_a_node_that_does_not_rule_is_told(odd: MiniCluster) -> None:
 
 
 def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
-    """Whoever speaks as a node, or in the name of others, and is none: his request names nothing, or what he wanted."""
+    """Whoever speaks as a node, or in the name of others, and is none: his request names nothing,
+    or what he wanted.
+    """
     with controller_of(odd) as wire:
         header = RequestHeader(int(ApiKey.STOP_REPLICA), 3, 1, "stranger")
         wire.exchange(registry.encode_request(header, StopReplicaRequest()))
@@ -144,8 +152,8 @@ def test_what_came_too_late_is_told(odd: MiniCluster, gate: Path) -> None:
 
 
 def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
-    """A client learns nothing of a broken policy, and people in a line in which way it is broken; what rules noted of an allowed request is
-    told, too.
+    """A client learns nothing of a broken policy, and people in a line in which way it is broken;
+    what rules noted of an allowed request is told, too.
     """
     with controller_of(odd) as wire:
         for name, partitions in (("broken", 1), ("wide", 3)):
@@ -160,7 +168,9 @@ def test_a_broken_policy_says_how(odd: MiniCluster) -> None:
 
 
 async def test_what_was_carried_out_too_late_says_both(autojump_clock: trio.testing.MockClock) -> None:
-    """A change that is safe, and not everywhere in time: people see that it was made, and what its client was told."""
+    """A change that is safe, and not everywhere in time: people see that it was made, and what its
+    client was told.
+    """
     async with ruling({"metadata.completion": "cluster"}) as world:
         world.deaf.add(2)
         answer = await world.ask(creating(wanted("t", 1, 1), timeout_ms=500), 7)
@@ -177,7 +187,9 @@ class Talkative(TopicManagementPolicy):
 
 
 async def test_each_is_kept_within_bounds() -> None:
-    """However many are asked for in one request, and however much a policy says: all are counted, the last ones kept, texts cut."""
+    """However many are asked for in one request, and however much a policy says: all are counted,
+    the last ones kept, texts cut.
+    """
     async with ruling(policy=Talkative()) as world:
         await world.ask(creating(*(wanted(f"t{number}", 1, 1) for number in range(KEPT + 50))), 7)
         kept = list(world.node.decisions)
@@ -200,7 +212,9 @@ async def test_a_defect_of_ours_is_told() -> None:
 
 
 def test_forwarded_requests_are_told_once(cluster: MiniCluster) -> None:
-    """A request that went by way of another node, and one that its first controller would not take, are one decision."""
+    """A request that went by way of another node, and one that its first controller would not take,
+    are one decision.
+    """
     before = ask(cluster, "/api/decisions").json[-1:]
     for number in cluster.addresses:
         with Wire(cluster.addresses[number]) as wire:
@@ -212,7 +226,9 @@ def test_forwarded_requests_are_told_once(cluster: MiniCluster) -> None:
 
 
 async def test_a_request_that_goes_on_to_another_is_none() -> None:
-    """NOT_CONTROLLER of a request that a node forwarded is answered by that node, which asks the next controller."""
+    """NOT_CONTROLLER of a request that a node forwarded is answered by that node, which asks the
+    next controller.
+    """
     node = node_with(image([broker(1)], controller_id=2))
     await Client(node, handlers=HANDLERS, peer=True).ask(creating(wanted("t")), 7, principal_name="User:alice")
     assert list(node.decisions) == []

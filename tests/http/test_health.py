@@ -3,20 +3,22 @@
 import trio
 import trio.testing
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.app import RunningNode
 from minicontroller.controller.http.process import Process
-from minicontroller.controller.server import Server
+from minicontroller.controller.network.server import Server
+from minicontroller.controller.node.app import RunningNode
+from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.store.memory import MemoryStore
 from tests.handlers.asking import broker, image, node_with
 
 
 async def test_a_node_without_the_store_is_not_ready(autojump_clock: object) -> None:
-    """A server that restarts is waited for as long as a session; then the node says that it is not ready, until the store is back."""
+    """A server that restarts is waited for as long as a session; then the node says that it is not
+    ready, until the store is back.
+    """
     node = node_with(image([broker(1)]))
     node.registered(7)
     process = Process(1)
-    process.add(RunningNode(node, "host:1", Server(AnswerLine(node, {}))))
+    process.add(RunningNode(node, "host:1", Server(Dispatcher(node, {}))))
     assert process.health().ready
     store = node.store
     assert isinstance(store, MemoryStore)
@@ -33,11 +35,13 @@ async def test_a_node_without_the_store_is_not_ready(autojump_clock: object) -> 
 
 
 async def test_a_session_is_a_registration(autojump_clock: object) -> None:
-    """A node whose session ended is not ready before it is registered in the next one, though the cluster may not have noticed."""
+    """A node whose session ended is not ready before it is registered in the next one, though the
+    cluster may not have noticed.
+    """
     node = node_with(image([broker(1)]))
     node.registered(7)
     process = Process(1)
-    process.add(RunningNode(node, "host:1", Server(AnswerLine(node, {}))))
+    process.add(RunningNode(node, "host:1", Server(Dispatcher(node, {}))))
     store = node.store
     assert isinstance(store, MemoryStore)
     store.tree.expire(store)

@@ -1,4 +1,6 @@
-"""What became of topics: from the audit log where there is one, also when it is broken; else from memory, and said so."""
+"""What became of topics: from the audit log where there is one, also when it is broken; else from
+memory, and said so.
+"""
 
 import gzip
 import shutil
@@ -12,10 +14,8 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.app import RunningNode
-from minicontroller.controller.audit.files import file_name
-from minicontroller.controller.connection_quotas import ConnectionLimits
+from minicontroller.audit.event import AuditEvent, Dropped, Observed, PolicyDecision, Removal, RuleFinding
+from minicontroller.audit.files import file_name
 from minicontroller.controller.http.history import (
     MAX_WAITING,
     ROWS,
@@ -26,8 +26,10 @@ from minicontroller.controller.http.history import (
     _of_history,
 )
 from minicontroller.controller.http.process import Process
-from minicontroller.controller.server import Server
-from minicontroller.policies.audit_event import AuditEvent, Dropped, Observed, PolicyDecision, Removal, RuleFinding
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.network.server import Server
+from minicontroller.controller.node.app import RunningNode
+from minicontroller.controller.routing.dispatcher import Dispatcher
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.handlers.ruling import ruling
 from tests.http.conftest import POLICY
@@ -64,7 +66,9 @@ def push_out(cluster: MiniCluster, prefix: str) -> None:
 
 
 def test_it_comes_from_the_audit_log(recorded: MiniCluster) -> None:
-    """Newest first and whole, with who and why, though the process has long forgotten it; what was refused is in it, too."""
+    """Newest first and whole, with who and why, though the process has long forgotten it; what was
+    refused is in it, too.
+    """
     create(recorded, "team-old")
     create(recorded, "team-old")
     create(recorded, "untold")
@@ -81,8 +85,8 @@ def test_it_comes_from_the_audit_log(recorded: MiniCluster) -> None:
 
 
 def test_deleted_topics_are_found(recorded: MiniCluster) -> None:
-    """Deleted topics are found by a part of their names, whatever its case; their history tells their end; one that is there again is not
-    deleted.
+    """Deleted topics are found by a part of their names, whatever its case; their history tells
+    their end; one that is there again is not deleted.
     """
     for name in ("team-Gone-1", "team-Gone-2", "team-gone-again"):
         create(recorded, name)
@@ -95,7 +99,9 @@ def test_deleted_topics_are_found(recorded: MiniCluster) -> None:
 
 
 def test_it_is_paged(recorded: MiniCluster) -> None:
-    """So many at a time, each once, across files; the refused ones alone where that is asked; nothing later than a time."""
+    """So many at a time, each once, across files; the refused ones alone where that is asked;
+    nothing later than a time.
+    """
     push_out(recorded, "paged")
     create(recorded, *(f"team-paged-{number}" for number in range(20)))
     names: list[str] = []
@@ -113,7 +119,9 @@ def test_it_is_paged(recorded: MiniCluster) -> None:
 
 
 def test_compressed_and_broken_files_are_no_matter(recorded: MiniCluster, folder: Path) -> None:
-    """Files that are compressed are read, those that are cut, full of something else or no files at all are told, and the page lives."""
+    """Files that are compressed are read, those that are cut, full of something else or no files at
+    all are told, and the page lives.
+    """
     create(recorded, "team-packed")
     push_out(recorded, "later")  # into the next files
     before = history(recorded, "team-packed")
@@ -158,7 +166,7 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     """One search at a time, some wait for it, and the next one is told to come again."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(AnswerLine(world.node, {}), ConnectionLimits())))
+        process.add(RunningNode(world.node, "", Server(Dispatcher(world.node, {}), ConnectionLimits())))
         histories = Histories(process)
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
@@ -169,10 +177,12 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
 
 
 async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
-    """Nobody waits for ever for a disk that takes nothing; how many events are missing in the answer stands in it."""
+    """Nobody waits for ever for a disk that takes nothing; how many events are missing in the
+    answer stands in it.
+    """
     async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(AnswerLine(world.node, {}), ConnectionLimits())))
+        process.add(RunningNode(world.node, "", Server(Dispatcher(world.node, {}), ConnectionLimits())))
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")
@@ -208,7 +218,9 @@ def test_what_a_file_says_is_shown_within_bounds(name: str, epoch: int, time_ms:
 
 
 def test_each_event_has_its_words() -> None:
-    """Topics that came, changed and went without a request, clean-ups and losses are told; other topics' are not."""
+    """Topics that came, changed and went without a request, clean-ups and losses are told; other
+    topics' are not.
+    """
     log = a_log(2)
     assert [entry is not None for entry in (_of_history(Wanted("t3"), event) for event in log)] == [
         False, False, True, False,

@@ -1,4 +1,6 @@
-"""The log of a running cluster, in either form: every line can be read again, and whatever a request caused says whose it was."""
+"""The log of a running cluster, in either form: every line can be read again, and whatever a
+request caused says whose it was.
+"""
 
 import ast
 import json
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
+from minicontroller.controller.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
@@ -85,7 +87,9 @@ def read_json(lines: list[str]) -> Iterator[Mapping[str, Any]]:
 def of_everything_that_can_happen(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Mapping[str, Any]]:
-    """The events of a cluster that was asked much, by way of a node that does not rule, and was started with -v."""
+    """The events of a cluster that was asked much, by way of a node that does not rule, and was
+    started with -v.
+    """
     folder = tmp_path_factory.mktemp("odd")
     (folder / "odd.py").write_text(POLICY)
     (folder / "rules.toml").write_text(RULES)
@@ -144,7 +148,9 @@ REQUESTS = [
 def test_each_line_says_whose_request_it_was(
     logged: list[Mapping[str, Any]], logger: str, text: str, correlation: int
 ) -> None:
-    """Principal, client, software and correlation id as the client sent them, also at the controller it was forwarded to, and the node."""
+    """Principal, client, software and correlation id as the client sent them, also at the
+    controller it was forwarded to, and the node.
+    """
     event = of(logged, logger, text)
     assert event["client"] == CLIENT
     assert event["software"] == SOFTWARE
@@ -172,7 +178,9 @@ def test_what_cannot_be_read_is_told_as_far_as_it_can(
 
 
 def test_nothing_in_a_line_is_forged(logged: list[Mapping[str, Any]]) -> None:
-    """What clients and policies say begins no event of its own, and what fails elsewhere in a policy's process is an event as well, of the policy."""
+    """What clients and policies say begins no event of its own, and what fails elsewhere in a
+    policy's process is an event as well, of the policy.
+    """
     assert "forged" not in {event["logger"] for event in logged}
     assert {event["logger"].partition(".")[0] for event in logged} <= {"minicontroller", "py", "asyncio", "kazoo"}
     assert of(logged, "minicontroller.policy", "a thread ended with an exception")["level"] == "ERROR"
@@ -184,7 +192,9 @@ def test_nothing_in_a_line_is_forged(logged: list[Mapping[str, Any]]) -> None:
     st.integers(-(2**31), 2**31 - 1),
 )
 def test_every_event_can_be_read_again(message: str, said: Mapping[str, str], correlation: int) -> None:
-    """Whatever a message and the texts about its request hold, each form gives one event with exactly these texts."""
+    """Whatever a message and the texts about its request hold, each form gives one event with
+    exactly these texts.
+    """
     record = logging.LogRecord("minicontroller.x", logging.INFO, __file__, 1, "%s", (message,), None)
     about = {**said, "correlation": str(correlation)}
     setattr(record, ABOUT, about)

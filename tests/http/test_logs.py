@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
+from minicontroller.controller.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
 from tests.support.cluster import running_cluster
 from tests.support.wire import Wire
 
@@ -37,7 +37,9 @@ def raised() -> Exception:
 
 
 def test_people_read_a_line(node: None) -> None:
-    """The message comes first, then in brackets the node and whom it is about; a stranger's name cannot begin a line."""
+    """The message comes first, then in brackets the node and whom it is about; a stranger's name
+    cannot begin a line.
+    """
     line = HumanFormatter().format(record("refused", principal="User:alice", client=STRANGER, correlation=7))
     assert line.count("\n") == 0
     assert "\x1b" not in line
@@ -54,7 +56,9 @@ def test_a_trace_follows_its_line(node: None) -> None:
 
 
 def test_machines_read_an_object_a_line(node: None) -> None:
-    """Each event is one line of JSON with everything that is known of it, traces and half characters included."""
+    """Each event is one line of JSON with everything that is known of it, traces and half
+    characters included.
+    """
     line = JsonFormatter().format(record("a \ud800 b\n", fault=raised(), client=STRANGER, correlation=7))
     assert "\n" not in line
     event = json.loads(line)
@@ -65,7 +69,9 @@ def test_machines_read_an_object_a_line(node: None) -> None:
 
 
 def test_a_cluster_logs_who_asked() -> None:
-    """With log.format=json and -v every line is an object, and a decision tells node, principal, client, software and correlation."""
+    """With log.format=json and -v every line is an object, and a decision tells node, principal,
+    client, software and correlation.
+    """
     with running_cluster(brokers=1, settings={"log.format": "json"}, options=["--verbose"]) as cluster:
         with Wire(cluster.bootstrap) as wire:
             wire.ask("ApiVersions", 3, {"client_software_name": "probe", "client_software_version": "1.5"})

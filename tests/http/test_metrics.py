@@ -1,4 +1,6 @@
-"""/metrics: what is counted, what never is, and that dashboard, alerts and documents speak of what is there."""
+"""/metrics: what is counted, what never is, and that dashboard, alerts and documents speak of what
+is there.
+"""
 
 import json
 import re
@@ -108,7 +110,9 @@ def exposed() -> dict[str, set[str]]:
 
 
 def test_requests_are_counted_by_outcome(cluster: MiniCluster) -> None:
-    """A request is counted once, by its version and the first error code in its answer, and its time is in the histogram."""
+    """A request is counted once, by its version and the first error code in its answer, and its
+    time is in the histogram.
+    """
     before = scraped(cluster)
     topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in ("team-counted", "uncounted")]
     with Wire(cluster.addresses[1]) as wire:
@@ -150,7 +154,9 @@ def test_forwarded_requests_are_counted_where_they_came(cluster: MiniCluster) ->
 
 
 def test_strangers_make_no_series(cluster: MiniCluster) -> None:
-    """Other client ids, topics, versions and software make no new series, and appear nowhere in the scrape."""
+    """Other client ids, topics, versions and software make no new series, and appear nowhere in the
+    scrape.
+    """
 
     def ask_as(name: str) -> None:
         with Wire(cluster.addresses[1]) as wire:
@@ -167,7 +173,9 @@ def test_strangers_make_no_series(cluster: MiniCluster) -> None:
 
 
 def test_rules_are_counted_whatever_they_do(cluster: MiniCluster) -> None:
-    """A warning, a note and a rule that cannot be evaluated: each by its name and what it did, also where nothing was refused."""
+    """A warning, a note and a rule that cannot be evaluated: each by its name and what it did, also
+    where nothing was refused.
+    """
     before = scraped(cluster)
     assert make(cluster, "team-wide", partitions=3) == 0
     assert make(cluster, "team-lasting") == ErrorCode.POLICY_VIOLATION
@@ -179,7 +187,9 @@ def test_rules_are_counted_whatever_they_do(cluster: MiniCluster) -> None:
 
 
 def test_rule_files_tell_whether_they_are_in_force(cluster: MiniCluster, folder: Path) -> None:
-    """A mistake shows at once, and so does its end; a rule that is no longer there leaves no series."""
+    """A mistake shows at once, and so does its end; a rule that is no longer there leaves no
+    series.
+    """
     first = scraped(cluster)
     assert {value(first, name, node="1") for name in ("rule_files_valid", "rules")} == {1, 3}
     file = folder / "rules.toml"
@@ -250,7 +260,9 @@ def selectors(node: Any) -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.parametrize(("place", "query"), [*queries()])
 def test_queries_ask_for_what_is_there(cluster: MiniCluster, place: str, query: str) -> None:
-    """Each query parses, and finds series with the labels that it asks for in a real scrape; groupings name labels that there are."""
+    """Each query parses, and finds series with the labels that it asks for in a real scrape;
+    groupings name labels that there are.
+    """
     for variable, text in VARIABLES.items():
         query = query.replace(variable, text)
     found = list(selectors(promql_parser.parse(query)))
@@ -266,7 +278,9 @@ def test_queries_ask_for_what_is_there(cluster: MiniCluster, place: str, query: 
 
 
 def test_the_scrape_is_what_is_declared(cluster: MiniCluster) -> None:
-    """Every sample of ours belongs to a declared family and carries exactly its labels; histograms add up."""
+    """Every sample of ours belongs to a declared family and carries exactly its labels; histograms
+    add up.
+    """
     ours = exposed()
     samples = scraped(cluster)
     for name, labels in samples:

@@ -1,6 +1,6 @@
 """How requests are counted: by what stands first in an answer, and within a bound."""
 
-from minicontroller.controller.metrics import LOOKED_AT, RequestMetrics
+from minicontroller.controller.observe.metrics import LOOKED_AT, RequestMetrics
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from minicontroller.protocol.messages.list_groups import ListGroupsResponse
@@ -28,7 +28,9 @@ def test_a_read_is_looked_at_within_a_bound() -> None:
 
 
 def test_buckets_hold_what_took_at_most_so_long() -> None:
-    """A time on a bound counts below it, one above all bounds in the last bucket, and the sum is exact."""
+    """A time on a bound counts below it, one above all bounds in the last bucket, and the sum is
+    exact.
+    """
     metrics = RequestMetrics()
     for seconds in (0.000_1, 0.000_11, 1_000.0):
         metrics.answered(ApiKey.LIST_GROUPS, 4, ListGroupsResponse(error_code=15), seconds)

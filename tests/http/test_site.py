@@ -31,7 +31,9 @@ def read_until(connection: socket.socket, wanted: bytes) -> bytes:
 
 
 def test_health_tells_why(cluster: MiniCluster) -> None:
-    """Live and ready answer 200 where every node serves, is registered and knows the controller; the body names each node."""
+    """Live and ready answer 200 where every node serves, is registered and knows the controller;
+    the body names each node.
+    """
     assert ask(cluster, "/health/live").json == {"live": True}
     ready = ask(cluster, "/health/ready")
     nodes: list[dict[str, object]] = [{"node": number, "ready": True, "reasons": []} for number in (1, 2, 3)]
@@ -39,7 +41,9 @@ def test_health_tells_why(cluster: MiniCluster) -> None:
 
 
 def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
-    """A page holds at most a hundred rows, sorted; a search ignores case; an offset beyond the end is the last page."""
+    """A page holds at most a hundred rows, sorted; a search ignores case; an offset beyond the end
+    is the last page.
+    """
     assert set(create(cluster, *(f"team-Page-{number:03}" for number in range(230)))) == {0}
     page = ask(cluster, "/api/topics?search=PAGE-").json
     assert (page["total"], page["offset"], len(page["rows"])) == (230, 0, 100)
@@ -53,7 +57,9 @@ def test_topics_are_paged_and_searched(cluster: MiniCluster) -> None:
 
 
 def test_a_topic_is_told(cluster: MiniCluster) -> None:
-    """A topic's partitions are told by pages, with its configs; of a name that no topic has, that there is none."""
+    """A topic's partitions are told by pages, with its configs; of a name that no topic has, that
+    there is none.
+    """
     assert create(cluster, "team-told", partitions=150) == [0]
     topic = ask(cluster, "/api/topic?name=team-told&offset=100").json
     assert (topic["there"], topic["partitions"], topic["offset"], len(topic["rows"])) == (True, 150, 100, 50)
@@ -91,7 +97,9 @@ def test_nothing_can_be_changed(cluster: MiniCluster, method: str, path: str) ->
 
 
 def test_a_browser_is_told_to_trust_nothing(cluster: MiniCluster) -> None:
-    """Every answer forbids all that the page itself does not need: foreign and inline scripts, frames, sniffing, caching."""
+    """Every answer forbids all that the page itself does not need: foreign and inline scripts,
+    frames, sniffing, caching.
+    """
     for path in ("/", "/metrics", "/nowhere", "/health/ready", "/api/topics"):
         headers = ask(cluster, path).headers
         policy = headers["content-security-policy"]
@@ -109,7 +117,9 @@ def test_a_browser_is_told_to_trust_nothing(cluster: MiniCluster) -> None:
     ],
 )  # fmt: skip
 def test_other_peoples_pages_cannot_ask(cluster: MiniCluster, host: str, status: int) -> None:
-    """At a loopback address nobody is answered who came by another name: a name that was rebound reads nothing."""
+    """At a loopback address nobody is answered who came by another name: a name that was rebound
+    reads nothing.
+    """
     assert ask(cluster, "/api/state", headers={"Host": host}).status == status
 
 
@@ -140,7 +150,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_http_harms_nobody(cluster: MiniCluster, data: bytes) -> None:
-    """Whatever is sent, and however it ends, the next request is answered, and the cluster makes topics, in the time that it needs."""
+    """Whatever is sent, and however it ends, the next request is answered, and the cluster makes
+    topics, in the time that it needs.
+    """
     with connected(cluster, data) as connection:
         connection.settimeout(1)
         with suppress(OSError):
@@ -165,7 +177,9 @@ def test_connections_are_bounded(cluster: MiniCluster) -> None:
 
 
 def test_listeners_are_bounded(cluster: MiniCluster) -> None:
-    """The page's news has at most 32 listeners; the next one is told to come again, and health still answers."""
+    """The page's news has at most 32 listeners; the next one is told to come again, and health
+    still answers.
+    """
     listening: list[socket.socket] = []
     try:
         for _ in range(32):
@@ -189,7 +203,9 @@ def listeners(cluster: MiniCluster) -> float:
 
 
 def test_a_client_that_reads_nothing_does_not_keep_it_from_stopping() -> None:
-    """Ctrl-C ends the process in seconds, beside a client that has not taken what they were sent."""
+    """Ctrl-C ends the process in seconds, beside a client that has not taken what
+    they were sent.
+    """
     cluster = MiniCluster(brokers=1)
     cluster.start()
     try:

@@ -1,4 +1,6 @@
-"""Who has to find out afterwards: what the log shows of each decision, after a crash too, and of any moment."""
+"""Who has to find out afterwards: what the log shows of each decision, after a crash too, and of
+any moment.
+"""
 
 import json
 import signal
@@ -45,7 +47,9 @@ def now() -> str:
 
 
 def rebuilt(person: Person, moment: str) -> dict[str, int]:
-    """The same, from the events until a moment: by the rules for a replay that docs/audit.md gives, and nothing of the program."""
+    """The same, from the events until a moment: by the rules for a replay that docs/audit.md gives,
+    and nothing of the program.
+    """
     shown = person("audit", "show", "audit", "--json", "--until", moment)
     assert (shown.code, shown.stderr) == (0, "")
     topics: dict[str, Any] = {}
@@ -67,8 +71,8 @@ def rebuilt(person: Person, moment: str) -> dict[str, int]:
 
 
 def test_every_decision_is_found_again(somebody: Person, zookeeper: ZooKeeperServer) -> None:
-    """After SIGKILL and another start each decision is there with its reason, the log is whole, and the state of a past moment is the
-    one that a client saw then.
+    """After SIGKILL and another start each decision is there with its reason, the log is whole, and
+    the state of a past moment is the one that a client saw then.
     """
     somebody.write("rules.toml", RULES)
     store = f"zookeeper://{zookeeper.connect}/auditor"
@@ -105,7 +109,9 @@ def test_every_decision_is_found_again(somebody: Person, zookeeper: ZooKeeperSer
 
 
 def test_the_log_is_followed(somebody: Person) -> None:
-    """`audit tail -f` shows a decision and its reason while the cluster runs, and Ctrl-C ends it with code 0."""
+    """`audit tail -f` shows a decision and its reason while the cluster runs, and Ctrl-C ends it
+    with code 0.
+    """
     somebody.write("rules.toml", RULES)
     with somebody.up({**SETTINGS, "audit.flush": "interval", "audit.flush.interval.ms": "50"}) as cluster:
         until(lambda: any(Path(somebody.folder, "audit").glob("*.ndjson")))

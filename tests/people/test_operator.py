@@ -1,4 +1,6 @@
-"""Who keeps it running: health, metrics and the page, the commands for people and for scripts, and a quiet end."""
+"""Who keeps it running: health, metrics and the page, the commands for people and for scripts, and
+a quiet end.
+"""
 
 import signal
 
@@ -13,7 +15,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_day_with_a_cluster(somebody: Person) -> None:
-    """It is ready and says so, counts what was done, shows its page, tells scripts by JSON and codes, and ends by SIGTERM with 0."""
+    """It is ready and says so, counts what was done, shows its page, tells scripts by JSON and
+    codes, and ends by SIGTERM with 0.
+    """
     cluster = MiniCluster(command=somebody.command, folder=somebody.folder, settings={"http.listen": "127.0.0.1:0"})
     cluster.start()
     try:
@@ -35,7 +39,9 @@ def test_a_day_with_a_cluster(somebody: Person) -> None:
 
 
 def test_what_is_tried_changes_nothing(somebody: Person) -> None:
-    """`--dry-run` of topics and configs tells what would be, and afterwards all is as it was; a deletion cannot be tried."""
+    """`--dry-run` of topics and configs tells what would be, and afterwards all is as it was; a
+    deletion cannot be tried.
+    """
     with somebody.up({}) as cluster:
         somebody("topics", "create", "orders", "--partitions", "2", cluster=cluster)
         assert "would be created" in somebody("topics", "create", "new", "--dry-run", cluster=cluster).stdout
@@ -57,7 +63,9 @@ def test_what_is_tried_changes_nothing(somebody: Person) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_completes(somebody: Person, shell: str) -> None:
-    """Completion is switched on as docs/commands.md says, by a script for each shell, and names the commands."""
+    """Completion is switched on as docs/commands.md says, by a script for each shell, and names the
+    commands.
+    """
     script = call(
         folder=somebody.folder,
         command=somebody.command,

@@ -1,4 +1,6 @@
-"""Who writes the rules: from an empty folder to a cluster that refuses, and that follows the file while it runs."""
+"""Who writes the rules: from an empty folder to a cluster that refuses, and that follows the file
+while it runs.
+"""
 
 from xml.etree import ElementTree as ET
 
@@ -50,7 +52,9 @@ def refusal(admin: AdminClient, name: str, partitions: int, *, only_asks: bool =
 
 
 def test_rules_are_written_mended_and_tried(somebody: Person) -> None:
-    """A mistake is named with file, line and what was probably meant; mended, the cases pass, and CI gets its report."""
+    """A mistake is named with file, line and what was probably meant; mended, the cases pass, and
+    CI gets its report.
+    """
     somebody.write("rules.toml", rules(2).replace("max", "maks", 1))
     checked = somebody("policy", "check", "rules.toml")
     assert (checked.code, checked.stdout) == (1, "")
@@ -67,7 +71,9 @@ def test_rules_are_written_mended_and_tried(somebody: Person) -> None:
 
 
 def test_a_running_cluster_follows_the_file(somebody: Person) -> None:
-    """A real client reads the rule's reason; a new rule bites without a restart; a mistake keeps the old ones, an emptied file too, and is told."""
+    """A real client reads the rule's reason; a new rule bites without a restart; a mistake keeps
+    the old ones, an emptied file too, and is told.
+    """
     somebody.write("rules.toml", rules(2))
     settings = {
         "policy.rules.files": "rules.toml",

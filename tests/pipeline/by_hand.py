@@ -1,4 +1,6 @@
-"""Tables made of events without an ingest: what a report reads, in a moment, with whatever a test wants in it."""
+"""Tables made of events without an ingest: what a report reads, in a moment, with whatever a test
+wants in it.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from minicontroller.pipeline.tables import Table, Tables
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Decision,
     Effect,
@@ -27,7 +28,8 @@ from minicontroller.policies.audit_event import (
     State,
     encode,
 )
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.replay import Replay
+from minicontroller.pipeline.tables import Table, Tables
 from tests.audit.logs import a_creation
 
 CLUSTER = "cluster-of-the-tests-0"
@@ -106,7 +108,9 @@ def changed(event: Any, **values: Any) -> Any:
 
 
 def write_tables(folder: Path, events: Iterable[AuditEvent], others: Mapping[Table, list[Row]] | None = None) -> Tables:
-    """As an ingest of these events would leave them; `others` are rows of problems and of the quarantine."""
+    """As an ingest of these events would leave them; `others` are rows of problems and of the
+    quarantine.
+    """
     tables = Tables(folder)
     by_cluster: dict[str, list[AuditEvent]] = defaultdict(list)
     for event in events:

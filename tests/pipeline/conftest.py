@@ -1,4 +1,6 @@
-"""One Spark for all tests of the pipeline: a session in this process takes seconds to start, and a process can have one at a time."""
+"""One Spark for all tests of the pipeline: a session in this process takes seconds to start, and a
+process can have one at a time.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""From real clients on a live cluster to tables, report and back-test: the installed command, and nothing else."""
+"""From real clients on a live cluster to tables, report and back-test: the installed command, and
+nothing else.
+"""
 
 import json
 import re
@@ -36,7 +38,9 @@ AUDIT = "/var/log/minicontroller/audit"
 
 @pytest.mark.slow
 def test_from_clients_to_report(tmp_path: Path) -> None:
-    """A real client asks a live cluster; all that came of it is in the tables, the back-tests and the report (P-1, P-2, P-3, P-4)."""
+    """A real client asks a live cluster; all that came of it is in the tables, the back-tests and
+    the report (P-1, P-2, P-3, P-4).
+    """
     lived(tmp_path)
     every_decision_is_in_the_tables(tmp_path)
     the_policy_in_force_gives_no_difference(tmp_path)
@@ -110,7 +114,9 @@ def the_policy_in_force_gives_no_difference(folder: Path) -> None:
 
 
 def a_stricter_policy_shows_whom_it_would_hit(folder: Path) -> None:
-    """Each request that it is against is told, with the rule and the topic, and CI can fail on it."""
+    """Each request that it is against is told, with the rule and the topic, and CI
+    can fail on it.
+    """
     outcome = call(*BACKTEST, folder=folder, within=SPARK_SECONDS)
     assert outcome.code == 1, outcome
     page = (folder / "page.html").read_text()

@@ -9,9 +9,9 @@ import trio
 
 from benchmarks.history import Base, write_history
 from benchmarks.history_recording import record
-from minicontroller.controller.audit.reading import read_all
-from minicontroller.controller.audit.verifying import Verification
-from minicontroller.policies.audit_event import Decision
+from minicontroller.audit.event import Decision
+from minicontroller.audit.reading import read_all
+from minicontroller.audit.verifying import Verification
 
 REQUESTS, FAILOVERS, CLUSTERS, DAYS = 250, 2, 2, 10.0
 DAY_MS = 86_400_000
@@ -25,7 +25,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
 
 
 def test_a_history_is_whole(base: Base, tmp_path: Path) -> None:
-    """Runs one after the other are one history to `audit verify`: no gap, and every state before is what the events before it give."""
+    """Runs one after the other are one history to `audit verify`: no gap, and every state before is
+    what the events before it give.
+    """
     events = 5 * len(base)
     *_, written = write_history(base, tmp_path, events=events - 1, clusters=CLUSTERS, days=DAYS)
     assert written == events
@@ -33,7 +35,9 @@ def test_a_history_is_whole(base: Base, tmp_path: Path) -> None:
 
 
 def test_a_history_is_of_many_people(base: Base, tmp_path: Path) -> None:
-    """People are unequally busy, some are refused by a rule, some requests are forwarded, and several controllers follow each other."""
+    """People are unequally busy, some are refused by a rule, some requests are forwarded, and
+    several controllers follow each other.
+    """
     for _ in write_history(base, tmp_path, events=1, clusters=1, days=DAYS):
         pass
     events = [located.event for located in read_all([tmp_path])]

@@ -1,4 +1,6 @@
-"""What the pipeline's pages are made of: values as text, files that are not lost, plots in which nothing means anything."""
+"""What the pipeline's pages are made of: values as text, files that are not lost, plots in which
+nothing means anything.
+"""
 
 import csv
 import io
@@ -77,7 +79,9 @@ def test_any_time_is_told(microseconds: int) -> None:
 
 @given(st.text(max_size=300), st.integers(2, 40))
 def test_a_shortened_name_keeps_both_ends(name: str, width: int) -> None:
-    """A name that fits stays, another loses its middle; nothing in it is obeyed by whatever shows it."""
+    """A name that fits stays, another loses its middle; nothing in it is obeyed by whatever shows
+    it.
+    """
     short = shortened(name, width)
     assert short.isprintable()
     assert len(short) <= max(width, 0)
@@ -96,13 +100,17 @@ def test_the_rest_of_a_long_table_is_counted() -> None:
 
 
 def test_a_table_on_the_page_has_the_columns_that_tell_something() -> None:
-    """Those of nothing but zeros go, unless only names would be left: then zeros are what it tells."""
+    """Those of nothing but zeros go, unless only names would be left: then zeros are
+    what it tells.
+    """
     assert a_sheet(("a", 1, None)).telling().columns == COLUMNS[:2]
     assert a_sheet(("a", 0, None)).telling().columns == COLUMNS
 
 
 def test_a_caller_without_a_name_is_not_authenticated() -> None:
-    """A principal that is null is shown as the caller who is not authenticated, and its column is never left out as empty."""
+    """A principal that is null is shown as the caller who is not authenticated, and its column is
+    never left out as empty.
+    """
     columns = (COLUMNS[0], Column("principal", "Principal", Kind.PRINCIPAL), COLUMNS[1])
     assert Sheet("sheet", "A sheet", columns, [("a", None, 0)]).telling().columns == columns[:2]
     assert (shown(None, Kind.PRINCIPAL), shown("User:alice", Kind.PRINCIPAL)) == ("(not authenticated)", "User:alice")
@@ -114,7 +122,9 @@ def test_a_caller_without_a_name_is_not_authenticated() -> None:
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8")), st.integers(0, 9), st.none()), max_size=5))
 @example([("=1+1", 0, None), ("\t=1", 1, None), (" @x", 2, None), ("-3", 3, None), ('a,"b"\r\n', 4, None)])
 def test_csv_gives_back_what_went_in_and_no_formula(rows: list[tuple[Value, ...]]) -> None:
-    """A reader of CSV gets each text, with an apostrophe before it where a spreadsheet would calculate (P-3)."""
+    """A reader of CSV gets each text, with an apostrophe before it where a spreadsheet would
+    calculate (P-3).
+    """
     read = list(csv.reader(io.StringIO(as_csv(a_sheet(*rows)).decode(), newline="")))
     assert read[0] == ["who", "refused", "last"]
     for row, (name, refused, _) in zip(read[1:], rows, strict=True):
@@ -133,7 +143,9 @@ def test_json_has_names_as_they_are() -> None:
 
 
 def test_results_stand_beside_the_page(tmp_path: Path) -> None:
-    """The page's name gives the others theirs; what was there before is replaced, and nothing else is left behind."""
+    """The page's name gives the others theirs; what was there before is replaced, and nothing else
+    is left behind.
+    """
     files = Files(tmp_path / "q1.html")
     for _ in range(2):
         files.save(files.json, b"{}")
@@ -165,7 +177,9 @@ def test_an_unwritable_place_is_found_before_the_work(tmp_path: Path, out: str, 
 
 
 def test_a_result_that_cannot_be_written_after_all_is_kept_elsewhere(tmp_path: Path) -> None:
-    """The folder is gone when the work is done: the result is in a temporary file, and the sentence says in which."""
+    """The folder is gone when the work is done: the result is in a temporary file, and the sentence
+    says in which.
+    """
     folder = tmp_path / "out"
     folder.mkdir()
     files = Files(folder / "report.html")
@@ -209,7 +223,9 @@ def hostile_bars() -> Plot:
 
 
 def test_names_in_a_plot_are_texts() -> None:
-    """A label may look like SVG, mathematics, a colour or a command to a terminal: it is shown, whole or shortened (P-3)."""
+    """A label may look like SVG, mathematics, a colour or a command to a terminal: it is shown,
+    whole or shortened (P-3).
+    """
     for form in (hostile_bars().wide, hostile_bars().narrow):
         reader = read(form)
         assert set(reader.elements) <= {"svg", "g", "path", "text", "defs", "use", "clippath", "rect"}
@@ -220,7 +236,9 @@ def test_names_in_a_plot_are_texts() -> None:
 
 
 def test_a_plot_brings_no_style_and_no_colours_of_its_own() -> None:
-    """Colours are those of the page's style sheet, and the page forbids other styles; nothing leads outside."""
+    """Colours are those of the page's style sheet, and the page forbids other styles; nothing leads
+    outside.
+    """
     for svg in (hostile_bars().wide, hostile_bars().narrow):
         attributes = read(svg).attributes
         assert "style" not in {name for name, _ in attributes}
@@ -243,7 +261,9 @@ def test_the_same_values_give_the_same_plot() -> None:
 
 @pytest.mark.parametrize("values", [[None, None], [0, 0], [1, None], [1e-9, 1e12]])
 def test_any_values_can_be_drawn(values: list[float | None]) -> None:
-    """A plot can be drawn of nothing, of nothing but zeros, of a single value, and of very different ones."""
+    """A plot can be drawn of nothing, of nothing but zeros, of a single value, and of very
+    different ones.
+    """
     starts = [0, 1_000_000, 2_000_000]
     series = [Series("a", "s0", values), Series("b", "s1", values, dashed=True)]
     assert bars("bars", ["a", "b"], series, ["", ""]).wide

@@ -1,4 +1,6 @@
-"""Steps of time: few enough, where calendars begin them, and undisturbed by a clock that goes wrong."""
+"""Steps of time: few enough, where calendars begin them, and undisturbed by a clock that goes
+wrong.
+"""
 
 from datetime import UTC, datetime
 
@@ -30,7 +32,9 @@ def test_an_axis_holds_its_range_in_few_steps(one: int, other: int) -> None:
 
 
 def test_steps_suit_the_range() -> None:
-    """A minute shows its seconds, a quarter its days, decades their years; weeks begin on Mondays."""
+    """A minute shows its seconds, a quarter its days, decades their years; weeks
+    begin on Mondays.
+    """
     ranges = {
         "2026-01-01T00:01:00": "second",
         "2026-01-01T08:00:00": "15 minutes",
@@ -53,7 +57,9 @@ def test_steps_are_not_finer_than_is_known() -> None:
 
 
 def test_a_few_events_of_a_wrong_clock_do_not_stretch_the_axis() -> None:
-    """One event of 1970 among thousands of this year is left aside; where it is not that few, everything is shown."""
+    """One event of 1970 among thousands of this year is left aside; where it is not that few,
+    everything is shown.
+    """
     usual = [Spread(day * DAY, (day + 1) * DAY - 1, 1000) for day in range(20_000, 20_010)]
     lost = Spread(0, 0, 1)
     assert worth_showing([*usual, lost]) == (20_000 * DAY, 20_010 * DAY - 1)

@@ -1,4 +1,6 @@
-"""How Spark starts: quietly, and with a sentence if it does not; and what is told before it is started at all."""
+"""How Spark starts: quietly, and with a sentence if it does not; and what is told before it is
+started at all.
+"""
 
 import os
 import subprocess
@@ -36,7 +38,9 @@ OF_JAVA_11 = (
     ],
 )
 def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said: str, tmp_path: Path) -> None:
-    """Without Java, or without such a master, the error is one sentence, without Spark's own words and without a trace."""
+    """Without Java, or without such a master, the error is one sentence, without Spark's own words
+    and without a trace.
+    """
     write(tmp_path / "a.ndjson", a_log(1))
     told = call(
         "pipeline", "ingest", "--audit", ".", "--tables", "tables", *options,
@@ -50,7 +54,9 @@ def test_what_is_in_the_way(options: list[str], variables: dict[str, str], said:
 @pytest.mark.parametrize("address", ["s3a://bucket/tables", "file:///tmp/tables", "hdfs://host/tables"])
 @pytest.mark.parametrize("option", ["--tables", "--audit"])
 def test_an_address_is_no_folder(option: str, address: str, tmp_path: Path) -> None:
-    """Where only local disks are served an address is refused, and no folder of that name is made."""
+    """Where only local disks are served an address is refused, and no folder of that
+    name is made.
+    """
     write(tmp_path / "a.ndjson", a_log(1))
     places = {"--audit": ".", "--tables": "tables"} | {option: address}
     arguments = [each for pair in places.items() for each in pair]
@@ -64,7 +70,7 @@ def test_spark_submit_says_which_master(tmp_path: Path) -> None:
     """Started by spark-submit, the program runs where that was told to; here nobody answers."""
     write(tmp_path / "a.ndjson", a_log(1))
     program = tmp_path / "program.py"
-    program.write_text("from minicontroller.controller.cli import main\n\nmain()\n")
+    program.write_text("from minicontroller.controller.command_line.cli import main\n\nmain()\n")
     home = Path(pyspark.__file__).parent
     submit = [str(home / "bin" / "spark-submit"), "--master", "spark://127.0.0.1:1", str(program)]
     told = subprocess.run(
@@ -104,7 +110,9 @@ def said_without_spark(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_tables_that_cannot_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be written, and where another run is at work, is told before Spark is started, and no folder is made for it."""
+    """Where nothing can be written, and where another run is at work, is told before Spark is
+    started, and no folder is made for it.
+    """
     tables = tmp_path / "new" / "tables"
     ingest = ("ingest", "--audit", str(tmp_path), "--tables")
     assert "no bin/java" in said_without_spark(*ingest, str(tables), monkeypatch=monkeypatch)
@@ -154,7 +162,9 @@ def test_what_went_wrong_in_the_first_place(told: str, said: str) -> None:
 
 
 def test_a_table_that_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
-    """Whichever command meets it, the file is named in a sentence; what is no failure of Spark's stays what it is."""
+    """Whichever command meets it, the file is named in a sentence; what is no failure of Spark's
+    stays what it is.
+    """
     (tmp_path / "a.parquet").write_text("nonsense, but long enough")
     with pytest.raises(ClickException) as raised, failures_told():
         spark.read.schema("a int").parquet(str(tmp_path)).count()

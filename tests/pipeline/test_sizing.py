@@ -13,7 +13,9 @@ def hold(folder: Path, name: str, size: int) -> None:
 
 
 def test_little_is_less_than_so_many_bytes_of_tables(tmp_path: Path) -> None:
-    """What the tables hold decides, whatever their files are; where there are none, nobody waits for a Spark that is set up for much."""
+    """What the tables hold decides, whatever their files are; where there are none, nobody waits
+    for a Spark that is set up for much.
+    """
     assert suited(tmp_path / "nowhere") == FOR_LITTLE
     hold(tmp_path, "a.parquet", LITTLE_BYTES - 1)
     hold(tmp_path, "notes.txt", LITTLE_BYTES)
@@ -23,7 +25,9 @@ def test_little_is_less_than_so_many_bytes_of_tables(tmp_path: Path) -> None:
 
 
 def test_a_long_log(tmp_path: Path) -> None:
-    """A log that is to be taken into the tables counts by what it comes to there, compressed or not."""
+    """A log that is to be taken into the tables counts by what it comes to there, compressed or
+    not.
+    """
     tables, log = tmp_path / "tables", tmp_path / "log"
     log.mkdir()
     assert suited(tables, [log]) == FOR_LITTLE

@@ -1,4 +1,6 @@
-"""Requests as the tests of policies ask them: everything has a value, each test names what matters to it."""
+"""Requests as the tests of policies ask them: everything has a value, each test names what matters
+to it.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,6 @@
-"""Policies for the tests of their process: what they do is told by the topic that they are asked about."""
+"""Policies for the tests of their process: what they do is told by the topic that they are asked
+about.
+"""
 
 import ctypes
 import gc
@@ -14,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from minicontroller.controller.policy_messages import Answer, framed
+from minicontroller.controller.policy.messages import Answer, framed
 from minicontroller.policies import (
     AlterTopicRequest,
     ClusterState,

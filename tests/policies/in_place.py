@@ -1,4 +1,6 @@
-"""A policy in Python that is asked here and now: for tests of what is around it. The same tests ask it in its process, too."""
+"""A policy in Python that is asked here and now: for tests of what is around it. The same tests ask
+it in its process, too.
+"""
 
 import trio
 
@@ -9,7 +11,7 @@ from minicontroller.policies.verdict import Decision
 
 
 class InPlace:
-    """An `Asked` (`controller/policy_runner.py`)."""
+    """An `Asked` (`controller/policy/runner.py`)."""
 
     restarts = 0
 

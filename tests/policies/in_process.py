@@ -7,8 +7,8 @@ from pathlib import Path
 
 import trio
 
-from minicontroller.controller.policy_process import PolicyProcess
-from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
+from minicontroller.controller.policy.process import PolicyProcess
+from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.judging import Judged
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.states import ClusterSnapshot
@@ -25,7 +25,9 @@ PATIENCE_SECONDS = 60.0
 async def process_of(
     name: str, timeout_ms: int = LONG_MS, configs: Mapping[str, str] | None = None
 ) -> AsyncIterator[tuple[PolicyRunner, PolicyProcess]]:
-    """Run a class of `deeds.py`, or of another file if `name` is `file:class`; at the end it is closed, and its process is gone."""
+    """Run a class of `deeds.py`, or of another file if `name` is `file:class`; at the end it is
+    closed, and its process is gone.
+    """
     spec = name if ":" in name else f"{FILE}:{name}"
     process = PolicyProcess({POLICY_KEY: spec, **(configs or {})}, timeout_ms=timeout_ms, secrets={"hidden"})
     await process.start()

@@ -4,15 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from minicontroller.controller.policy_runner import (
-    PolicyRefusal,
-    PolicyRunner,
-)
-from minicontroller.policies import (
-    ClusterState,
-    CreateTopicRequest,
-    TopicManagementPolicy,
-)
+from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.judging import Judged
 from tests.policies.asking import cluster
 from tests.policies.in_place import InPlace

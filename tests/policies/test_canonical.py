@@ -41,14 +41,18 @@ from minicontroller.policies.configs.values import InvalidValueError, render_val
     ],
 )
 def test_one_text_for_each_value(name: str, text: str, value: str) -> None:
-    """Whatever Kafka takes for the same value has the same text, and what it would not take stays as it is."""
+    """Whatever Kafka takes for the same value has the same text, and what it would not take stays
+    as it is.
+    """
     assert canonical(name, text) == value
     assert canonical(name, value) == value
 
 
 @pytest.mark.parametrize("name", sorted(TOPIC_KEYS))
 def test_it_is_the_value_that_takes_effect(name: str) -> None:
-    """A canonical text is what the node makes of the text, for every key of a topic, and its default is one."""
+    """A canonical text is what the node makes of the text, for every key of a topic, and its
+    default is one.
+    """
     key = TOPIC_KEYS[name].key
     for text in ("TRUE", " 7 ", "+7", "compact, delete", "gzip ", " 0:1", "0.70", "3.0", "CreateTime\n"):
         try:

@@ -41,7 +41,9 @@ def commands() -> Iterator[tuple[list[str], str]]:
 
 
 def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
-    """A reader who copies the files and types the commands reads what is shown; all files that are rules are sound but the bad ones."""
+    """A reader who copies the files and types the commands reads what is shown; all files that are
+    rules are sound but the bad ones.
+    """
     for block in blocks("toml"):
         name = re.match(r"# (\S+)\n", block)
         assert name is not None, block
@@ -61,5 +63,7 @@ def test_the_rules_do_what_is_shown(tmp_path: Path) -> None:
     "name", sorted({*BUILT_IN, *FUNCTIONS, *METHODS, *MACROS, *VARIABLES, *(f for v in VARIABLES.values() for f in v)})
 )
 def test_everything_is_shown(name: str) -> None:
-    """Each kind of rule, each function, each variable and each of its fields stands in the document."""
+    """Each kind of rule, each function, each variable and each of its fields stands in the
+    document.
+    """
     assert f"`{name}`" in DOCUMENT or f"`[[{name}]]`" in DOCUMENT

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from minicontroller.policies import AlterBrokerConfigsRequest, PolicyViolation
 from minicontroller.policies.configs.canonical import canonical_configs, canonical_operands
-from minicontroller.policies.legacy import (
-    AlterConfigMetadata,
-    CreateTopicMetadata,
-    LegacyPolicies,
-    ResourceType,
-)
+from minicontroller.policies.legacy import AlterConfigMetadata, CreateTopicMetadata, LegacyPolicies, ResourceType
 from minicontroller.policies.states import topic_state
 from tests.policies.asking import THREE_TIMES_THREE, alter, cluster, create, delete, delete_records
 
@@ -71,7 +66,9 @@ def test_created_with_replicas(rows: list[tuple[int, ...]], configs: dict[str, s
 def test_changed_configs_show_as_the_request_names_them(
     before: dict[str, str], after: dict[str, str], operands: dict[str, str | None]
 ) -> None:
-    """An old policy sees only the keys of the request, with their operands (None deletes), and only if it changes something."""
+    """An old policy sees only the keys of the request, with their operands (None deletes), and only
+    if it changes something.
+    """
     policy = Alter()
     known = cluster({"t": topic_state(THREE_TIMES_THREE, before)})
     LegacyPolicies(alter=policy).validate_alter_topic(alter("t", operations=operands, configs=after), known)
@@ -147,7 +144,9 @@ class Closing(Strict):
 
 
 def test_both_are_configured_and_closed() -> None:
-    """Where the older classes have configure and close, both are called; one that fails does not spare the other."""
+    """Where the older classes have configure and close, both are called; one that fails does not
+    spare the other.
+    """
     one, other = Closing(fails=True), Closing()
     both = LegacyPolicies(one, other)
     both.configure({"broker.id": "1"})

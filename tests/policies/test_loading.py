@@ -27,7 +27,9 @@ REFUSING = """
 
 @pytest.fixture(name="write")
 def _write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Writes files into a folder of their own, which is the working directory; what they import is forgotten afterwards."""
+    """Writes files into a folder of their own, which is the working directory; what they import is
+    forgotten afterwards.
+    """
 
     def write(name: str, source: str) -> Path:
         path = tmp_path / name
@@ -148,7 +150,7 @@ def test_dataclasses_and_type_hints_work_in_a_file(write: Write) -> None:
     assert vars(type(build_policy({POLICY_KEY: "policy.py:Typed"})))["limits"]["least"] is int
 
 
-# ------------------------------------------------------------------------------------------------------ configuration
+# ------------------ configuration
 
 CONFIGURED = """
     from minicontroller.policies import TopicManagementPolicy
@@ -160,7 +162,9 @@ CONFIGURED = """
 
 
 def test_configure_gets_the_configuration_without_secrets(write: Write) -> None:
-    """A policy is configured once with the node's configuration as written, and learns no password from it (K201-1)."""
+    """A policy is configured once with the node's configuration as written, and learns no password
+    from it (K201-1).
+    """
     write("policy.py", CONFIGURED)
     plain = {POLICY_KEY: "policy.py:Configured", "broker.id": "1", "ssl.keystore.location": "/etc/keys"}
     secret = {
@@ -182,7 +186,7 @@ def test_secrets_are_known_by_name_or_named() -> None:
     assert without_secrets({"a": "1", "SSL_KEY_PASSWORD": "2", "b": "3"}, ("b",)) == {"a": "1"}
 
 
-# ------------------------------------------------------------------------------------------------------------ mistakes
+# ------------------ mistakes
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,9 @@ def test_ill_formed(spec: str, hint: str) -> None:
 
 
 def test_missing_file(write: Write, tmp_path: Path) -> None:
-    """A missing file is named in full, so that a wrong working directory shows, with its nearest neighbour."""
+    """A missing file is named in full, so that a wrong working directory shows, with its nearest
+    neighbour.
+    """
     assert failure(POLICY_KEY, "rules/policy.py:A").endswith(
         f"there is no file {tmp_path}/rules/policy.py; name a Python file that is there."
     )
@@ -214,7 +220,9 @@ def test_missing_file(write: Write, tmp_path: Path) -> None:
 
 
 def test_missing_module(write: Write) -> None:
-    """A missing module is told from a module that fails to import another; a file of that name is offered."""
+    """A missing module is told from a module that fails to import another; a file of that name is
+    offered.
+    """
     assert "there is no module acme_absent.topics; install it" in failure(POLICY_KEY, "acme_absent.topics:A")
     write("acme_absent/topics.py", "")
     assert failure(POLICY_KEY, "acme_absent.topics:A").endswith("; did you mean acme_absent/topics.py?")
@@ -230,7 +238,9 @@ def test_a_module_that_imports_what_is_missing(write: Write, monkeypatch: pytest
 
 
 def test_missing_class(write: Write) -> None:
-    """A missing class is answered with the nearest one, or with the only one that the file defines."""
+    """A missing class is answered with the nearest one, or with the only one that the
+    file defines.
+    """
     write("policy.py", REFUSING)
     assert failure(POLICY_KEY, "policy.py:Refusin").endswith("policy.py has no class Refusin; did you mean Refusing?")
     assert failure(POLICY_KEY, "policy.py:Zzz").endswith("; did you mean Refusing?")
@@ -268,7 +278,9 @@ def test_not_utf8(write: Write) -> None:
     ],
 )
 def test_a_file_that_raises(write: Write, statement: str, what: str) -> None:
-    """Whatever a policy raises when it is loaded is told with the line in its own file, and ends nothing."""
+    """Whatever a policy raises when it is loaded is told with the line in its own file, and ends
+    nothing.
+    """
     write("policy.py", f"\n{statement}\n")
     before = set(sys.modules)
     assert failure(POLICY_KEY, "policy.py:A").endswith(f"policy.py cannot be loaded: {what} (policy.py:2)")
@@ -277,7 +289,9 @@ def test_a_file_that_raises(write: Write, statement: str, what: str) -> None:
 
 
 def test_not_a_policy(write: Write) -> None:
-    """A class of another kind is not a policy, even if it has the methods; Kafka's older shape is told where it belongs."""
+    """A class of another kind is not a policy, even if it has the methods; Kafka's older shape is
+    told where it belongs.
+    """
     write("policy.py", "class A:\n    def validate_create_topic(self, request, cluster): ...\n")
     assert failure(POLICY_KEY, "policy.py:A").endswith(
         "A must be derived from minicontroller.policies.TopicManagementPolicy."
@@ -314,7 +328,9 @@ def test_not_a_policy(write: Write) -> None:
     ],
 )
 def test_a_class_that_cannot_be_used(write: Write, body: str, what: str) -> None:
-    """What would fail at the first request, or let everything pass in silence, fails at start (K201-11)."""
+    """What would fail at the first request, or let everything pass in silence, fails at start
+    (K201-11).
+    """
     source = f"from minicontroller.policies import TopicManagementPolicy\nclass A(TopicManagementPolicy):\n    {body}\n"
     write("policy.py", source)
     sentence = failure(POLICY_KEY, "policy.py:A")
@@ -335,7 +351,9 @@ def test_a_class_that_cannot_be_used(write: Write, body: str, what: str) -> None
     ],
 )
 def test_a_class_that_can_be_used(write: Write, body: str) -> None:
-    """No way to write a method that works is refused, and neither are helpers with names of their own."""
+    """No way to write a method that works is refused, and neither are helpers with names of their
+    own.
+    """
     write(
         "policy.py",
         f"from minicontroller.policies import TopicManagementPolicy\nclass A(TopicManagementPolicy):\n    {body}\n",
@@ -350,7 +368,7 @@ def test_ctrl_c_ends_a_load(write: Write) -> None:
         build_policy({POLICY_KEY: "policy.py:A"})
 
 
-# -------------------------------------------------------------------------------------------------------- older policies
+# ------------------ older policies
 
 OLDER = """
     from minicontroller.policies import PolicyViolation
@@ -389,7 +407,9 @@ def test_older_policies_become_one(write: Write, caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("older", [(CREATE_KEY,), (ALTER_KEY,), (CREATE_KEY, ALTER_KEY)])
 def test_both_kinds_together_are_refused(older: tuple[str, ...]) -> None:
-    """Old and new beside each other would be two policies, and the configuration is refused (K201-10)."""
+    """Old and new beside each other would be two policies, and the configuration is refused
+    (K201-10).
+    """
     with pytest.raises(PolicyLoadError, match="cannot stand beside") as refused:
         build_policy({POLICY_KEY: "policy.py:A", **dict.fromkeys(older, "older.py:Create")})
     assert all(key in str(refused.value) for key in (POLICY_KEY, *older))

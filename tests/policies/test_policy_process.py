@@ -1,4 +1,6 @@
-"""A policy in a process of its own: whatever it does, nothing passes that it did not allow, and the node does not notice (K201-11)."""
+"""A policy in a process of its own: whatever it does, nothing passes that it did not allow, and the
+node does not notice (K201-11).
+"""
 
 import logging
 import os
@@ -12,7 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.policy_runner import PolicyRefusal
+from minicontroller.controller.policy.runner import PolicyRefusal
 from minicontroller.policies.verdict import Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies import deeds
@@ -25,7 +27,9 @@ OWN = "topic.management.policy.config."
 
 @pytest.mark.parametrize("deed", deeds.DEEDS)
 async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A policy that hangs, ends, floods, grabs or raises refuses by that, and judges again afterwards; only what must costs its process."""
+    """A policy that hangs, ends, floods, grabs or raises refuses by that, and judges again
+    afterwards; only what must costs its process.
+    """
     async with process_of("Hostile", LONG_MS if deed.startswith("refused") else SHORT_MS) as (runner, process):
         first = process.pid
         assert first is not None
@@ -44,7 +48,9 @@ async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> No
 
 
 async def test_the_log_tells_where_it_hangs(caplog: pytest.LogCaptureFixture) -> None:
-    """The log tells where a policy hangs, also if it holds the interpreter, so that no Python of it runs any more."""
+    """The log tells where a policy hangs, also if it holds the interpreter, so that no Python of it
+    runs any more.
+    """
     async with process_of("Hostile", SHORT_MS) as (runner, _):
         assert await said(runner, create("killed-0")) is None
     assert "in hold_the_interpreter" in caplog.text
@@ -69,7 +75,9 @@ async def test_the_loop_goes_on(topic: str) -> None:
 
 
 async def test_what_the_class_remembers() -> None:
-    """One instance is asked, one request after the other, until its process ends: then another one begins from nothing."""
+    """One instance is asked, one request after the other, until its process ends: then another one
+    begins from nothing.
+    """
     async with process_of("Hostile") as (runner, _):
         async with trio.open_nursery() as nursery:
             for _ in range(20):
@@ -89,7 +97,9 @@ async def test_a_copy_of_the_process_says_nothing() -> None:
 
 
 async def test_it_inherits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No socket and no file of the node, not even one that is meant to be inherited, and no password of its environment."""
+    """No socket and no file of the node, not even one that is meant to be inherited, and no
+    password of its environment.
+    """
     monkeypatch.setenv("KAFKA_SSL_KEY_PASSWORD", "geheim")
     with socket.create_server(("127.0.0.1", 0)) as listener, open(FILE) as file:  # noqa: ASYNC230, PTH123
         listener.set_inheritable(True)
@@ -104,7 +114,9 @@ async def test_it_inherits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """With its own logger and level; what it prints is told line by line, and a line without an end in pieces."""
+    """With its own logger and level; what it prints is told line by line, and a line without an end
+    in pieces.
+    """
     caplog.set_level(logging.DEBUG)
     async with process_of("Hostile") as (runner, _):
         assert await said(runner, delete("orders")) == ""
@@ -118,7 +130,9 @@ async def test_what_it_prints_and_logs_is_in_the_log(caplog: pytest.LogCaptureFi
 
 
 async def test_a_stranger_whose_words_are_printed_says_nothing_for_the_node(caplog: pytest.LogCaptureFixture) -> None:
-    """A line in a topic's name is what was printed, whatever it looks like; and by the node's own loggers no policy speaks."""
+    """A line in a topic's name is what was printed, whatever it looks like; and by the node's own
+    loggers no policy speaks.
+    """
     forged = '{"level": 20, "logger": "minicontroller.audit", "text": "all is well"}'
     caplog.set_level(logging.DEBUG)
     async with process_of("Hostile") as (runner, _):
@@ -131,7 +145,9 @@ async def test_a_stranger_whose_words_are_printed_says_nothing_for_the_node(capl
 
 
 async def test_an_answer_before_the_question_counts_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody knows the number of a question before it is asked, and what has another one ends the process."""
+    """Nobody knows the number of a question before it is asked, and what has another one ends the
+    process.
+    """
     async with process_of("Hostile") as (runner, process):
         assert await said(runner, create("answer-ahead")) is None
         assert "says Answer where nobody asked" in caplog.text
@@ -153,7 +169,9 @@ async def test_what_it_logs_is_bounded(caplog: pytest.LogCaptureFixture) -> None
 
 
 async def test_one_that_ends_while_nobody_asks() -> None:
-    """A process that ends while nobody asks leaves no zombie, and the next request is judged by another one."""
+    """A process that ends while nobody asks leaves no zombie, and the next request is judged by
+    another one.
+    """
     async with process_of("Hostile") as (runner, process):
         first = process.pid
         assert first is not None
@@ -167,7 +185,9 @@ async def test_one_that_ends_while_nobody_asks() -> None:
     ("how", "told"), [("", ""), ("raise", "SystemExit: no"), ("hang", "it takes more than policy.timeout.ms")]
 )
 async def test_close(tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str, told: str) -> None:
-    """Closed once, whatever is cancelled meanwhile; nothing passes afterwards, and the process is gone though a thread of it is left."""
+    """Closed once, whatever is cancelled meanwhile; nothing passes afterwards, and the process is
+    gone though a thread of it is left.
+    """
     file = tmp_path / "closed"
     configs = {f"{OWN}close": how, f"{OWN}file": str(file), "ssl.key.password": "geheim", "hidden": "password"}
     async with process_of("Closing", SHORT_MS if how == "hang" else LONG_MS, configs) as (runner, process):
@@ -184,7 +204,9 @@ async def test_close(tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str,
 
 
 async def test_a_cancelled_caller_disturbs_nobody() -> None:
-    """A node that stops, or rules no more, does not wait for its policy; nobody gets the answer that was meant for another."""
+    """A node that stops, or rules no more, does not wait for its policy; nobody gets the answer
+    that was meant for another.
+    """
     async with process_of("Hostile") as (runner, process):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(said, runner, create("killed-1"))
@@ -196,7 +218,7 @@ async def test_a_cancelled_caller_disturbs_nobody() -> None:
 
 NODE = """
 import sys, trio
-from minicontroller.controller.policy_process import PolicyProcess
+from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.policies.states import ClusterSnapshot
 from tests.policies.asking import create
 
@@ -213,7 +235,9 @@ trio.run(main)
 
 @pytest.mark.parametrize("topic", ["good", "killed-0", "killed-2"])
 def test_it_ends_with_its_node(topic: str) -> None:
-    """The process ends with its node, also if the node is killed, and if the policy holds the interpreter or catches signals."""
+    """The process ends with its node, also if the node is killed, and if the policy holds the
+    interpreter or catches signals.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", NODE, f"{FILE}:Hostile", topic], stdout=subprocess.PIPE, text=True
     ) as node:

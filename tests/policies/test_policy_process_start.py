@@ -1,4 +1,6 @@
-"""A policy's process is started, and started anew after its end: until the policy is there, nothing passes (K201-11)."""
+"""A policy's process is started, and started anew after its end: until the policy is there, nothing
+passes (K201-11).
+"""
 
 import subprocess
 from pathlib import Path
@@ -6,8 +8,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.controller import policy_process
-from minicontroller.controller.policy_process import PolicyProcess
+from minicontroller.controller.policy import process as policy_process
+from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.policies.faults import PolicyLoadError
 from minicontroller.policies.loading import POLICY_KEY
 from tests.policies.asking import create, delete
@@ -47,7 +49,9 @@ def written(path: Path, what: str = "", which: str = "") -> str:
 async def test_what_cannot_be_loaded_ends_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
 ) -> None:
-    """A policy that cannot be loaded ends the start in a sentence, whatever it does while it is imported; no process stays behind."""
+    """A policy that cannot be loaded ends the start in a sentence, whatever it does while it is
+    imported; no process stays behind.
+    """
     monkeypatch.setattr(policy_process, "START_SECONDS", 2.0)
     process = PolicyProcess({POLICY_KEY: written(tmp_path / "policy.py", what)}, timeout_ms=LONG_MS)
     with pytest.raises(PolicyLoadError, match=told):
@@ -56,7 +60,9 @@ async def test_what_cannot_be_loaded_ends_the_start(
 
 
 async def test_a_slow_start_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever waits for a node reads what it waits for, and the policy that came later than its limit is in force."""
+    """Whoever waits for a node reads what it waits for, and the policy that came later than its
+    limit is in force.
+    """
     go = tmp_path / "go"
     spec = written(tmp_path / "policy.py", f"while not Path({str(go)!r}).exists():\n    time.sleep(0.01)")
     process = PolicyProcess({POLICY_KEY: spec}, timeout_ms=SHORT_MS)
@@ -80,7 +86,9 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_policy_that_starts_slowly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Requests that come while it is started anew wait for it, but not longer than the limit once; then they are refused until it is there."""
+    """Requests that come while it is started anew wait for it, but not longer than the limit once;
+    then they are refused until it is there.
+    """
     go = tmp_path / "go"
     go.touch()
     spec = written(tmp_path / "policy.py", f"while not Path({str(go)!r}).exists():\n    time.sleep(0.01)")
@@ -101,7 +109,9 @@ async def test_a_policy_that_starts_slowly(tmp_path: Path, caplog: pytest.LogCap
 async def test_a_file_that_has_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Started anew, a policy is what its file says at two looks: verdicts carry its hash, and the log says that it is another one."""
+    """Started anew, a policy is what its file says at two looks: verdicts carry its hash, and the
+    log says that it is another one.
+    """
     monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
     path = tmp_path / "policy.py"
     async with process_of(written(path, which="first")) as (runner, _):
@@ -134,7 +144,9 @@ class Policy(TopicManagementPolicy):
 async def test_a_file_that_is_cut_off_meanwhile(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a class judged it goes on judging: one that has lost a method is not taken for the policy, however long its file is so."""
+    """What a class judged it goes on judging: one that has lost a method is not taken for the
+    policy, however long its file is so.
+    """
     monkeypatch.setattr(policy_process, "BACKOFF_SECONDS", 0.0)
     path = tmp_path / "policy.py"
     path.write_text(WHOLE)
@@ -153,7 +165,9 @@ async def test_a_file_that_is_cut_off_meanwhile(
 async def test_a_file_that_is_broken_meanwhile(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A policy that cannot be started anew refuses everything, and is tried again now and then, not at each request."""
+    """A policy that cannot be started anew refuses everything, and is tried again now and then, not
+    at each request.
+    """
     path = tmp_path / "policy.py"
     async with process_of(written(path)) as (runner, _):
         written(path, "1 / 0")

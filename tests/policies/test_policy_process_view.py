@@ -1,4 +1,6 @@
-"""What a policy in a process of its own sees of the cluster is what there is, and it is told only what it does not know yet."""
+"""What a policy in a process of its own sees of the cluster is what there is, and it is told only
+what it does not know yet.
+"""
 
 from collections.abc import Callable
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies import PolicyRequest, TopicState
 from minicontroller.policies.states import ClusterSnapshot, topic_state
 from tests.policies import deeds
@@ -36,7 +38,9 @@ questions = st.sampled_from([create, alter, delete, delete_records])
 async def test_it_sees_what_there_is(
     lives: list[tuple[list[tuple[str, TopicState | None]], Callable[[str], PolicyRequest], str]],
 ) -> None:
-    """Requests and topics are the same as for a policy that is asked in place, however the cluster has changed since it looked last."""
+    """Requests and topics are the same as for a policy that is asked in place, however the cluster
+    has changed since it looked last.
+    """
     here, topics = PolicyRunner(InPlace(deeds.Looking())), dict[str, TopicState]()
     async with process_of("Looking") as (there, process):
         for changed, question, how in lives:
@@ -51,7 +55,9 @@ async def test_it_sees_what_there_is(
 
 
 async def test_it_is_told_only_what_changed() -> None:
-    """A policy that looks at all topics each time is told of each topic once, until that one changes."""
+    """A policy that looks at all topics each time is told of each topic once, until that one
+    changes.
+    """
     told: list[str] = []
 
     class Counted(ClusterSnapshot, frozen=True):
@@ -73,7 +79,9 @@ async def test_it_is_told_only_what_changed() -> None:
 
 
 async def test_what_is_gone_is_forgotten() -> None:
-    """Topics that came and went leave nothing behind, neither in the node nor in the policy's process."""
+    """Topics that came and went leave nothing behind, neither in the node nor in the policy's
+    process.
+    """
     here = PolicyRunner(InPlace(deeds.Looking()))
     async with process_of("Looking") as (there, process):
         for number in range(2500):

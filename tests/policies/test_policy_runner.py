@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from minicontroller.controller.errors import MAX_TEXT, Refusal
-from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
+from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
     AlterTopicRequest,
@@ -35,7 +35,7 @@ from tests.policies.misbehaving import (
 BROKER = AlterBrokerConfigsRequest(broker="1", principal=None, config_operations={"a": "b"})
 
 
-# ---------------------------------------------------------------------------------------------------------- judgement
+# ------------------ judgement
 
 
 async def test_consent() -> None:
@@ -101,11 +101,13 @@ async def test_a_method_may_be_an_attribute() -> None:
     await runner.close()
 
 
-# ------------------------------------------------------------------------------------------------------------ refusal
+# ------------------ refusal
 
 
 async def test_violation(caplog: pytest.LogCaptureFixture) -> None:
-    """A violation is POLICY_VIOLATION with the policy's text, and one line in the log that says who wanted what (K201-6)."""
+    """A violation is POLICY_VIOLATION with the policy's text, and one line in the log that says who
+    wanted what (K201-6).
+    """
     runner = running(raising(PolicyViolation("too few replicas")))
     with caplog.at_level(logging.INFO, "minicontroller.policy"):
         refused = await refusal(runner, create("orders"))
@@ -130,7 +132,9 @@ async def test_violation_without_a_text(text: str | None) -> None:
 
 @pytest.mark.parametrize("text", ["\N{GRINNING FACE}" * 100_000, "\ud800 lone", "x" * 40_000])
 async def test_the_text_fits_the_protocol(text: str) -> None:
-    """Whatever a policy says can be sent: it is valid UTF-8 and fits a string of the oldest versions."""
+    """Whatever a policy says can be sent: it is valid UTF-8 and fits a string of the oldest
+    versions.
+    """
     runner = running(raising(PolicyViolation(text)))
     message = (await refusal(runner, create())).message
     assert message is not None
@@ -188,7 +192,9 @@ async def coroutine() -> None:
     ],
 )
 async def test_a_broken_policy_refuses(caplog: pytest.LogCaptureFixture, policy: Doing, logged: str) -> None:
-    """Whatever else a policy does is a server error without a text for the caller, told in the log with the request (K201-11)."""
+    """Whatever else a policy does is a server error without a text for the caller, told in the log
+    with the request (K201-11).
+    """
     runner = running(policy)
     request = create("orders", configs={"retention.ms": "7"})
     refused = await refusal(runner, request)

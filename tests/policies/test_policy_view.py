@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from immutables import Map
 
-from minicontroller.controller.cluster.image import Broker, Image, Partition, Topic
-from minicontroller.controller.cluster.policy_view import TopicStates, requested, view
+from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
+from minicontroller.controller.metadata.policy_view import TopicStates, requested, view
 from minicontroller.policies import ClusterState, TopicManagementPolicy, TopicState
 from minicontroller.policies.topic_counts import counts_of
 from tests.handlers.ruling import creating, ruling, wanted
@@ -54,7 +54,9 @@ def test_flags_and_filters() -> None:
 
 
 def test_pending_elements_show() -> None:
-    """A policy sees what the earlier elements of its batch did, because their image is what it is shown (K201-3)."""
+    """A policy sees what the earlier elements of its batch did, because their image is what it is
+    shown (K201-3).
+    """
     states = TopicStates()
     before = view(IMAGE, states)
     assert before.topic_state("orders") is not None
@@ -85,7 +87,9 @@ def test_deleted_topics_do_not_gather() -> None:
 
 
 def test_requested_state_says_who_chose_the_replicas() -> None:
-    """The requested state is the whole topic, with a word about where its replicas come from (K201-2)."""
+    """The requested state is the whole topic, with a word about where its replicas come from
+    (K201-2).
+    """
     state = requested(topic("orders", configs={"a": "b"}), generated_replica_assignments=True)
     assert state.generated_replica_assignments
     assert not requested(topic("orders")).generated_replica_assignments
@@ -126,7 +130,9 @@ changes = st.lists(topics | st.tuples(st.lists(topics, max_size=3), st.lists(st.
 
 @given(changes, changes)
 def test_what_a_policy_counts_is_kept(before: list[Change], after: list[Change]) -> None:
-    """Whatever came, went, grew or was marked, one by one or together: the counts are those of the topics that a policy sees."""
+    """Whatever came, went, grew or was marked, one by one or together: the counts are those of the
+    topics that a policy sees.
+    """
     image = Image()
     for number, change in enumerate((*before, None, *after)):
         if change is None:
@@ -146,7 +152,9 @@ def test_what_a_policy_counts_is_kept(before: list[Change], after: list[Change])
 
 
 async def test_a_controller_with_rules_keeps_counts(tmp_path: Path) -> None:
-    """A quota is asked of what the image counted, elements of the same request included; deleted topics are room again."""
+    """A quota is asked of what the image counted, elements of the same request included; deleted
+    topics are room again.
+    """
     (tmp_path / "rules.toml").write_text(QUOTA)
     settings = {"policy.rules.files": f"{tmp_path}/rules.toml"}
     async with ruling(settings, policy=TopicManagementPolicy()) as world:

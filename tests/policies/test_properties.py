@@ -1,10 +1,12 @@
-r"""Kafka's properties format. That it reads as java.util.Properties does was compared once over 600,000 random texts."""
+r"""Kafka's properties format. That it reads as java.util.Properties does was compared once over
+600,000 random texts.
+"""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.policies.properties import PropertiesError, parse_properties
+from minicontroller.text.properties import PropertiesError, parse_properties
 
 PIECES = [
     "a",
@@ -66,7 +68,9 @@ def read(text: str) -> dict[str, str]:
     ],
 )
 def test_the_format_is_javas(text: str, entries: dict[str, str]) -> None:
-    """Comments, separators, continued lines and escapes mean what they mean to java.util.Properties."""
+    """Comments, separators, continued lines and escapes mean what they mean to
+    java.util.Properties.
+    """
     assert read(text) == entries
 
 
@@ -78,7 +82,9 @@ def test_a_wrong_escape_is_told_with_its_line(text: str) -> None:
 
 
 def test_each_key_knows_its_line() -> None:
-    """Lines are counted from 1 where the key stands, whatever was continued or left empty before."""
+    """Lines are counted from 1 where the key stands, whatever was continued or left
+    empty before.
+    """
     entries = parse_properties("# c\na=1\\\n 2\\\n 3\r\n\r\nb=1\r\\\nc=2").entries
     assert {key: entry.line for key, entry in entries.items()} == {"a": 2, "b": 6, "c": 7}
 

@@ -89,7 +89,9 @@ def test_bad_names(policy: TopicManagementPolicy, topic: str) -> None:
     ],
 )
 def test_bad_configs(policy: TopicManagementPolicy, configs: dict[str, str], text: str) -> None:
-    """Configs are refused when a topic is created and when it is altered to them, with the bounds in the message."""
+    """Configs are refused when a topic is created and when it is altered to them, with the bounds
+    in the message.
+    """
     with pytest.raises(PolicyViolation) as created:
         policy.validate_create_topic(create(configs=configs), cluster())
     with pytest.raises(PolicyViolation) as altered:
@@ -146,7 +148,9 @@ def test_all_faults_at_once(policy: TopicManagementPolicy) -> None:
 
 
 def test_older_topics_may_change_in_other_ways(policy: TopicManagementPolicy) -> None:
-    """An alteration is judged by what it changes: a topic that is older than the rules keeps working."""
+    """An alteration is judged by what it changes: a topic that is older than the rules keeps
+    working.
+    """
     old = {"retention.ms": "-1", "min.insync.replicas": "1"}
     before = cluster({"legacy": known(old, ((1,),) * 60)})
     changed = {**old, "max.message.bytes": "5"}

@@ -16,7 +16,9 @@ ROWS = st.lists(st.lists(st.integers(0, 9), unique=True, max_size=4).map(tuple),
 @settings(deadline=None)  # the machine may be busy
 @given(ROWS)
 def test_counts_follow_from_the_rows(rows: tuple[tuple[int, ...], ...]) -> None:
-    """Partitions and replication factor (of partition 0) cannot contradict the assignments (K201-2)."""
+    """Partitions and replication factor (of partition 0) cannot contradict the assignments
+    (K201-2).
+    """
     state = topic_state(rows)
     assert state.num_partitions == len(rows)
     assert state.replication_factor == (len(rows[0]) if rows else 0)

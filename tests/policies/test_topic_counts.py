@@ -35,7 +35,9 @@ def assert_tells(counts: TopicCounts, topics: dict[str, int], prefix: str) -> No
 def test_whatever_came_and_went_is_counted(
     start: dict[str, int], made: list[tuple[str, int | None]], prefix: str
 ) -> None:
-    """Names, topics and partitions are those of a dict that lived through the same, and who holds older counts keeps them."""
+    """Names, topics and partitions are those of a dict that lived through the same, and who holds
+    older counts keeps them.
+    """
     before = TopicCounts.of(start.items())
     assert_tells(after(before, made), as_dict(start, made), prefix)
     assert_tells(before, start, prefix)

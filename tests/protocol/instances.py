@@ -1,4 +1,6 @@
-"""Random messages from our own declarations, and their plain form for comparisons with other codecs."""
+"""Random messages from our own declarations, and their plain form for comparisons with other
+codecs.
+"""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -29,7 +31,8 @@ from minicontroller.protocol.schema import (
 
 RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
 
-# The same cases on every machine and in every run; `--hypothesis-seed` and `max_examples` are there for a hunt.
+# The same cases on every machine and in every run; `--hypothesis-seed` and `max_examples` are there
+# for a hunt.
 few = settings(max_examples=6, derandomize=True, deadline=None, database=None)
 
 MESSAGES: list[type[WireStruct]] = [cls for row in APIS.values() for cls in (row.request, row.response)]
@@ -95,7 +98,9 @@ def of_kind(kind: Kind, version: int) -> st.SearchStrategy[Any]:
 
 @cache
 def samples(cls: type[WireStruct], version: int, count: int = 8) -> list[Any]:
-    """Some random messages, the same ones each time, for tests that are no property of one message."""
+    """Some random messages, the same ones each time, for tests that are no property of
+    one message.
+    """
     found: list[Any] = []
 
     @settings(max_examples=count, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
@@ -123,8 +128,9 @@ def with_unknown_tags(message: WireStruct, version: int, tags: dict[int, bytes])
 
 
 def plain(message: WireStruct, version: int) -> dict[str, Any]:
-    """As Kafka's JSON has it: the fields of the version (tagged ones unless they have their default), their names squeezed, structs
-    as dicts, bytes in base64, ids in its alphabet for URLs without padding.
+    """As Kafka's JSON has it: the fields of the version (tagged ones unless they have their
+    default), their names squeezed, structs as dicts, bytes in base64, ids in its alphabet for URLs
+    without padding.
     """
     layout = layout_of(type(message))
     return {

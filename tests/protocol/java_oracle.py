@@ -1,4 +1,6 @@
-"""Kafka's own codecs in a process of their own: `tests/java/codec-oracle`, built once for each state of its sources."""
+"""Kafka's own codecs in a process of their own: `tests/java/codec-oracle`, built once for each
+state of its sources.
+"""
 
 import hashlib
 import json

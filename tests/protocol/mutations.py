@@ -17,7 +17,9 @@ RUNS = (
 
 
 def mutated(data: bytes, random: Random) -> bytes:
-    """One or two faults: a byte changed, removed or added, a run put over or between, a piece cut out or doubled, the end cut off."""
+    """One or two faults: a byte changed, removed or added, a run put over or between, a piece cut
+    out or doubled, the end cut off.
+    """
     out = bytearray(data)
     for _ in range(random.randint(1, 2)):
         at = random.randint(0, len(out))

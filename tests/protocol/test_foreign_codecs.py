@@ -1,6 +1,8 @@
-"""Agreement with two codecs that share no code with ours or with each other: kio (Rust, decoding) and kafka-python (from Kafka's schemas).
+"""Agreement with two codecs that share no code with ours or with each other: kio (Rust, decoding)
+and kafka-python (from Kafka's schemas).
 
-They see valid bytes only: kio ends the whole process on a hostile array count, kafka-python takes its time over a hostile varint.
+They see valid bytes only: kio ends the whole process on a hostile array count, kafka-python takes
+its time over a hostile varint.
 """
 
 import io
@@ -82,7 +84,9 @@ def test_kio_agrees(cls: type[WireStruct], version: int) -> None:
 
 @cases(of=known_to_kafka_python)
 def test_kafka_python_agrees(cls: type[WireStruct], version: int) -> None:
-    """kafka-python, given the same values under the same names, writes the same bytes, and we read the message from them."""
+    """kafka-python, given the same values under the same names, writes the same bytes, and we read
+    the message from them.
+    """
     theirs = KAFKA_PYTHON[cls.__name__]
 
     @few
@@ -104,7 +108,9 @@ def test_the_oracles_know_most_of_it() -> None:
 
 
 def as_dict(message: WireStruct, version: int, known: Any) -> dict[str, Any]:
-    """The fields of the version as kafka-python wants them: ids as UUIDs, authorized operations, where it calls them so, as a set."""
+    """The fields of the version as kafka-python wants them: ids as UUIDs, authorized operations,
+    where it calls them so, as a set.
+    """
     body: dict[str, Any] = {}
     for field in layout_of(type(message)).fields:
         if not field.present(version):

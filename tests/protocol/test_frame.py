@@ -29,7 +29,9 @@ def drained(buffer: FrameBuffer) -> list[bytes]:
     cuts=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3)), max_size=12),
 )
 def test_any_tearing_gives_the_same_frames(bodies: list[bytes], cuts: list[tuple[int, int]]) -> None:
-    """However the stream is torn, and however many frames are taken between two reads, they come out in order and unchanged."""
+    """However the stream is torn, and however many frames are taken between two reads, they come
+    out in order and unchanged.
+    """
     stream = b"".join(framed(body) for body in bodies)
     buffer, frames, start = FrameBuffer(100), [], 0
     for end, taken in sorted(cuts):
@@ -42,7 +44,9 @@ def test_any_tearing_gives_the_same_frames(bodies: list[bytes], cuts: list[tuple
 
 
 def test_many_frames_in_one_read() -> None:
-    """All the small frames of one read come out, and the start of the next one waits for its rest."""
+    """All the small frames of one read come out, and the start of the next one waits
+    for its rest.
+    """
     buffer = FrameBuffer(100)
     bodies = [bytes([number % 256]) * (number % 30 + 1) for number in range(1000)]
     stream = b"".join(framed(body) for body in bodies)
@@ -63,7 +67,9 @@ def test_many_frames_in_one_read() -> None:
     ],
 )
 def test_who_speaks_another_protocol_is_recognized(first: bytes, named: str) -> None:
-    """Bytes of HTTP and of TLS are told as what they are, at the limit that a node and a client have."""
+    """Bytes of HTTP and of TLS are told as what they are, at the limit that a node and a client
+    have.
+    """
     buffer = FrameBuffer(100 * 1024 * 1024)
     buffer.feed(first)
     with pytest.raises(InvalidFrameSize, match=f"^{named} comes"):
@@ -102,7 +108,9 @@ def test_an_announced_size_allocates_nothing() -> None:
 
 
 def test_a_slow_frame_costs_about_itself() -> None:
-    """Byte by byte a frame is kept once, and copied once when it is whole: no chunk list, no joining at every byte."""
+    """Byte by byte a frame is kept once, and copied once when it is whole: no chunk list, no
+    joining at every byte.
+    """
     body = bytes(200_000)
     data = framed(body)
     buffer, frames = FrameBuffer(len(body)), []
@@ -123,7 +131,9 @@ def test_a_slow_frame_costs_about_itself() -> None:
     cuts=st.lists(st.integers(0, 600), max_size=12),
 )
 def test_what_is_too_large_is_passed_over(sizes: list[int], cuts: list[int]) -> None:
-    """The first four bytes of a frame beyond the limit come out and nothing else of it is kept; frames behind it are whole."""
+    """The first four bytes of a frame beyond the limit come out and nothing else of it is kept;
+    frames behind it are whole.
+    """
     bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
     stream = b"".join(framed(body) for body in bodies)
     buffer, frames, start = FrameBuffer(30, passes_over=True), [], 0

@@ -1,4 +1,6 @@
-"""Strangers' bytes: whatever they are, a message or `ProtocolError` comes out, soon, and nothing big was made on the way."""
+"""Strangers' bytes: whatever they are, a message or `ProtocolError` comes out, soon, and nothing
+big was made on the way.
+"""
 
 import struct
 import tracemalloc
@@ -45,7 +47,9 @@ def create_topics_frame(body: bytes) -> bytes:
 
 @cases()
 def test_mutations_give_a_message_or_protocol_error(cls: type[WireStruct], version: int) -> None:
-    """No broken message escapes as another error, and what is read can be written and read again."""
+    """No broken message escapes as another error, and what is read can be written
+    and read again.
+    """
     random = Random(f"{cls.__name__} {version}")
     valid = [encoder(cls, version)(message) for message in samples(cls, version)]
     for _ in range(MUTATIONS):
@@ -124,7 +128,9 @@ def test_what_kafka_closes_is_refused(frame: bytes) -> None:
     ids=["count -5", "compact count 2^32-1", "compact null", "empty"],
 )
 def test_null_in_disguise(frame: bytes, topics: list[object] | None) -> None:
-    """A negative count is null where null is allowed, in whichever form it comes, as Kafka takes it."""
+    """A negative count is null where null is allowed, in whichever form it comes, as Kafka takes
+    it.
+    """
     _, message, left = decode_request(frame)
     assert isinstance(message, MetadataRequest)
     assert (message.topics, left) == (topics, 0)
@@ -137,7 +143,9 @@ def test_a_negative_client_id_length_is_null() -> None:
 
 
 def test_trailing_bytes_are_counted() -> None:
-    """Bytes behind a request are no error here: how many there are is told, and the server decides."""
+    """Bytes behind a request are no error here: how many there are is told, and the
+    server decides.
+    """
     _, _, left = decode_request(metadata_frame(12, b"\x00\x01\x00\x00" + bytes(20)))
     assert left == 20
 
@@ -151,7 +159,9 @@ def test_trailing_bytes_of_a_response_are_an_error() -> None:
 
 
 def test_a_name_that_is_not_utf8() -> None:
-    """Invalid UTF-8 is read with U+FFFD in its place, in the message, in its tags and in the header, and costs no second error."""
+    """Invalid UTF-8 is read with U+FFFD in its place, in the message, in its tags and in the
+    header, and costs no second error.
+    """
     body = b"\x02\x04a\xffb" + struct.pack(">ih", 1, 1) + b"\x01\x01\x00" + struct.pack(">i?", 1000, False) + b"\x00"
     header, message, left = decode_request(struct.pack(">hhih", 19, 7, 1, 1) + b"\xfe\x00" + body)
     assert isinstance(message, CreateTopicsRequest)
@@ -165,7 +175,9 @@ def test_a_name_that_is_not_utf8() -> None:
 @pytest.mark.parametrize("name", [b"\xff" * 10_923, b"a" * 32_000 + b"\xff" * 300], ids=["all of it", "its end"])
 @pytest.mark.parametrize("version", [1, 12])
 def test_a_name_that_is_too_long_once_it_is_utf8_is_malformed(version: int, name: bytes) -> None:
-    """What replaces bytes is longer than they are, and what was read can always be written again: else it is refused where it is read."""
+    """What replaces bytes is longer than they are, and what was read can always be written again:
+    else it is refused where it is read.
+    """
     form = struct.pack(">ih", 1, len(name)) if version == 1 else b"\x02" + bytes(16) + uvarint(len(name) + 1)
     frame = metadata_frame(version, form + name + (b"" if version == 1 else bytes(4)))
     with pytest.raises(MalformedMessage, match="that are no UTF-8"):
@@ -205,14 +217,18 @@ def test_broken_tags_are_refused(tags: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 7, 9], ids=["empty", "short", "long"])
 def test_a_tagged_value_fills_its_size(size: int) -> None:
-    """A known tagged field that is shorter or longer than it says is refused: its neighbours would be read from the wrong place."""
+    """A known tagged field that is shorter or longer than it says is refused: its neighbours would
+    be read from the wrong place.
+    """
     data = struct.pack(">hBi", 0, 1, 0) + bytes([1, 1, size]) + bytes(size) + bytes(8)
     with pytest.raises(MalformedMessage):
         decoder(ApiVersionsResponse, 3)(data, 0)
 
 
 def test_an_unknown_api_names_its_client() -> None:
-    """An unknown key is told with all that the log line needs: key, version, correlation id, client."""
+    """An unknown key is told with all that the log line needs: key, version, correlation id,
+    client.
+    """
     with pytest.raises(UnsupportedApi) as caught:
         decode_request(struct.pack(">hhih", 999, 4, 77, 3) + b"abc" + b"rest")
     error = caught.value
@@ -222,7 +238,9 @@ def test_an_unknown_api_names_its_client() -> None:
 
 @pytest.mark.parametrize("version", [99, -1, 5])
 def test_an_unknown_version_names_its_client(version: int) -> None:
-    """An unknown version is told apart from an unknown key: ApiVersions is answered then (KIP-511)."""
+    """An unknown version is told apart from an unknown key: ApiVersions is answered
+    then (KIP-511).
+    """
     frame = struct.pack(">hhih", 18, version, 77, 3) + b"abc" + b"\x00whatever"
     with pytest.raises(UnsupportedVersion) as caught:
         decode_request(frame)
@@ -263,7 +281,9 @@ def peak_bytes(function: Callable[[], object]) -> int:
     ids=["classic count", "compact count", "compact count, no null", "count of numbers", "count of tags"],
 )
 def test_a_count_allocates_nothing(frame: bytes) -> None:
-    """An array that announces two thousand million elements in a small frame costs no more than the frame."""
+    """An array that announces two thousand million elements in a small frame costs no more than the
+    frame.
+    """
     with pytest.raises(ProtocolError):
         decode_request(frame)
     assert peak_bytes(lambda: decode_request(frame)) < 20_000
@@ -280,7 +300,9 @@ def test_a_count_allocates_nothing(frame: bytes) -> None:
     ids=["one endless varint", "an endless tag", "as many empty names as fit", "null name"],
 )
 def test_memory_stays_a_small_multiple_of_the_frame(frame: bytes, times: int) -> None:
-    """What a frame makes us keep is bounded by its own length: at worst one struct for the two bytes of an empty name."""
+    """What a frame makes us keep is bounded by its own length: at worst one struct for the two
+    bytes of an empty name.
+    """
     with suppress(ProtocolError):  # what is compiled at first use is no part of it
         decode_request(frame)
     assert peak_bytes(lambda: decode_request(frame)) < times * BIG + 50_000
@@ -308,7 +330,9 @@ class Counting(bytes):
     ids=["endless varint", "long counts", "empty names", "names without UTF-8"],
 )
 def test_work_is_linear_in_the_length(make: Callable[[int], bytes], size: int) -> None:
-    """Each byte is looked at a few times at most, twice that where text has to be read leniently."""
+    """Each byte is looked at a few times at most, twice that where text has to be
+    read leniently.
+    """
     frame = Counting(make(size))
     decode_request_quietly(frame)
     Counting.looks = 0
@@ -361,13 +385,17 @@ def test_the_shortest_apiversions_request() -> None:
     ids=["names", "elements of elements", "numbers", "tags"],
 )
 def test_a_request_has_so_many_elements_and_no_more(frame: bytes) -> None:
-    """All arrays of a request together are bounded: a hundred megabytes of empty names would be tens of seconds and gigabytes."""
+    """All arrays of a request together are bounded: a hundred megabytes of empty names would be
+    tens of seconds and gigabytes.
+    """
     with pytest.raises(MalformedMessage, match=r"elements|tagged fields"):
         decode_request(frame)
 
 
 def test_what_controllers_tell_grows_with_the_cluster() -> None:
-    """A cluster has as many partitions as it has, so what its nodes tell each other is not bounded; the same of anybody else is."""
+    """A cluster has as many partitions as it has, so what its nodes tell each other is not bounded;
+    the same of anybody else is.
+    """
     states = [UpdateMetadataPartitionState() for _ in range(MAX_ELEMENTS + 1)]
     request = UpdateMetadataRequest(topic_states=[UpdateMetadataTopicState(partition_states=states)])
     frame = encode_request(RequestHeader(6, 7, 1, "c"), request)[4:]

@@ -1,4 +1,6 @@
-"""Agreement with the classes of Kafka's own kafka-clients 3.9.1, the only other codec that has every message and version."""
+"""Agreement with the classes of Kafka's own kafka-clients 3.9.1, the only other codec that has
+every message and version.
+"""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +32,9 @@ def java_oracle() -> Iterator[JavaOracle]:
 
 @cases()
 def test_kafka_reads_and_writes_the_same(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
-    """Kafka finds in our bytes the values that we put there, under the same names, and writes the same bytes again."""
+    """Kafka finds in our bytes the values that we put there, under the same names, and writes the
+    same bytes again.
+    """
 
     @few
     @given(message=instances(cls, version))
@@ -60,7 +64,9 @@ def test_kafka_keeps_the_same_unknown_tags(cls: type[WireStruct], version: int, 
 
 @cases(of=lambda cls, _: cls not in (RequestHeader, ResponseHeader))
 def test_kafka_takes_and_refuses_the_same_bytes(cls: type[WireStruct], version: int, java: JavaOracle) -> None:
-    """Of broken bytes we make what Kafka makes of them. Where only we refuse, Kafka itself would never have written them."""
+    """Of broken bytes we make what Kafka makes of them. Where only we refuse, Kafka itself would
+    never have written them.
+    """
     random = Random(f"{cls.__name__} {version}")
     valid = [encoder(cls, version)(message) for message in samples(cls, version)]
     for _ in range(MUTATIONS):
@@ -90,7 +96,9 @@ def their_reading(java: JavaOracle, cls: type[WireStruct], version: int, data: b
 
 
 def same_reading(ours: Reading | None, theirs: Reading | None) -> bool:
-    """Java puts one replacement character for an encoded surrogate, Python one for each of its bytes."""
+    """Java puts one replacement character for an encoded surrogate, Python one for each of its
+    bytes.
+    """
     if ours is None or theirs is None:
         return ours is theirs
     return (ours.left, one_replacement(ours.plain)) == (theirs.left, one_replacement(theirs.plain))

@@ -16,17 +16,12 @@ from minicontroller.protocol.header import RequestHeader, ResponseHeader
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest
-from minicontroller.protocol.registry import (
-    APIS,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+from minicontroller.protocol.registry import APIS, decode_request, decode_response, encode_request, encode_response
 from minicontroller.protocol.schema import WireStruct
 from tests.protocol.instances import samples, versions
 
-# What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible one.
+# What Kafka 3.9.1's own kafka-clients says of each API: lowest and highest version, first flexible
+# one.
 SPOKEN = {
     ApiKey.METADATA: (0, 12, 9),
     ApiKey.LEADER_AND_ISR: (0, 7, 4),
@@ -56,7 +51,9 @@ every_row = pytest.mark.parametrize(("row", "version"), ROWS, ids=[f"{row.name}-
 
 
 def test_all_versions_of_kafka_3_9() -> None:
-    """Every API is spoken in exactly the versions of Kafka 3.9, and gets compact forms and tags where Kafka's does."""
+    """Every API is spoken in exactly the versions of Kafka 3.9, and gets compact forms and tags
+    where Kafka's does.
+    """
     assert {key: (row.min_version, row.max_version, row.flexible_from) for key, row in APIS.items()} == SPOKEN
 
 
@@ -80,7 +77,9 @@ def test_a_response_goes_and_comes(row: registry.Api, version: int) -> None:
 
 
 def test_header_versions() -> None:
-    """ControlledShutdown v0 has no client id, ApiVersions always the oldest response header, flexible versions tags in both."""
+    """ControlledShutdown v0 has no client id, ApiVersions always the oldest response header,
+    flexible versions tags in both.
+    """
     api = registry.api
     assert [api(7).request_header_version(version) for version in range(4)] == [0, 1, 1, 2]
     assert [api(7).response_header_version(version) for version in range(4)] == [0, 0, 0, 1]
@@ -97,7 +96,9 @@ def test_the_oldest_header_drops_the_client_id() -> None:
 
 
 def test_a_forwarded_request_names_its_sender() -> None:
-    """The principal, the host and the version of the first sender are tags 0, 1 and 2 of header version 2 (K590-2)."""
+    """The principal, the host and the version of the first sender are tags 0, 1 and 2 of header
+    version 2 (K590-2).
+    """
     header = RequestHeader(19, 7, 1, "n", principal_name="User:alice", client_host="10.0.0.1", client_api_version=2)
     frame = encode_request(header, CreateTopicsRequest())
     assert frame[15:].startswith(b"\x03\x00\x0b\x0bUser:alice\x01\x09\x0910.0.0.1\x02\x02\x00\x02")
@@ -125,14 +126,18 @@ def test_what_is_not_spoken_has_no_row() -> None:
 
 
 def test_a_topic_may_be_encoded_alone() -> None:
-    """A struct inside a message has codecs of its own: that is how elements are encoded before their message."""
+    """A struct inside a message has codecs of its own: that is how elements are encoded before
+    their message.
+    """
     topic = CreatableTopic("t", 3, 2)
     data = encoder(CreatableTopic, 7)(topic)
     assert decoder(CreatableTopic, 7)(data, 0) == (topic, len(data))
 
 
 def test_warm_compiles_everything() -> None:
-    """After `warm` no request waits for a compiler: every message and version is there, with the text that made it."""
+    """After `warm` no request waits for a compiler: every message and version is there, with the
+    text that made it.
+    """
     registry.warm()
     for cls, version in versions([cls for row in APIS.values() for cls in (row.request, row.response)]):
         for kind in ("encoder", "decoder"):
@@ -163,7 +168,9 @@ def test_headers_are_messages(header: WireStruct) -> None:
 
 
 def test_error_codes() -> None:
-    """The codes are Kafka 3.9's: -1 to 127 without a gap, none twice, and the retriable ones are among them."""
+    """The codes are Kafka 3.9's: -1 to 127 without a gap, none twice, and the retriable ones are
+    among them.
+    """
     assert sorted(ErrorCode) == list(range(-1, 128))
     assert ErrorCode(41) is ErrorCode.NOT_CONTROLLER
     assert ErrorCode.NOT_CONTROLLER in RETRIABLE
@@ -178,7 +185,9 @@ def test_only_protocol_errors_are_raised_for_bytes() -> None:
 
 
 def test_the_protocol_does_no_input_or_output() -> None:
-    """The package imports what turns bytes into structs and back, and nothing that waits, reads a clock, or opens a file."""
+    """The package imports what turns bytes into structs and back, and nothing that waits, reads a
+    clock, or opens a file.
+    """
     allowed = {
         "ast",
         "collections",

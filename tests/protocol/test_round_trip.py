@@ -30,7 +30,9 @@ EDGES = (0, 1, 15, 16, 17, 126, 127, 128, 4094, 4095, 4096, 16382, 16383, 16384)
 
 @cases()
 def test_every_version_round_trips(cls: type[WireStruct], version: int) -> None:
-    """A message of any version comes back as it was, with the end of its bytes, from whatever offset it stands at."""
+    """A message of any version comes back as it was, with the end of its bytes, from whatever
+    offset it stands at.
+    """
 
     @few
     @given(message=instances(cls, version))
@@ -44,7 +46,9 @@ def test_every_version_round_trips(cls: type[WireStruct], version: int) -> None:
 
 @cases()
 def test_unknown_tags_survive(cls: type[WireStruct], version: int) -> None:
-    """Tagged fields nobody declared are kept at every level and written again, in ascending order whatever order they came in."""
+    """Tagged fields nobody declared are kept at every level and written again, in ascending order
+    whatever order they came in.
+    """
 
     @few
     @given(message=instances(cls, version), values=st.lists(st.binary(max_size=200), min_size=1, max_size=3))
@@ -62,7 +66,9 @@ def test_unknown_tags_survive(cls: type[WireStruct], version: int) -> None:
 @pytest.mark.parametrize("version", [4, 7])
 @pytest.mark.parametrize("size", EDGES)
 def test_lengths_at_their_edges(size: int, version: int) -> None:
-    """Strings, arrays of structs and arrays of numbers round-trip at every length where the form changes."""
+    """Strings, arrays of structs and arrays of numbers round-trip at every length where the form
+    changes.
+    """
     message = CreateTopicsRequest(
         topics=[
             CreatableTopic("n" * size, 1, 1, [CreatableReplicaAssignment(3, list(range(size)))]),
@@ -77,7 +83,9 @@ def test_lengths_at_their_edges(size: int, version: int) -> None:
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("size", [*EDGES, 2**21 - 2, 2**21 - 1, 2**21])
 def test_bytes_at_their_edges(size: int, version: int) -> None:
-    """Bytes round-trip at every length where the form changes, far beyond what a string may have."""
+    """Bytes round-trip at every length where the form changes, far beyond what a
+    string may have.
+    """
     message = SaslAuthenticateRequest(b"\xff" * size)
     data = encoder(SaslAuthenticateRequest, version)(message)
     assert decoder(SaslAuthenticateRequest, version)(data, 0) == (message, len(data))
@@ -85,7 +93,9 @@ def test_bytes_at_their_edges(size: int, version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 7])
 def test_a_string_may_have_32767_bytes(version: int) -> None:
-    """Kafka's limit on strings holds in the compact form as in the classic one: 32,767 bytes go, one more does not."""
+    """Kafka's limit on strings holds in the compact form as in the classic one: 32,767 bytes go,
+    one more does not.
+    """
     encode = encoder(CreateTopicsRequest, version)
     longest = CreateTopicsRequest([CreatableTopic("n" * 32767)])
     assert decoder(CreateTopicsRequest, version)(encode(longest), 0)[0] == longest
@@ -102,7 +112,9 @@ def test_nullable_structs(cursor: Cursor | None) -> None:
 
 
 def test_known_tags_stay_away_while_they_have_their_default() -> None:
-    """A tagged field costs nothing until it has something to say, and then stands among the unknown ones by its number."""
+    """A tagged field costs nothing until it has something to say, and then stands among the unknown
+    ones by its number.
+    """
     encode = encoder(UpdateMetadataRequest, 8)
     plain = encode(UpdateMetadataRequest())
     told = encode(UpdateMetadataRequest(type=1))
@@ -115,7 +127,9 @@ def test_known_tags_stay_away_while_they_have_their_default() -> None:
 
 
 def test_an_element_may_be_bytes() -> None:
-    """Elements that were encoded before stand among the others as if they had been encoded with them."""
+    """Elements that were encoded before stand among the others as if they had been encoded with
+    them.
+    """
     topics = [MetadataResponseTopic(0, f"topic-{number}") for number in range(3)]
     encode_topic = encoder(MetadataResponseTopic, 12)
     mixed: list[Any] = [encode_topic(topics[0]), topics[1], encode_topic(topics[2])]
@@ -145,13 +159,17 @@ def test_ignorable_fields_are_dropped_where_the_version_lacks_them() -> None:
     ],
 )
 def test_what_a_version_cannot_carry_is_refused(message: WireStruct, version: int) -> None:
-    """A value that would be lost, a null, a number out of range, a wrong type or id: an error that names message and version."""
+    """A value that would be lost, a null, a number out of range, a wrong type or id: an error that
+    names message and version.
+    """
     with pytest.raises(UnencodableMessage, match=rf"{type(message).__name__} v{version}"):
         encoder(type(message), version)(message)
 
 
 def test_text_without_utf8_is_written_with_question_marks() -> None:
-    """A lone surrogate, as JSON may hold it, does not stop an answer: it becomes "?", as in Java."""
+    """A lone surrogate, as JSON may hold it, does not stop an answer: it becomes
+    "?", as in Java.
+    """
     data = encoder(CreateTopicsRequest, 7)(CreateTopicsRequest([CreatableTopic("a\ud800b")]))
     back, _ = decoder(CreateTopicsRequest, 7)(data, 0)
     assert back.topics[0].name == "a?b"

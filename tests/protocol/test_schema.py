@@ -65,7 +65,9 @@ def test_a_wrong_declaration_names_its_field(kind: Any, default: Any, told: str)
 
 
 def test_elements_take_bytes() -> None:
-    """An array whose elements take no bytes is refused: five bytes could announce two thousand million of them."""
+    """An array whose elements take no bytes is refused: five bytes could announce two thousand
+    million of them.
+    """
     with pytest.raises(TypeError, match="takes no bytes in version 0"):
         declared(field=(list[Empty], []))
 
@@ -101,7 +103,9 @@ def test_what_was_not_declared_has_no_layout() -> None:
 
 
 def test_every_wire_type() -> None:
-    """Types that no message of the day uses are read and written as Kafka does: unsigned, floating, bytes and ids in arrays, structs in place."""
+    """Types that no message of the day uses are read and written as Kafka does: unsigned, floating,
+    bytes and ids in arrays, structs in place.
+    """
     cls = declared(
         unsigned=(UInt16, 0),
         ratio=(float, 0.0),

@@ -1,4 +1,6 @@
-"""Golden vectors: bytes that Kafka's own classes and kafka-python made, fed whole, byte by byte, and with a tail."""
+"""Golden vectors: bytes that Kafka's own classes and kafka-python made, fed whole, byte by byte,
+and with a tail.
+"""
 
 import struct
 
@@ -43,7 +45,9 @@ def test_values(vector: Vector) -> None:
 
 @every_vector
 def test_on_the_wire(vector: Vector) -> None:
-    """Whole, byte by byte, and with a second frame behind it: the same message comes out of the stream."""
+    """Whole, byte by byte, and with a second frame behind it: the same message comes out of the
+    stream.
+    """
     cls: type[WireStruct] = CLASSES[vector.message]
     data = framed(vector)
     row = next(row for row in APIS.values() if cls in (row.request, row.response))
@@ -65,7 +69,9 @@ def test_on_the_wire(vector: Vector) -> None:
 
 
 def test_every_message_and_version_has_a_vector() -> None:
-    """Nothing that is spoken is without a witness; the folder of an API has the API's name, as everywhere."""
+    """Nothing that is spoken is without a witness; the folder of an API has the API's name, as
+    everywhere.
+    """
     assert {(v.message, v.version) for v in VECTORS} == {(cls.__name__, version) for cls, version in versions(MESSAGES)}
     assert all(v.made_by[0].startswith("kafka-clients") for v in VECTORS)
     for cls in MESSAGES:

@@ -1,7 +1,9 @@
-"""Golden vectors: `tests/vectors/<api>/<role>.json`, one entry for each version, with the values, the bytes, and who made the bytes.
+"""Golden vectors: `tests/vectors/<api>/<role>.json`, one entry for each version, with the values,
+the bytes, and who made the bytes.
 
-Run as a program it records them anew with Kafka's own classes, and with kafka-python where that knows the message; both must agree.
-Our codec has no part in it: the values are filled in by rule, so that each field has one that no other field has.
+Run as a program it records them anew with Kafka's own classes, and with kafka-python where that
+knows the message; both must agree. Our codec has no part in it: the values are filled in by rule,
+so that each field has one that no other field has.
 """
 
 import json
@@ -45,7 +47,9 @@ def load() -> Iterator[Vector]:
 
 
 class Filling:
-    """Gives each field a value of its own: numbers count up, texts say what they are, arrays have two elements, every third null."""
+    """Gives each field a value of its own: numbers count up, texts say what they are, arrays have
+    two elements, every third null.
+    """
 
     def __init__(self) -> None:
         self.numbers = count(1)

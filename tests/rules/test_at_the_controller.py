@@ -1,6 +1,6 @@
 """Rules at an elected controller: what a request meets on its way."""
 
-from minicontroller.controller.policy_runner import PolicyRunner
+from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.judging import Verdicts
 from minicontroller.protocol.error_codes import ErrorCode
@@ -49,6 +49,8 @@ async def test_the_age_of_a_topic_is_the_stores() -> None:
 
 
 def test_the_hash_that_a_check_prints_stands_in_verdicts() -> None:
-    """Where rules alone judge, a verdict's hash is that of their files, which `policy check` prints."""
+    """Where rules alone judge, a verdict's hash is that of their files, which `policy check`
+    prints.
+    """
     found = rules("[[partitions]]\nmax = 3")
     assert Verdicts(rules=found).policy_hash == found.hash

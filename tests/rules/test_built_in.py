@@ -67,7 +67,9 @@ def test_config_bounds(bound: str, value: str | None, message: str | None) -> No
 
 
 def test_protected_topics() -> None:
-    """Everybody but those who are named may neither create nor change them, unless operations are said."""
+    """Everybody but those who are named may neither create nor change them, unless operations are
+    said.
+    """
     text = "[[protected_topics]]\ntopics = ['ops.*']\nexcept_principals = ['User:ops']"
     for request in (create("ops.x"), alter("ops.x"), delete("ops.x"), delete_records("ops.x")):
         assert len(said(text, request)) == 1
@@ -97,7 +99,9 @@ days = "mon"
 
 
 def test_kafkas_own_topics_are_judged_where_a_client_asks_for_them() -> None:
-    """What the cluster creates for itself comes as it needs it, and whoever else names such a topic is judged as for any other."""
+    """What the cluster creates for itself comes as it needs it, and whoever else names such a topic
+    is judged as for any other.
+    """
     own = create("__consumer_offsets", internal=True, configs={"cleanup.policy": "compact"})
     asked = msgspec.structs.replace(own, time_ms=1)
     assert len(said(EVERY_BUILT_IN, asked)) == 7
@@ -140,7 +144,9 @@ def test_kafkas_own_topics_are_judged_where_a_client_asks_for_them() -> None:
     ],
 )
 def test_bounds_are_of_values_and_not_of_texts(key: str, bound: str, value: str, is_refused: bool) -> None:
-    """However a value is written, the bound holds for what Kafka makes of it, to the last digit and where it means no limit."""
+    """However a value is written, the bound holds for what Kafka makes of it, to the last digit and
+    where it means no limit.
+    """
     text = f'[[config_bounds]]\nconfigs = {{ "{key}" = {{ {bound} }} }}'
     assert bool(said(text, create(configs={key: value}))) is is_refused
 
@@ -183,7 +189,9 @@ def test_who_deletes_a_config_falls_to_the_default() -> None:
 
 
 def test_an_expression_knows_what_would_hold() -> None:
-    """`after.effective_configs` has every config of a topic: its own, else the cluster's default, else Kafka's."""
+    """`after.effective_configs` has every config of a topic: its own, else the cluster's default,
+    else Kafka's.
+    """
     text = condition(
         """after.effective_configs["min.insync.replicas"] == "2" && after.effective_configs["retention.ms"] == "5" &&
         "segment.ms" in after.effective_configs && after.effective_configs["segment.ms"] == "604800000" &&
@@ -225,7 +233,9 @@ max_topics = 2
 
 
 def test_a_name_pattern_and_a_quota_hold_together() -> None:
-    """Nobody uses up what another may have, nobody has more than his own, and nobody has any under another name."""
+    """Nobody uses up what another may have, nobody has more than his own, and nobody has any under
+    another name.
+    """
     there = cluster({name: topic_state([[1]]) for name in ("sales.a", "sales.b", "ops.a")})
 
     def asked(principal: str | None, name: str) -> list[str]:
@@ -324,7 +334,9 @@ def at(time: str) -> PolicyRequest:
     ],
 )
 def test_change_windows(window: str, time: str, open_: bool) -> None:
-    """Days and hours are those of the zone; a window that passes midnight belongs to the day on which it opens."""
+    """Days and hours are those of the zone; a window that passes midnight belongs to the day on
+    which it opens.
+    """
     assert (said(f"[[change_window]]\n{window}", at(time)) == []) is open_
 
 
@@ -418,7 +430,9 @@ def test_the_hash_is_of_what_a_file_says() -> None:
     ],
 )  # fmt: skip
 def test_each_mistake_is_told_where_it_is(text: str, complaint: str) -> None:
-    """File, line and column, what is wrong, and what was meant; a rule that can never match is a mistake too."""
+    """File, line and column, what is wrong, and what was meant; a rule that can never match is a
+    mistake too.
+    """
     assert complaint in mistake(text)
 
 
@@ -430,7 +444,9 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("pattern", ["{user}.*", r"/{user}\.[^.]+/", "{user}.?x*"])
 def test_the_pattern_of_a_user_is_made_once(pattern: str) -> None:
-    """A user's pattern is not made for each request; of very many users those that asked last are kept."""
+    """A user's pattern is not made for each request; of very many users those that asked last are
+    kept.
+    """
     assert pattern_match(pattern, "sales") is pattern_match(pattern, "sales")
     assert not pattern_match(pattern, "sale")("sales.orders")
     for number in range(2 * MAX_KEPT):

@@ -1,4 +1,6 @@
-"""Rule files in the hands of editors, copiers and accidents: at no moment does a request pass that old and new rules forbid."""
+"""Rule files in the hands of editors, copiers and accidents: at no moment does a request pass that
+old and new rules forbid.
+"""
 
 import os
 import shutil
@@ -9,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
-from minicontroller.controller.rule_files import RuleFiles
-from minicontroller.controller.watched_files import WatchedFiles
+from minicontroller.controller.policy.rule_files import RuleFiles
+from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
+from minicontroller.controller.policy.watched_files import WatchedFiles
 from tests.policies.asking import cluster, create
 from tests.rules.reading import mistake, rules
 from tests.rules.test_rule_files import settled, write
@@ -33,7 +35,7 @@ async def forbidden(runner: PolicyRunner) -> bool:
     return False
 
 
-# ------------------------------------------------------------------ in passing: shorter than the time between two looks
+# ------------------ in passing: shorter than the time between two looks
 
 
 def truncated_and_written(one: Path, two: Path) -> Steps:
@@ -75,7 +77,9 @@ def removed_and_made_anew(one: Path, _two: Path) -> Steps:
 
 
 def a_replaced_link(one: Path, two: Path) -> Steps:
-    """As Kubernetes replaces a ConfigMap: files are links into ..data, which is a link to a folder that is replaced by renaming."""
+    """As Kubernetes replaces a ConfigMap: files are links into ..data, which is a link to a folder
+    that is replaced by renaming.
+    """
     for path in (one, two):
         folder = path.parent / "..2024_1"
         folder.mkdir(exist_ok=True)
@@ -106,7 +110,9 @@ PASSING = (
 async def test_nothing_passes_while_files_change(
     tmp_path_factory: pytest.TempPathFactory, damage: Damage, looks: list[bool]
 ) -> None:
-    """Whenever the node looks, requests are judged by whole rules, the old or the new; at rest the new ones are in force."""
+    """Whenever the node looks, requests are judged by whole rules, the old or the new; at rest the
+    new ones are in force.
+    """
     folder = tmp_path_factory.mktemp("rules")
     one, two = write(folder / "one.toml", OLD), write(folder / "two.toml", "[[deletion_age]]\nmin = '1h'\n")
     runner = PolicyRunner()
@@ -123,7 +129,7 @@ async def test_nothing_passes_while_files_change(
     assert runner.policy_hash != before
 
 
-# ------------------------------------------------------------------ for good: until somebody mends it
+# ------------------ for good: until somebody mends it
 
 
 def emptied(path: Path, _aside: Path) -> Steps:
@@ -179,7 +185,9 @@ def a_link_to_itself(path: Path, _aside: Path) -> Steps:
 
 
 def unreadable(path: Path, aside: Path) -> Steps:
-    """Whoever runs the tests may be root, whom no mode stops: a folder that is a file stops everybody."""
+    """Whoever runs the tests may be root, whom no mode stops: a folder that is a file stops
+    everybody.
+    """
     folder = path.parent
     folder.rename(aside)
     folder.write_text("no folder")
@@ -203,7 +211,9 @@ LASTING = (
 async def test_nothing_passes_while_files_are_damaged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Damage
 ) -> None:
-    """Rules that were good stay in force for as long as the files are not, whatever comes after; the log says so once for each mistake."""
+    """Rules that were good stay in force for as long as the files are not, whatever comes after;
+    the log says so once for each mistake.
+    """
     folder = tmp_path / "rules"
     folder.mkdir()
     path = write(folder / "rules.toml", OLD)
@@ -235,11 +245,13 @@ async def test_an_unreadable_file_in_a_set(tmp_path: Path) -> None:
     assert files.loads == 1
 
 
-# ------------------------------------------------------------------ what is seen
+# ------------------ what is seen
 
 
 async def test_the_same_size_and_time_is_another_content(tmp_path: Path) -> None:
-    """A file counts by what it holds: one that was rewritten with equal size and time is noticed."""
+    """A file counts by what it holds: one that was rewritten with equal size and
+    time is noticed.
+    """
     path = tmp_path / "rules.toml"
     path.write_text(SIX)
     runner = PolicyRunner()
@@ -254,7 +266,9 @@ async def test_the_same_size_and_time_is_another_content(tmp_path: Path) -> None
 
 
 async def test_whoever_means_no_rules_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """`rule_count = 0` opens what rules had closed, and that set is then the last good one; it may also start a node."""
+    """`rule_count = 0` opens what rules had closed, and that set is then the last good one; it may
+    also start a node.
+    """
     path = write(tmp_path / "rules.toml", OLD)
     runner = PolicyRunner()
     files = RuleFiles([path], runner, interval_ms=1000)
@@ -289,7 +303,9 @@ def test_a_count_that_fits() -> None:
 
 
 async def test_contents_are_given_once(tmp_path: Path) -> None:
-    """All files together, when they were the same twice, and not again until they change; back and forth is a change, too."""
+    """All files together, when they were the same twice, and not again until they change; back and
+    forth is a change, too.
+    """
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(b"1")
     files = WatchedFiles([one, two], max_bytes=3)

@@ -106,7 +106,9 @@ ENTRY = ("after", f"configs__{b'retention.ms'.hex()}")
     ],
 )
 def test_an_entry_is_read_alone(expression: str, reads: set[tuple[str, str]] | None) -> None:
-    """A map that is looked into for a written key is not handed over: what it holds costs nothing, and the answer is the same."""
+    """A map that is looked into for a written key is not handed over: what it holds costs nothing,
+    and the answer is the same.
+    """
     assert holds(expression)
     if reads is not None:
         assert check(expression, BOOL).fields == reads
@@ -140,7 +142,9 @@ def test_an_entry_that_is_not_there_refuses(map_: str) -> None:
 @pytest.mark.parametrize("expression", ['"a" in {}', '!("a" in {})', '{}["a"] == "1"', '!("a" in {} || 1 > 2)'])
 @pytest.mark.parametrize(("map_", "request_"), [("request.config_operations", create()), ("before.configs", alter())])
 def test_where_there_is_no_map_nobody_can_tell(expression: str, map_: str, request_: PolicyRequest) -> None:
-    """Whoever asks whether something is in it cannot be answered, whichever answer would allow: the request is refused (K201-11)."""
+    """Whoever asks whether something is in it cannot be answered, whichever answer would allow: the
+    request is refused (K201-11).
+    """
     text = condition(expression.replace("{}", map_), operations='["create"]' if "request" in map_ else '["alter"]')
     [found] = rules(text).judge(request_, cluster())
     assert found.action is Action.DENY
@@ -165,7 +169,9 @@ FORMS = (
 def test_an_entry_alone_says_what_the_map_says(
     form: str, map_: str, operations: Mapping[str, str | None] | None, key: str
 ) -> None:
-    """The same is allowed and the same refused as where parentheses keep the map from being looked into beforehand."""
+    """The same is allowed and the same refused as where parentheses keep the map from being looked
+    into beforehand.
+    """
     change = msgspec.structs.replace(alter(configs={"b": "1"}), config_operations=operations)
     known = cluster({change.topic: create(configs={"a": "1", "c": "2"}).requested_state})
     alone, whole = (
@@ -193,7 +199,9 @@ def test_who_is_not_authenticated_is_null() -> None:
 
 
 def test_kafkas_name_for_strangers_is_a_mistake_in_an_expression() -> None:
-    """It would never meet them there, and let them pass where they were meant; in lists it names them, as in Kafka's."""
+    """It would never meet them there, and let them pass where they were meant; in lists it names
+    them, as in Kafka's.
+    """
     for expression in ('principal != "User:ANONYMOUS"', "!(principal in ['User:a', 'User:ANONYMOUS'])"):
         assert "names User:ANONYMOUS, a user of that name" in mistake(condition(expression))
     listed = condition("false", more='principals = ["User:ANONYMOUS"]')
@@ -252,7 +260,9 @@ def test_the_time_is_the_requests() -> None:
     ],
 )
 def test_each_mistake_is_told_where_it_is(expression: str, complaint: str) -> None:
-    """Whoever wrote it reads what is wrong, at which line and column, and what he may have meant."""
+    """Whoever wrote it reads what is wrong, at which line and column, and what he
+    may have meant.
+    """
     assert complaint in mistake(condition(expression))
 
 
@@ -274,7 +284,9 @@ def test_all_mistakes_of_an_expression_are_told() -> None:
     ],
 )
 def test_no_expression_costs_the_square_of_a_request(expression: str) -> None:
-    """A comprehension within one goes over what the outer one yields; what it goes over again and again is refused."""
+    """A comprehension within one goes over what the outer one yields; what it goes over again and
+    again is refused.
+    """
     with pytest.raises(ExpressionFaults):
         check(expression, BOOL)
 
@@ -347,7 +359,9 @@ def test_our_matches_is_the_engines() -> None:
 
 
 def test_a_message_may_be_an_expression() -> None:
-    """It tells the caller what he asked for; where it fails, the plain one is told, or the rule's name."""
+    """It tells the caller what he asked for; where it fails, the plain one is told, or the rule's
+    name.
+    """
     text = "message_expression = \"'only ' + string(after.replication_factor) + ' replicas'\"\nmessage = 'plain'"
     assert said(condition("false", more=text), create(replicas=[[1, 2]])) == ["only 2 replicas"]
     failing = "message_expression = \"after.configs['nosuch']\""

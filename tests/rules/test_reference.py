@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicontroller.audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from minicontroller.policies import AlterTopicRequest, CreateTopicRequest, TopicState
-from minicontroller.policies.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from minicontroller.policies.rules.matching import PatternFault, literal_prefix, pattern_match
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
 from minicontroller.policies.verdict import Action
@@ -195,7 +195,9 @@ KNOWS_NULL = "(before == null || true) && "
 @BUSY
 @given(conditions, requests(), clusters)
 def test_a_condition_means_what_it_says(meaning: Meaning, request: Change, of: ClusterSnapshot) -> None:
-    """A condition that holds has nothing against the request; one that does not is a finding; one that fails denies."""
+    """A condition that holds has nothing against the request; one that does not is a finding; one
+    that fails denies.
+    """
     before = of.topic_state(request.topic) if isinstance(request, AlterTopicRequest) else None
     wanted = attempt(meaning, request, before)
     [*found] = rules(condition(KNOWS_NULL + f"({meaning.text})", more="action = 'warn'")).judge(request, of)
@@ -249,7 +251,9 @@ def test_replication_limits(limits: list[int], request: Change, of: ClusterSnaps
 @BUSY
 @given(st.sampled_from([-1, 0, 1000]), st.booleans(), requests(), clusters)
 def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSnapshot) -> None:
-    """A config that is new to the topic is within the bounds; -1 is more than any limit, and what is no number is refused."""
+    """A config that is new to the topic is within the bounds; -1 is more than any limit, and what
+    is no number is refused.
+    """
     before, value = before_of(request, of), request.requested_state.configs.get("retention.ms")
     changes = before is None or before.configs.get("retention.ms") != value
     if value is None:
@@ -265,7 +269,9 @@ def test_config_bounds(most: int, required: bool, request: Change, of: ClusterSn
 @BUSY
 @given(st.integers(0, 3), st.integers(0, 9), requests(), clusters)
 def test_quotas(most_topics: int, most_partitions: int, request: Change, of: ClusterSnapshot) -> None:
-    """What a principal has are the topics with its name, the requested one included; only what grows is judged."""
+    """What a principal has are the topics with its name, the requested one included; only what
+    grows is judged.
+    """
     user = (request.principal or "User:nobody at all").removeprefix("User:")
     before, after = before_of(request, of), request.requested_state
     names = [name for name in of.topics() if name.startswith(f"{user}.") and name != request.topic]
@@ -285,7 +291,9 @@ PATTERNS = ("{user}.*", "*", "{user}.?*", "sales.x", "/{user}[.].*/", "*.x", "{u
 @BUSY
 @given(st.sampled_from(PATTERNS), st.integers(0, 2), st.integers(0, 9), requests(), clusters)
 def test_counted_or_looked_at(pattern: str, topics: int, partitions: int, request: Change, of: ClusterSnapshot) -> None:
-    """A cluster that keeps counts gives the same verdict as one whose topics are looked at one by one."""
+    """A cluster that keeps counts gives the same verdict as one whose topics are looked at one by
+    one.
+    """
     asked = rules(
         f"[[quota]]\nowned = '{pattern}'\nmax_topics = {topics}\nmax_partitions = {partitions}\n"
         f"[[rule]]\nname = 'count'\noperations = ['create', 'alter']\ncondition = 'cluster.topic_count < {topics}'"
@@ -314,7 +322,9 @@ def counted(of: ClusterSnapshot) -> ReplayedCluster:
 
 @given(st.text("ab*?/.", min_size=1, max_size=6), st.text("ab./", max_size=6))
 def test_what_a_pattern_begins_with(pattern: str, text: str) -> None:
-    """Every text that matches begins with the literal prefix, and where the prefix is said to be all, every text that begins so matches."""
+    """Every text that matches begins with the literal prefix, and where the prefix is said to be
+    all, every text that begins so matches.
+    """
     try:
         match = pattern_match(pattern)
     except PatternFault:

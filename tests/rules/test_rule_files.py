@@ -10,10 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.app import load_policy, load_rules
 from minicontroller.controller.config.node_config import NodeConfig
-from minicontroller.controller.policy_runner import PolicyRefusal, PolicyRunner
-from minicontroller.controller.rule_files import RuleFiles
+from minicontroller.controller.node.app import load_policy, load_rules
+from minicontroller.controller.policy.rule_files import RuleFiles
+from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.faults import PolicyLoadError
 from minicontroller.policies.verdict import Action, Decision
 from minicontroller.protocol.error_codes import ErrorCode
@@ -54,7 +54,9 @@ async def passes(runner: PolicyRunner) -> bool:
 
 
 async def test_a_changed_file_comes_in_force(tmp_path: Path) -> None:
-    """From the next request on; a file that has only been touched, or got a comment, changes nothing."""
+    """From the next request on; a file that has only been touched, or got a comment, changes
+    nothing.
+    """
     path = write(tmp_path / "rules.toml", FIVE)
     files, runner = watching(path)
     assert not await passes(runner)
@@ -73,7 +75,9 @@ async def test_a_changed_file_comes_in_force(tmp_path: Path) -> None:
 
 
 async def test_a_mistake_keeps_the_old_rules(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """All or nothing over all files; the log tells the mistake once, and the mended file comes in force."""
+    """All or nothing over all files; the log tells the mistake once, and the mended file comes in
+    force.
+    """
     one, two = write(tmp_path / "one.toml", FIVE), write(tmp_path / "two.toml", "[[replication]]\nmax = 9\n")
     files, runner = watching(one, two)
     write(one, NINE)
@@ -91,7 +95,9 @@ async def test_a_mistake_keeps_the_old_rules(tmp_path: Path, caplog: pytest.LogC
 
 
 async def test_rules_are_counted_while_they_are_in_force(tmp_path: Path) -> None:
-    """All that a rule has against requests is counted, whatever comes of it; of a rule that files no longer name nothing is left."""
+    """All that a rule has against requests is counted, whatever comes of it; of a rule that files
+    no longer name nothing is left.
+    """
     noting = '[[partitions]]\nname = "{}"\nmax = 5\naction = "{}"\n'
     path = write(tmp_path / "rules.toml", FIVE + noting.format("wide", "warn") + noting.format("broad", "audit"))
     files, runner = watching(path)
@@ -203,7 +209,9 @@ async def test_no_rules_no_policy() -> None:
 
 
 async def test_rules_and_a_class_are_all_asked() -> None:
-    """The first that denies gives the answer, the rules coming first; the class is asked all the same."""
+    """The first that denies gives the answer, the rules coming first; the class is asked all the
+    same.
+    """
     asked: list[str] = []
     policy = Doing(lambda request: asked.append(request.topic))
     runner = PolicyRunner(InPlace(policy), rules=rules(FIVE))
@@ -223,7 +231,9 @@ async def test_a_class_refuses_what_the_rules_allow() -> None:
 
 
 async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
-    """Warnings stand in the log and let the request pass, audits stand in the verdict alone, with the policy that was in force."""
+    """Warnings stand in the log and let the request pass, audits stand in the verdict alone, with
+    the policy that was in force.
+    """
     text = "".join(
         f"[[rule]]\nname = '{name}'\noperations = 'create'\ncondition = 'false'\nmessage = 'tsk'\naction = '{name}'\n"
         for name in ("warn", "audit")
@@ -241,7 +251,9 @@ async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def test_a_rule_that_fails_refuses(caplog: pytest.LogCaptureFixture) -> None:
-    """With POLICY_VIOLATION and the rule's name for the caller, and the reason in the log, whatever its action is (K201-11)."""
+    """With POLICY_VIOLATION and the rule's name for the caller, and the reason in the log, whatever
+    its action is (K201-11).
+    """
     text = (
         "[[rule]]\nname = 'it'\noperations = 'create'\naction = 'audit'\ncondition = 'int(after.configs[\"x\"]) > 1'\n"
     )
@@ -274,7 +286,9 @@ class Panicking:
 
 
 async def test_not_even_a_panic_passes() -> None:
-    """What is none of Exception's refuses with a server error, and does not end the node (K201-11)."""
+    """What is none of Exception's refuses with a server error, and does not end the
+    node (K201-11).
+    """
     runner = PolicyRunner(rules=rules("[[quota]]\nowned = '*'\nmax_topics = 1"))
     with pytest.raises(PolicyRefusal) as refused:
         await runner.judge(create(), Panicking())

@@ -1,4 +1,6 @@
-"""A real server on free ports of 127.0.0.1, with handlers small enough to be read beside the test, and clients that see bytes."""
+"""A real server on free ports of 127.0.0.1, with handlers small enough to be read beside the test,
+and clients that see bytes.
+"""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -6,14 +8,14 @@ from typing import Any, Self, TypeVar
 
 import trio
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.forwarding import Forwarder
 from minicontroller.controller.handlers import HANDLERS, Handler
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.network.server import Server
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.sasl import PlainExchange
-from minicontroller.controller.server import Server
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -23,11 +25,7 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minicontroller.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.schema import WireStruct
@@ -85,7 +83,9 @@ TINY_HANDLERS: Mapping[ApiKey, Handler] = {
 
 
 class Client:
-    """One connection that writes and reads frames. Nothing waits for longer than a minute of whatever clock runs."""
+    """One connection that writes and reads frames. Nothing waits for longer than a minute of
+    whatever clock runs.
+    """
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
@@ -134,7 +134,9 @@ class Client:
                 return True
 
     async def silent(self) -> bool:
-        """Nothing comes and nothing ends, as far as everything that can happen without time passing has happened."""
+        """Nothing comes and nothing ends, as far as everything that can happen without time passing
+        has happened.
+        """
         await trio.testing.wait_all_tasks_blocked(0.02)
         with trio.move_on_after(0) as scope:
             await self.stream.receive_some(1)
@@ -155,7 +157,7 @@ class Client:
 class Served:
     """What a test holds of a running server."""
 
-    def __init__(self, server: Server, line: AnswerLine, node: TinyNode) -> None:
+    def __init__(self, server: Server, line: Dispatcher, node: TinyNode) -> None:
         self.server = server
         self.line = line
         self.node = node
@@ -179,7 +181,7 @@ async def serving(
     node: TinyNode | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
-    line = AnswerLine(node, handlers)
+    line = Dispatcher(node, handlers)
     server = Server(line, limits)
     await server.open(listeners)
     async with trio.open_nursery() as nursery:

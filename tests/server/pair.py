@@ -6,11 +6,11 @@ from typing import Any
 
 import trio
 
-from minicontroller.controller.cluster.image import Broker, Endpoint
-from minicontroller.controller.cluster.metadata_cache import MetadataCache
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.forwarding import Forwarder, Logins
+from minicontroller.controller.metadata.cache import MetadataCache
+from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.routing.forwarding import Forwarder, Logins
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey

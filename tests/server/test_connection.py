@@ -5,16 +5,12 @@ from collections.abc import Awaitable
 import pytest
 import trio
 
-from minicontroller.controller import connection
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.context import RequestContext
+from minicontroller.controller.network import connection
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from minicontroller.protocol.messages.metadata import (
     MetadataRequest,
@@ -32,7 +28,9 @@ def metadata_of(name: str) -> MetadataRequest:
 
 
 async def test_a_request_begins_when_the_one_before_it_is_answered() -> None:
-    """Whatever a client has sent behind a request that waits for something is not begun before that is answered, reads included."""
+    """Whatever a client has sent behind a request that waits for something is not begun before that
+    is answered, reads included.
+    """
     async with serving() as served, await served.connect() as client:
         await client.send(client.encode(7, CREATE) + client.encode(1, metadata_of("later")) + client.encode(7, CREATE))
         await until(lambda: served.node.waiting == 1)
@@ -47,7 +45,9 @@ async def test_a_request_begins_when_the_one_before_it_is_answered() -> None:
 
 
 async def test_requests_that_come_while_one_runs_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However they are torn, and also if they are more than is read ahead of the request that runs."""
+    """However they are torn, and also if they are more than is read ahead of the
+    request that runs.
+    """
     monkeypatch.setattr(connection, "READ_AHEAD_BYTES", 1000)
     async with serving() as served, await served.connect() as client, trio.open_nursery() as nursery:
         asked = 2000
@@ -81,7 +81,9 @@ async def test_a_slow_request_holds_up_no_other_connection() -> None:
 
 
 async def test_a_disconnect_cancels_what_its_requests_wait_for() -> None:
-    """Whoever waits for a topic to be complete is cancelled with the connection of his request, and what he sent behind it is not begun."""
+    """Whoever waits for a topic to be complete is cancelled with the connection of his request, and
+    what he sent behind it is not begun.
+    """
     async with serving() as served:
         async with await served.connect() as client:
             await client.send(client.encode(7, CREATE) + client.encode(7, CREATE))
@@ -97,7 +99,9 @@ def big_metadata(node: TinyNode, ctx: RequestContext, _request: MetadataRequest)
 
 
 async def test_a_client_that_does_not_read_its_answers_is_not_read() -> None:
-    """With more answers queued than the bound (and what the kernel takes) no further request is answered, until it reads."""
+    """With more answers queued than the bound (and what the kernel takes) no further request is
+    answered, until it reads.
+    """
     handlers = {**TINY_HANDLERS, ApiKey.METADATA: big_metadata}
     async with serving(handlers=handlers) as served, await served.connect() as client, trio.open_nursery() as nursery:
         asked = 200
@@ -136,7 +140,9 @@ async def test_a_frame_larger_than_the_limit_ends_the_connection() -> None:
 
 
 async def test_nodes_are_answered_as_it_comes_and_clients_in_order() -> None:
-    """On a connection of a node a slow request holds up no other; the same user is no node at another listener."""
+    """On a connection of a node a slow request holds up no other; the same user is no node at
+    another listener.
+    """
     async with serving(listeners=[CLIENTS, NODES]) as served:
         async with await authenticated(served, "node", "node-secret") as peer:
             await peer.send(peer.encode(7, CREATE) + peer.encode(1, metadata_of("quick")))
@@ -169,7 +175,9 @@ def explode(_node: object, _ctx: RequestContext, _request: object) -> Awaitable[
 
 
 async def test_an_accident_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
-    """A handler's bug answers UNKNOWN_SERVER_ERROR to its request; the requests around it on the same connection do not notice."""
+    """A handler's bug answers UNKNOWN_SERVER_ERROR to its request; the requests around it on the
+    same connection do not notice.
+    """
     handlers = {**TINY_HANDLERS, ApiKey.DESCRIBE_CLUSTER: explode}
     async with serving(handlers=handlers) as served, await served.connect() as client:
         before, accident, after = (

@@ -1,4 +1,6 @@
-"""Envelope, as a real broker forwards with it (K590-9): the receiver's checks in Kafka's order, then the inner request."""
+"""Envelope, as a real broker forwards with it (K590-9): the receiver's checks in Kafka's order,
+then the inner request.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -86,7 +88,9 @@ def unwrapped(answer: EnvelopeResponse, version: int) -> CreateTopicsResponse:
 async def test_the_inner_request_runs_as_its_sender(
     principal: bytes, address: bytes, name: str | None, host: str
 ) -> None:
-    """Principal, address (4 or 16 bytes), client id, correlation id and version of the client; the answer in his version."""
+    """Principal, address (4 or 16 bytes), client id, correlation id and version of the client; the
+    answer in his version.
+    """
     async with peer() as (served, client):
         sent = msgspec.structs.replace(GOOD, request_principal=principal, client_host_address=address)
         answer = unwrapped(await client.ask(0, sent, EnvelopeResponse), 5)
@@ -97,14 +101,18 @@ async def test_the_inner_request_runs_as_its_sender(
 
 
 async def test_an_envelope_where_nodes_do_not_meet_ends_the_connection() -> None:
-    """K590-9: an envelope at a listener that is not the inter-broker one closes the connection without an answer."""
+    """K590-9: an envelope at a listener that is not the inter-broker one closes the connection
+    without an answer.
+    """
     async with serving(listeners=[CLIENTS, NODES]) as served, await served.connect() as client:
         await client.send(client.encode(0, GOOD))
         assert await client.ended()
 
 
 async def test_an_envelope_of_a_client_is_refused() -> None:
-    """K590-9, K590-6: at the inter-broker listener, but no node: error 31, before anything of it is looked at."""
+    """K590-9, K590-6: at the inter-broker listener, but no node: error 31, before anything of it is
+    looked at.
+    """
     async with peer(username="alice") as (served, client):
         answer = await client.ask(0, EnvelopeRequest(), EnvelopeResponse)
         assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -147,7 +155,9 @@ BROKEN = {
 
 @pytest.mark.parametrize(("change", "code"), BROKEN.values(), ids=BROKEN)
 async def test_a_broken_envelope_is_answered_with_its_first_fault(change: dict[str, Any], code: ErrorCode) -> None:
-    """Principal 97, then address 42, then the request 35, then its API 42: Kafka's order; and the connection goes on."""
+    """Principal 97, then address 42, then the request 35, then its API 42: Kafka's order; and the
+    connection goes on.
+    """
     async with peer() as (served, client):
         answer = await client.ask(0, msgspec.structs.replace(GOOD, **change), EnvelopeResponse)
         assert (answer.error_code, answer.response_data) == (code, None)
@@ -156,7 +166,9 @@ async def test_a_broken_envelope_is_answered_with_its_first_fault(change: dict[s
 
 
 async def test_not_controller_inside_is_the_envelopes_own() -> None:
-    """So that the broker that forwarded looks for the new controller instead of telling its client."""
+    """So that the broker that forwarded looks for the new controller instead of
+    telling its client.
+    """
 
     def lost(_node: object, _ctx: object, _request: object) -> Any:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
@@ -179,7 +191,9 @@ async def test_an_accident_inside_is_the_inner_requests() -> None:
 
 
 def test_principals_are_read_in_both_forms() -> None:
-    """Kafka's bytes and KIP-590's text; the anonymous one is nobody; names may be long and hold colons."""
+    """Kafka's bytes and KIP-590's text; the anonymous one is nobody; names may be long and hold
+    colons.
+    """
     assert principal_from_envelope(ALICE) == "User:alice"
     assert principal_from_envelope(ANONYMOUS) is None
     long = bytes.fromhex("0000 05 55736572") + bytes([0x80 | (301 & 0x7F), 301 >> 7]) + b"x" * 300 + b"\0\0"
@@ -203,7 +217,9 @@ def test_half_a_principal_is_refused(end: int) -> None:
 
 
 async def test_the_largest_answer_fits_its_envelope() -> None:
-    """What is not too large by itself is not too large in an envelope; what is too large is refused within it, where it may be done."""
+    """What is not too large by itself is not too large in an envelope; what is too large is refused
+    within it, where it may be done.
+    """
     async with peer() as (served, client):
         whole = await client.ask(0, GOOD, EnvelopeResponse)
         served.line._max_answer_bytes = len(whole.response_data or b"") + 4

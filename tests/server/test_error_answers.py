@@ -8,14 +8,14 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.bounds import MAX_CHANGES
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import HANDLERS, Handler
-from minicontroller.controller.long_answers import rows_in_turns
-from minicontroller.controller.request_log import MAX_CHARACTERS, describe_request
+from minicontroller.controller.requests.bounds import MAX_CHANGES
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
+from minicontroller.controller.requests.long_answers import rows_in_turns
+from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.request_log import MAX_CHARACTERS, describe_request
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -126,7 +126,9 @@ def test_minus_one_never_carries_a_message() -> None:
 
 
 def test_nothing_was_done_only_if_every_entity_says_so() -> None:
-    """One topic without NOT_CONTROLLER, or none at all, is no refusal of everything: such a request is not repeated."""
+    """One topic without NOT_CONTROLLER, or none at all, is no refusal of everything: such a request
+    is not repeated.
+    """
     no, yes = CreatableTopicResult(error_code=41), CreatableTopicResult()
     wanted = (ApiKey.CREATE_TOPICS, ErrorCode.NOT_CONTROLLER)
     for topics, everything in (([no, no], True), ([no, yes], False), ([], False)):
@@ -154,7 +156,9 @@ CONFIGS = AlterConfigsRequest(
 
 @pytest.mark.parametrize("later", [False, True])
 async def test_a_refusal_becomes_the_form_with_its_message(later: bool) -> None:
-    """A refusal has the same answer whether it is raised at once or after waiting, alone or out of a handler's nursery."""
+    """A refusal has the same answer whether it is raised at once or after waiting, alone or out of
+    a handler's nursery.
+    """
 
     def refuse(_node: TinyNode, _ctx: RequestContext, _request: object) -> Any:
         raise Refusal(ErrorCode.POLICY_VIOLATION, "three replicas, please")
@@ -169,7 +173,9 @@ async def test_a_refusal_becomes_the_form_with_its_message(later: bool) -> None:
 
 
 async def test_an_answer_that_cannot_be_said_is_an_accident(caplog: pytest.LogCaptureFixture) -> None:
-    """A handler whose answer does not encode costs its client UNKNOWN_SERVER_ERROR, not the connection."""
+    """A handler whose answer does not encode costs its client UNKNOWN_SERVER_ERROR, not the
+    connection.
+    """
 
     def wrong(_node: TinyNode, _ctx: RequestContext, _request: object) -> AlterConfigsResponse:
         return AlterConfigsResponse(throttle_time_ms=2**40)
@@ -180,7 +186,9 @@ async def test_an_answer_that_cannot_be_said_is_an_accident(caplog: pytest.LogCa
 
 
 async def test_the_log_of_an_accident_holds_no_secret(caplog: pytest.LogCaptureFixture) -> None:
-    """The request is logged with its names, its config values and tokens are not, nor a traceback that repeats them."""
+    """The request is logged with its names, its config values and tokens are not, nor a traceback
+    that repeats them.
+    """
 
     def blurt(_node: TinyNode, _ctx: RequestContext, request: AlterConfigsRequest) -> Any:
         raise ValueError(f"cannot take {request.resources[0].configs[0].value}")
@@ -225,7 +233,7 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
         client_host="127.0.0.1",
         principal=None,
         listener="CLIENTS",
-        caller=Caller(CLIENTS, AnswerLine(None, {}), "127.0.0.1", 1),
+        caller=Caller(CLIENTS, Dispatcher(None, {}), "127.0.0.1", 1),
     )
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200
@@ -253,7 +261,9 @@ def test_a_message_for_very_many_elements_is_left_out() -> None:
 
 
 async def test_more_changes_than_anybody_makes_at_once() -> None:
-    """They are refused before anything is done for them, one by one, and as many as are allowed are not."""
+    """They are refused before anything is done for them, one by one, and as many as are allowed are
+    not.
+    """
     async with serving() as served, await served.connect() as client:
         served.node.gate.set()
         for count, code in ((MAX_CHANGES + 1, ErrorCode.INVALID_REQUEST), (MAX_CHANGES, ErrorCode.NONE)):
@@ -264,7 +274,9 @@ async def test_more_changes_than_anybody_makes_at_once() -> None:
 
 @pytest.mark.parametrize("place", [0, 50, 299])
 async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
-    """The outcome of a request is the first error in its answer, also where its rows were encoded one by one."""
+    """The outcome of a request is the first error in its answer, also where its rows were encoded
+    one by one.
+    """
 
     async def created(_node: TinyNode, _ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         rows = [CreatableTopicResult(name=topic.name) for topic in request.topics]

@@ -1,4 +1,5 @@
-"""Writes at a node that is not the controller: two real servers, one of which forwards to the other.
+"""Writes at a node that is not the controller: two real servers, one of which forwards to the
+other.
 
 Requirements K4-5, K590-3 to K590-6.
 """
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.controller.cluster.metadata_cache import first_number
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.context import RequestContext
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.metadata.cache import first_number
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import DecidedElement
@@ -22,10 +23,7 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minicontroller.protocol.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
+from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.server.harness import (
@@ -41,7 +39,9 @@ from tests.server.pair import CREATE, codes, pair
 
 
 async def test_the_controller_learns_who_asked() -> None:
-    """K590-3, K590-5: the newest version, with principal, address, client id, software and version of him who asked; the answer in his."""
+    """K590-3, K590-5: the newest version, with principal, address, client id, software and version
+    of him who asked; the answer in his.
+    """
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         token = SaslAuthenticateRequest(auth_bytes=b"\0alice\0alice-secret")
@@ -59,7 +59,9 @@ async def test_the_controller_learns_who_asked() -> None:
 
 
 async def test_what_a_newer_node_tells_besides() -> None:
-    """Tags of a forwarded request that are not known here do no harm, and no name of a client is kept beyond the limit."""
+    """Tags of a forwarded request that are not known here do no harm, and no name of a client is
+    kept beyond the limit.
+    """
     async with pair() as nodes, await nodes.far.connect(NODES) as node:
         await login(node, "node")
         header = {"principal_name": "User:al", "software": "x" * 10_000, "unknown_tags": {9: b"new", 200: b""}}
@@ -69,7 +71,9 @@ async def test_what_a_newer_node_tells_besides() -> None:
 
 
 async def test_what_the_controller_had_told_travels_back() -> None:
-    """K4-6: the answer's header says it; the node that forwarded answers no question before it has heard as much."""
+    """K4-6: the answer's header says it; the node that forwarded answers no question before it has
+    heard as much.
+    """
     number = first_number(7) + 3
 
     async def told(_node: object, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -92,7 +96,9 @@ async def test_an_anonymous_caller_stays_anonymous() -> None:
 
 
 async def test_a_user_who_is_called_anonymous() -> None:
-    """He is a user like others, and not who proved nothing, at the controller as at the node that forwards."""
+    """He is a user like others, and not who proved nothing, at the controller as at the node that
+    forwards.
+    """
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await login(client, "ANONYMOUS")
         await client.ask(7, CREATE, CreateTopicsResponse)
@@ -100,7 +106,9 @@ async def test_a_user_who_is_called_anonymous() -> None:
 
 
 async def test_deletions_by_name_are_forwarded_as_states() -> None:
-    """DeleteTopics says names elsewhere since version 6: an old client's names reach the controller in the newest form."""
+    """DeleteTopics says names elsewhere since version 6: an old client's names reach the controller
+    in the newest form.
+    """
     async with pair() as nodes, await nodes.near.connect() as client:
         answer = await client.ask(1, DeleteTopicsRequest(topic_names=["t", "u"], timeout_ms=1000), DeleteTopicsResponse)
         assert [result.name for result in answer.responses] == ["t", "u"]
@@ -110,7 +118,9 @@ async def test_deletions_by_name_are_forwarded_as_states() -> None:
 
 
 async def test_all_requests_share_one_connection_and_overtake_each_other() -> None:
-    """K4-5: one multiplexed connection between two nodes; a slow request of one client holds up no other's."""
+    """K4-5: one multiplexed connection between two nodes; a slow request of one client holds up no
+    other's.
+    """
     gate = trio.Event()
 
     async def slow_for_t(_node: object, _ctx: object, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -130,7 +140,9 @@ async def test_all_requests_share_one_connection_and_overtake_each_other() -> No
 
 
 async def test_a_client_that_goes_takes_back_only_its_waiting() -> None:
-    """A disconnected client's forwarded request is awaited no more; the shared connection goes on."""
+    """A disconnected client's forwarded request is awaited no more; the shared
+    connection goes on.
+    """
     gate = trio.Event()
 
     async def gated(_node: object, _ctx: object, _request: object) -> CreateTopicsResponse:
@@ -148,7 +160,9 @@ async def test_a_client_that_goes_takes_back_only_its_waiting() -> None:
 
 
 async def test_a_forwarded_request_is_never_forwarded_again() -> None:
-    """K590-4: a node that is not the controller answers NOT_CONTROLLER to a request of a node, though it could forward it."""
+    """K590-4: a node that is not the controller answers NOT_CONTROLLER to a request of a node,
+    though it could forward it.
+    """
     async with pair() as nodes, await nodes.near.connect(NODES) as peer:
         await peer.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         token = SaslAuthenticateRequest(auth_bytes=b"\0node\0node-secret")
@@ -171,7 +185,9 @@ async def test_the_controller_itself_does_not_forward() -> None:
 
 
 async def test_who_loses_the_election_meanwhile_forwards() -> None:
-    """A handler that finds its node is no longer the controller has done nothing: the request goes to the new one."""
+    """A handler that finds its node is no longer the controller has done nothing: the request goes
+    to the new one.
+    """
 
     async def lose(node: TinyNode, _ctx: object, _request: object) -> CreateTopicsResponse:
         await trio.lowlevel.checkpoint()
@@ -187,7 +203,9 @@ async def test_who_loses_the_election_meanwhile_forwards() -> None:
 
 
 async def test_forwarding_can_be_off() -> None:
-    """With `controller.forwarding.enable=false` every topic is answered a plain NOT_CONTROLLER, with the empty text that Kafka sends."""
+    """With `controller.forwarding.enable=false` every topic is answered a plain NOT_CONTROLLER,
+    with the empty text that Kafka sends.
+    """
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.near.node.forwarder = None
         created = await client.ask(4, CREATE, CreateTopicsResponse)
@@ -221,7 +239,9 @@ async def login(client: Client, username: str) -> None:
     ids=["principal", "address", "version", "api", "node", "software", "decisions", "correlation"],
 )
 async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and wherever he is; counted, logged."""
+    """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and
+    wherever he is; counted, logged.
+    """
     async with pair() as nodes:
         served = nodes.far
         async with await served.connect() as anonymous:
@@ -241,7 +261,9 @@ async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.
 
 
 async def test_the_largest_request_is_forwarded() -> None:
-    """One of exactly `socket.request.max.bytes`, which grows on its way, is answered, and the link serves the next one."""
+    """One of exactly `socket.request.max.bytes`, which grows on its way, is answered, and the link
+    serves the next one.
+    """
     limits = ConnectionLimits(max_request_bytes=4_000)
     async with pair(limits=limits) as nodes, await nodes.near.connect() as client:
         empty = len(client.encode(2, CREATE, client_id="")) - 4

@@ -1,4 +1,5 @@
-"""Forwarding while nobody rules, and when the controller goes: what waits, what is in doubt, and what is sent again.
+"""Forwarding while nobody rules, and when the controller goes: what waits, what is in doubt, and
+what is sent again.
 
 Requirement K590-2. Time is trio's mock clock.
 """
@@ -9,13 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS
+from minicontroller.controller.routing.forwarding import REPLY_GRACE_SECONDS, SUCCEEDED_SECONDS
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.messages.create_topics import (
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from tests.server.harness import (
     TinyNode,
     created_when_open,
@@ -28,7 +26,9 @@ from tests.support.ports import free_port
 
 
 async def test_nobody_works_for_clients_that_are_gone() -> None:
-    """When a client of the node that forwards goes, the controller is told, and stops; other clients' requests on the same link go on."""
+    """When a client of the node that forwards goes, the controller is told, and stops; other
+    clients' requests on the same link go on.
+    """
     async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as patient:
         far = nodes.far.node
         await patient.send(patient.encode(7, CREATE))
@@ -67,7 +67,9 @@ async def test_a_client_that_is_gone_at_once() -> None:
 
 
 async def test_without_a_controller_a_request_waits_for_one(autojump_clock: MockClock) -> None:
-    """It is woken by the election, not by a clock, and the controller is told how much of the client's time is left."""
+    """It is woken by the election, not by a clock, and the controller is told how much of the
+    client's time is left.
+    """
     async with pair(elected=False) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
         await trio.sleep(4)
@@ -84,7 +86,9 @@ async def test_without_a_controller_a_request_waits_for_one(autojump_clock: Mock
 async def test_nobody_waits_for_a_controller_for_ever(
     timeout_ms: int, seconds: float, autojump_clock: MockClock
 ) -> None:
-    """At the request's timeout, or `request.timeout.ms` if it has none, every topic carries REQUEST_TIMED_OUT."""
+    """At the request's timeout, or `request.timeout.ms` if it has none, every topic carries
+    REQUEST_TIMED_OUT.
+    """
     async with pair(elected=False) as nodes, await nodes.near.connect() as client:
         began = trio.current_time()
         asked = CreateTopicsRequest(topics=CREATE.topics, timeout_ms=timeout_ms)
@@ -96,7 +100,9 @@ async def test_nobody_waits_for_a_controller_for_ever(
 
 
 async def test_not_controller_is_asked_again_at_the_next_one(autojump_clock: MockClock) -> None:
-    """The client never reads NOT_CONTROLLER: its request waits and goes to whoever is elected next."""
+    """The client never reads NOT_CONTROLLER: its request waits and goes to whoever is
+    elected next.
+    """
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.far.node.controller = None
         await client.send(client.encode(7, CREATE))
@@ -110,7 +116,9 @@ async def test_not_controller_is_asked_again_at_the_next_one(autojump_clock: Moc
 
 
 async def test_a_controller_that_has_not_begun_is_asked_again(autojump_clock: MockClock) -> None:
-    """Elected but not serving yet: no news will come of it, so it is tried every tenth of a second."""
+    """Elected but not serving yet: no news will come of it, so it is tried every tenth
+    of a second.
+    """
     async with pair() as nodes, await nodes.near.connect() as client:
         nodes.far.node.controller = None
         await client.send(client.encode(7, CREATE))
@@ -135,8 +143,8 @@ async def test_a_controller_that_cannot_be_reached_has_done_nothing(autojump_clo
 
 
 async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
-    """A request that was sent and not answered is REQUEST_TIMED_OUT, in the sense of "may still happen", and is never sent
-    a second time.
+    """A request that was sent and not answered is REQUEST_TIMED_OUT, in the sense of "may still
+    happen", and is never sent a second time.
     """
     arrived = 0
 
@@ -158,7 +166,9 @@ async def test_a_broken_connection_leaves_the_request_in_doubt() -> None:
 
 
 async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autojump_clock: MockClock) -> None:
-    """K590-2: what it has read it answers; what comes later is sent to its successor, and no client sees anything of it."""
+    """K590-2: what it has read it answers; what comes later is sent to its successor, and no client
+    sees anything of it.
+    """
     here = Recorder()
     async with (
         pair(far_handler=created_when_open, near_handler=here.create) as nodes,
@@ -182,8 +192,8 @@ async def test_what_a_stopping_controller_has_not_read_is_done_by_the_next(autoj
 
 
 async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: MockClock) -> None:
-    """K590-2: what was sent to a frozen controller is in doubt, and said to be, soon after this node is told of another one; the
-    next request goes there.
+    """K590-2: what was sent to a frozen controller is in doubt, and said to be, soon after this
+    node is told of another one; the next request goes there.
     """
     here = Recorder()
     async with (
@@ -201,7 +211,9 @@ async def test_nobody_waits_for_a_controller_that_was_succeeded(autojump_clock: 
 
 
 async def test_a_controller_that_is_elected_again_keeps_its_requests(autojump_clock: MockClock) -> None:
-    """A controller that is elected again after another one ruled for a moment lives, and answers the requests itself."""
+    """A controller that is elected again after another one ruled for a moment lives, and answers
+    the requests itself.
+    """
     async with pair(far_handler=created_when_open) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))
         await until(lambda: nodes.far.node.waiting == 1)
@@ -231,7 +243,9 @@ async def test_a_controller_that_hangs_is_given_up(autojump_clock: MockClock) ->
 async def test_nodes_that_do_not_know_each_other_say_so(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A wrong inter-broker password: nothing is done, the client reads a timeout, and the log tells why, without the password."""
+    """A wrong inter-broker password: nothing is done, the client reads a timeout, and the log tells
+    why, without the password.
+    """
     stale = PlainCredentials("node", "stale-password")
     async with pair(logins=lambda *_: (stale,)) as nodes, await nodes.near.connect() as client:
         await client.send(client.encode(7, CREATE))

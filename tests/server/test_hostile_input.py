@@ -1,4 +1,5 @@
-"""What strangers send: each row of the table of bad input that a real Kafka was given, and worse, on a fresh connection.
+"""What strangers send: each row of the table of bad input that a real Kafka was given, and worse,
+on a fresh connection.
 
 After each of them the next client is answered.
 """
@@ -65,7 +66,9 @@ CLOSED = {
 
 @pytest.mark.parametrize("sent", CLOSED.values(), ids=CLOSED)
 async def test_what_is_not_kafka_ends_its_connection_only(sent: bytes) -> None:
-    """Bytes that are no request of an API served here end the connection without an answer, and the next client is answered."""
+    """Bytes that are no request of an API served here end the connection without an answer, and the
+    next client is answered.
+    """
     async with serving() as served:
         async with await served.connect() as client:
             await client.send(sent)
@@ -99,7 +102,9 @@ async def metadata_v(version: int, sent: bytes) -> MetadataResponse:
     ],
 )
 async def test_what_kafka_tolerates_is_answered(version: int, sent: bytes) -> None:
-    """Counts that wrap to null, a negative client id and trailing bytes are answered, as Kafka answers them."""
+    """Counts that wrap to null, a negative client id and trailing bytes are answered, as Kafka
+    answers them.
+    """
     answer = await metadata_v(version, sent)
     assert [topic.name for topic in answer.topics] == ["all"]
 
@@ -117,7 +122,9 @@ async def test_a_name_that_is_not_utf_8_reaches_the_handler_as_a_replacement() -
 
 @pytest.mark.parametrize("version", [99, -1, 5, 32767])
 async def test_a_foreign_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
-    """KIP-511: error 35 in the body of version 0, with the range of ApiVersions alone, and the connection goes on."""
+    """KIP-511: error 35 in the body of version 0, with the range of ApiVersions alone, and the
+    connection goes on.
+    """
     async with serving() as served, await served.connect() as client:
         await client.send(request(18, version, b"whatever", tags=b"\0"))
         correlation_id, answer = await client.answer(ApiVersionsResponse, 0)
@@ -146,7 +153,9 @@ async def test_a_request_byte_by_byte_is_answered() -> None:
 
 
 async def test_requests_before_the_bad_one_are_answered() -> None:
-    """Requests that came in one read with, and before, the bytes that end the connection are answered."""
+    """Requests that came in one read with, and before, the bytes that end the connection are
+    answered.
+    """
     async with serving() as served, await served.connect() as client:
         await client.send(client.encode(1, MetadataRequest(topics=None)) + framed(b"abc"))
         await client.answer(MetadataResponse, 1)
@@ -154,7 +163,9 @@ async def test_requests_before_the_bad_one_are_answered() -> None:
 
 
 async def survives(client: Client, sent: bytes) -> None:
-    """Write, and take whatever comes back, until the server ends the connection or has nothing to say."""
+    """Write, and take whatever comes back, until the server ends the connection or has nothing to
+    say.
+    """
     try:
         await client.send(sent)
         await client.stream.send_eof()
@@ -166,7 +177,9 @@ async def survives(client: Client, sent: bytes) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_mutations_of_requests_never_hurt_the_server(seed: int) -> None:
-    """Random bytes and mutated requests: every one is answered or ended, no accident is logged, and the next client is answered."""
+    """Random bytes and mutated requests: every one is answered or ended, no accident is logged, and
+    the next client is answered.
+    """
     random = Random(seed)
     node = TinyNode(controller="this one")
     node.gate.set()

@@ -10,16 +10,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.descriptors import room_for_connections
+from minicontroller.controller.network.descriptors import room_for_connections
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.network.server import PortTakenError, Server, check_addresses
 from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.server import PortTakenError, Server, check_addresses
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from tests.server.harness import CLIENTS, TINY_HANDLERS, Client, serving, until
 from tests.support.ports import free_port
@@ -83,7 +79,9 @@ async def test_a_full_node_keeps_newcomers_waiting() -> None:
 
 
 async def test_a_node_finds_room_in_a_full_house() -> None:
-    """The inter-broker listener is exempt from `max.connections`: the client that was quiet the longest makes room."""
+    """The inter-broker listener is exempt from `max.connections`: the client that was quiet the
+    longest makes room.
+    """
     limits = ConnectionLimits(max_connections=2)
     async with (
         serving(listeners=[CLIENTS, INTERNAL], limits=limits) as served,
@@ -99,7 +97,9 @@ async def test_a_node_finds_room_in_a_full_house() -> None:
 
 
 async def test_a_listener_may_have_a_limit_of_its_own() -> None:
-    """`listener.name.<name>.max.connections` holds newcomers of that listener back, and of no other."""
+    """`listener.name.<name>.max.connections` holds newcomers of that listener back, and of no
+    other.
+    """
     small = Listener(name="SMALL", host="127.0.0.1", max_connections=1)
     async with serving(listeners=[CLIENTS, small]) as served, await served.connect(small) as first:
         await first.ask(1, ALL, MetadataResponse)
@@ -110,7 +110,9 @@ async def test_a_listener_may_have_a_limit_of_its_own() -> None:
 
 
 async def test_quiet_connections_make_room(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
-    """In a full node those on which nothing happens are closed for newcomers, not one whose request runs; one line of the log says so."""
+    """In a full node those on which nothing happens are closed for newcomers, not one whose request
+    runs; one line of the log says so.
+    """
     async with serving(limits=ConnectionLimits(max_connections=3)) as served, await served.connect() as busy:
         await busy.send(busy.encode(7, CREATE))
         await until(lambda: served.node.waiting == 1)
@@ -159,7 +161,9 @@ async def test_where_nodes_and_clients_meet_nobody_takes_all() -> None:
     [(1024, 1, 768), (1024, 3, 213), (100, 1, 50), (100, 60, 1), (1_048_576, 1, 1_048_320)],
 )
 def test_there_is_room_for_as_many_as_leave_a_reserve(allowed: int, nodes: int, room: int) -> None:
-    """Connections of all nodes of a process together leave what the process itself needs, and half of the little that there may be."""
+    """Connections of all nodes of a process together leave what the process itself needs, and half
+    of the little that there may be.
+    """
     assert room_for_connections(allowed, nodes) == room
 
 
@@ -184,7 +188,9 @@ class OutOfFiles:
 
 
 async def test_addresses_are_looked_at_without_keeping_them() -> None:
-    """Whoever connects while a node still waits for its store is refused, and not kept waiting; what cannot be bound is told all the same."""
+    """Whoever connects while a node still waits for its store is refused, and not kept waiting;
+    what cannot be bound is told all the same.
+    """
     free = msgspec.structs.replace(CLIENTS, port=free_port())
     await check_addresses([free, INTERNAL])
     with pytest.raises(OSError, match="all attempts to connect"):
@@ -194,7 +200,9 @@ async def test_addresses_are_looked_at_without_keeping_them() -> None:
 
 
 async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
-    """EMFILE and its like end neither the listener nor the connections: accepting goes on after a tenth of a second, and one line says so."""
+    """EMFILE and its like end neither the listener nor the connections: accepting goes on after a
+    tenth of a second, and one line says so.
+    """
     async with serving(listeners=[]) as idle:
         server = Server(idle.line)
         await server.open([CLIENTS])
@@ -215,7 +223,9 @@ async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, cap
 
 
 async def test_an_idle_connection_is_closed(autojump_clock: MockClock) -> None:
-    """`connections.max.idle.ms` after its last request, and not much later; a truncated frame is idle too."""
+    """`connections.max.idle.ms` after its last request, and not much later; a truncated frame is
+    idle too.
+    """
     async with (
         serving(limits=ConnectionLimits(max_idle_seconds=600)) as served,
         await served.connect() as quiet,
@@ -245,7 +255,9 @@ async def test_a_request_that_runs_keeps_its_connection(autojump_clock: MockCloc
 
 
 async def test_shutdown_ends_idle_connections_at_once(autojump_clock: MockClock) -> None:
-    """Nobody is accepted any more, idle connections end, and the server returns without using its grace."""
+    """Nobody is accepted any more, idle connections end, and the server returns without using its
+    grace.
+    """
     async with serving() as served:
         async with await served.connect() as client:
             await client.ask(1, ALL, MetadataResponse)

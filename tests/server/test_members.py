@@ -1,4 +1,5 @@
-"""Nodes that know each other by the cluster's secret, over real sockets; and strangers at the same listener, who get nothing.
+"""Nodes that know each other by the cluster's secret, over real sockets; and strangers at the same
+listener, who get nothing.
 
 Requirements K4-5, K590-5, K590-6.
 """
@@ -13,8 +14,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.cluster.image import Broker, Endpoint
-from minicontroller.controller.peer import OnBehalfOf, PeerConnection, PeerUnavailable
+from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.network.peer import OnBehalfOf, PeerConnection, PeerUnavailable
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials
 from minicontroller.controller.security.node_proof import MECHANISM, Membership
@@ -90,7 +91,9 @@ async def update(peer: PeerConnection) -> int:
 
 
 async def test_a_node_is_believed_where_nobody_authenticates() -> None:
-    """At a PLAINTEXT listener, which clients use as well, a node forwards and sends control requests; its client stays who he is."""
+    """At a PLAINTEXT listener, which clients use as well, a node forwards and sends control
+    requests; its client stays who he is.
+    """
     async with member() as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)
         answer = await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
@@ -120,7 +123,9 @@ async def test_two_nodes_forward_without_any_login() -> None:
 
 
 async def test_where_nodes_have_a_user_he_is_shown_as_well() -> None:
-    """At a listener with SASL the proof opens the way for the password, and the password is what makes a node."""
+    """At a listener with SASL the proof opens the way for the password, and the password is what
+    makes a node.
+    """
     async with member(NODES) as two, trio.open_nursery() as nursery:
         assert await update(two.peer(nursery, two.logins(PASSWORD))) == ErrorCode.NONE
         assert two.served.server.connections
@@ -130,14 +135,18 @@ async def test_where_nodes_have_a_user_he_is_shown_as_well() -> None:
 
 
 async def test_a_broker_of_another_kind_logs_in_as_ever() -> None:
-    """A real Kafka broker, which knows of no proof, is a node by the user that was configured for nodes."""
+    """A real Kafka broker, which knows of no proof, is a node by the user that was configured for
+    nodes.
+    """
     async with member(NODES) as two, trio.open_nursery() as nursery:
         assert await update(two.peer(nursery, [PASSWORD])) == ErrorCode.NONE
         nursery.cancel_scope.cancel()
 
 
 async def test_a_new_secret_ends_what_the_old_one_proved() -> None:
-    """A request that runs is answered, by its old connection; the next one goes by a connection that rests on the new secret."""
+    """A request that runs is answered, by its old connection; the next one goes by a connection
+    that rests on the new secret.
+    """
     secrets = list(SECRETS)
     async with member(secrets=secrets) as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)
@@ -152,7 +161,9 @@ async def test_a_new_secret_ends_what_the_old_one_proved() -> None:
 
 
 async def test_whoever_is_connected_to_by_an_old_proof_hears_no_more() -> None:
-    """An old proof's connection is used no more, even if the other end, which may be the thief of the secret, keeps it open."""
+    """An old proof's connection is used no more, even if the other end, which may be the thief of
+    the secret, keeps it open.
+    """
     secrets = list(SECRETS)
     async with member(secrets=secrets) as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)
@@ -165,7 +176,9 @@ async def test_whoever_is_connected_to_by_an_old_proof_hears_no_more() -> None:
 
 
 async def test_a_login_is_shown_anew_before_its_end(autojump_clock: MockClock) -> None:
-    """Where `connections.max.reauth.ms` is set no request meets the end of the session, which would leave it in doubt."""
+    """Where `connections.max.reauth.ms` is set no request meets the end of the session, which would
+    leave it in doubt.
+    """
     gate, asked = trio.Event(), 0
 
     async def slow(_node: TinyNode, _ctx: object, _request: object) -> UpdateMetadataResponse:
@@ -204,7 +217,9 @@ NODES_ONLY: Mapping[ApiKey, tuple[int, Any, Any]] = {
 
 @pytest.mark.parametrize("key", NODES_ONLY, ids=lambda key: key.name.lower())
 async def test_a_stranger_does_not_act_as_a_node(key: ApiKey, caplog: pytest.LogCaptureFixture) -> None:
-    """What only nodes send is refused with 31 where nodes meet, counted each time and logged once a connection."""
+    """What only nodes send is refused with 31 where nodes meet, counted each time and logged once a
+    connection.
+    """
     version, request, response = NODES_ONLY[key]
     async with member() as two, await two.connect() as stranger:
         for _ in range(3):
@@ -215,7 +230,9 @@ async def test_a_stranger_does_not_act_as_a_node(key: ApiKey, caplog: pytest.Log
 
 
 async def test_a_stranger_speaks_for_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """The tags of a forwarded request are refused with 31 where nodes meet, counted each time and logged once a connection."""
+    """The tags of a forwarded request are refused with 31 where nodes meet, counted each time and
+    logged once a connection.
+    """
     async with member() as two, await two.connect() as stranger:
         for _ in range(3):
             answer = await stranger.ask(7, CREATE, CreateTopicsResponse, principal_name="User:admin")
@@ -235,7 +252,9 @@ async def show(client: Client, token: bytes) -> SaslAuthenticateResponse:
 
 
 async def test_a_wrong_proof_ends_the_connection(autojump_clock: MockClock) -> None:
-    """A wrong proof is answered with 58, counted, and the connection closed after the guesser's pause."""
+    """A wrong proof is answered with 58, counted, and the connection closed after the guesser's
+    pause.
+    """
     async with member() as two, await two.connect() as stranger:
         assert await handshake(stranger) == ErrorCode.NONE
         hello = next(two.one.credentials(2, two.address).exchange())
@@ -272,7 +291,9 @@ async def test_half_a_proof_is_none() -> None:
 
 
 async def test_clients_learn_nothing_of_the_proof() -> None:
-    """To a client the listener is one without SASL, as Kafka's; and one with SASL offers him what it is configured to offer."""
+    """To a client the listener is one without SASL, as Kafka's; and one with SASL offers him what
+    it is configured to offer.
+    """
     async with member() as two, await two.connect() as client:
         answer = await client.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         assert (answer.error_code, answer.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
@@ -283,7 +304,9 @@ async def test_clients_learn_nothing_of_the_proof() -> None:
 
 
 async def test_a_proof_is_no_login() -> None:
-    """A listener that wants a user is not content with a node: nothing is answered before the login."""
+    """A listener that wants a user is not content with a node: nothing is answered before the
+    login.
+    """
     async with member(NODES) as two, await two.connect() as node:
         await handshake(node)
         tokens = two.one.credentials(2, two.address).exchange()
@@ -297,7 +320,9 @@ async def test_a_proof_is_no_login() -> None:
 
 
 async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
-    """Who does not know the proof (an older node, a real broker, a stranger with its port) hears one handshake: no name, no password."""
+    """Who does not know the proof (an older node, a real broker, a stranger with its port) hears
+    one handshake: no name, no password.
+    """
     caplog.set_level(logging.INFO)
     for listener in (OPEN, NODES):
         async with serving(listeners=[listener]) as stranger, trio.open_nursery() as nursery:
@@ -313,7 +338,9 @@ async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: 
 
 
 async def test_a_thief_of_an_address_gets_no_password() -> None:
-    """Who knows the mechanism and not the secret hears a hello; neither proof nor password follows."""
+    """Who knows the mechanism and not the secret hears a hello; neither proof nor
+    password follows.
+    """
     heard: list[str] = []
 
     class Thief:
@@ -334,7 +361,9 @@ async def test_a_thief_of_an_address_gets_no_password() -> None:
 
 
 async def test_a_stranger_is_not_listened_to_for_long(caplog: pytest.LogCaptureFixture) -> None:
-    """Before he has shown who he is an answer is no longer than a login's, and the log keeps little of what he says."""
+    """Before he has shown who he is an answer is no longer than a login's, and the log keeps little
+    of what he says.
+    """
 
     async def talk(stream: trio.SocketStream) -> None:
         await stream.receive_some()
@@ -352,7 +381,9 @@ async def test_a_stranger_is_not_listened_to_for_long(caplog: pytest.LogCaptureF
 
 
 async def test_a_client_is_sent_to_a_controller_that_proves_nothing() -> None:
-    """NOT_CONTROLLER at once, as nodes without forwarding answer it: the client finds the way himself, and nobody waits for nothing."""
+    """NOT_CONTROLLER at once, as nodes without forwarding answer it: the client finds the way
+    himself, and nobody waits for nothing.
+    """
     one = Membership("cluster", 1, lambda: SECRETS[0])
     async with (
         pair(logins=lambda broker, endpoint: (one.credentials(broker.broker_id, endpoint.address),)) as nodes,

@@ -1,4 +1,6 @@
-"""How much of requests and answers is kept over all connections together. Time is trio's mock clock."""
+"""How much of requests and answers is kept over all connections together. Time is trio's mock
+clock.
+"""
 
 from contextlib import suppress
 
@@ -6,9 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from minicontroller.controller import memory
-from minicontroller.controller.connection_quotas import ConnectionLimits
-from minicontroller.controller.context import RequestContext
+from minicontroller.controller.network import memory
+from minicontroller.controller.network.limits import ConnectionLimits
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import (
@@ -41,7 +43,9 @@ def kept(served: Served) -> int:
 
 
 async def test_large_requests_wait_for_room_and_small_ones_pass() -> None:
-    """Where there is room for two, of three the third is read no further until one is answered, and others notice nothing."""
+    """Where there is room for two, of three the third is read no further until one is answered, and
+    others notice nothing.
+    """
     async with serving(limits=LIMITS) as served:
         clients = [await begun(served) for _ in range(3)]
         assert (served.server.memory.waiting, len(served.server.memory._rooms)) == (1, 2)
@@ -56,7 +60,9 @@ async def test_large_requests_wait_for_room_and_small_ones_pass() -> None:
 
 
 async def test_many_that_begin_large_requests_cost_little() -> None:
-    """However many connections announce and send: together they have what is allowed, and what is small of each."""
+    """However many connections announce and send: together they have what is allowed, and what is
+    small of each.
+    """
     async with serving(limits=LIMITS) as served:
         clients = [await begun(served) for _ in range(40)]
         for _ in range(3):
@@ -71,7 +77,9 @@ async def test_many_that_begin_large_requests_cost_little() -> None:
 
 
 async def test_who_sends_nothing_makes_room(autojump_clock: MockClock) -> None:
-    """A holder of room that sends nothing is left alone while nobody needs it, and closed when somebody does."""
+    """A holder of room that sends nothing is left alone while nobody needs it, and closed when
+    somebody does.
+    """
     async with serving(limits=LIMITS) as served:
         holders = [await begun(served) for _ in range(2)]
         await trio.sleep(100)
@@ -111,7 +119,9 @@ async def test_who_sends_a_byte_now_and_then_makes_room(autojump_clock: MockCloc
 
 
 async def test_the_smallest_is_next() -> None:
-    """Nobody waits behind giants: of those that wait the one that needs the least room has it first."""
+    """Nobody waits behind giants: of those that wait the one that needs the least room has it
+    first.
+    """
     async with serving(limits=ConnectionLimits(max_unfinished_bytes=125_000)) as served:
         holder, rest = await begun(served)
         giants = [await begun(served) for _ in range(3)]
@@ -126,7 +136,9 @@ async def test_the_smallest_is_next() -> None:
 
 
 async def test_what_is_carried_out_still_takes_room() -> None:
-    """A large request is counted until it is answered, so that those who come wait, and gives its room back with its connection."""
+    """A large request is counted until it is answered, so that those who come wait, and gives its
+    room back with its connection.
+    """
     async with serving(limits=LIMITS) as served:
         running = [await served.connect() for _ in range(2)]
         for client in running:
@@ -145,7 +157,9 @@ async def test_what_is_carried_out_still_takes_room() -> None:
 
 
 async def test_nodes_wait_for_no_room() -> None:
-    """What strangers hold does not hold up the link of a node, which carries the requests of many."""
+    """What strangers hold does not hold up the link of a node, which carries the
+    requests of many.
+    """
     async with serving(listeners=[CLIENTS, NODES], limits=LIMITS) as served:
         holders = [await begun(served) for _ in range(3)]
         async with await authenticated(served, "node", "node-secret") as node:
@@ -165,7 +179,9 @@ async def test_a_large_request_is_forgotten_when_it_is_answered() -> None:
 
 
 async def test_answers_that_nobody_takes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has taken nothing for the longest is closed where all together are too many, and nobody else."""
+    """Whoever has taken nothing for the longest is closed where all together are too many, and
+    nobody else.
+    """
     monkeypatch.setattr(memory, "UNREAD_BYTES", 50_000_000)
     row = MetadataResponseTopic(name="n" * 30_000)
 

@@ -1,4 +1,5 @@
-"""The proof between nodes, token by token: who knows the secret is believed, and no token is of use anywhere else.
+"""The proof between nodes, token by token: who knows the secret is believed, and no token is of use
+anywhere else.
 
 Requirement K590-6.
 """
@@ -18,7 +19,9 @@ AT_TWO = "two:9092"
 
 
 def member(node: int, secret: bytes | None = SECRET, *, cluster: str = CLUSTER, address: str = "") -> Membership:
-    """A node of the cluster, which is reached at `<its number in words>:9092` unless it is said where."""
+    """A node of the cluster, which is reached at `<its number in words>:9092` unless it is said
+    where.
+    """
     membership = Membership(cluster, node, lambda: secret)
     membership.addresses = (address or {1: "one:9092", 2: AT_TWO, 3: "three:9092"}[node],)
     return membership
@@ -30,7 +33,9 @@ def to_two(membership: Membership | None = None) -> NodeCredentials:
 
 
 def converse(credentials: NodeCredentials, exchange: Exchange) -> Step:
-    """The last word of whoever is connected to. Raises ProtocolError where the one who connects has enough."""
+    """The last word of whoever is connected to. Raises ProtocolError where the one who connects has
+    enough.
+    """
     tokens = credentials.exchange()
     step = exchange.step(next(tokens))
     while isinstance(step, Challenge):
@@ -62,7 +67,9 @@ def test_who_connects_proves_himself() -> None:
 
 
 def test_a_proof_is_good_once() -> None:
-    """The same hello and the same proof on another connection: the nonce of the other end is another one."""
+    """The same hello and the same proof on another connection: the nonce of the other end is
+    another one.
+    """
     recorded = []
     tokens, exchange = to_two().exchange(), member(2).exchange()
     recorded.append(next(tokens))
@@ -124,14 +131,18 @@ def test_only_who_was_meant_answers(meant: NodeCredentials, reached: Membership,
 
 
 def test_without_a_secret_nothing_is_proved() -> None:
-    """A node that cannot read the secret believes nobody, and says so to those who connect to it and to itself."""
+    """A node that cannot read the secret believes nobody, and says so to those who connect to it
+    and to itself.
+    """
     assert "no secret" in str(converse(to_two(), member(2, None).exchange()))
     with pytest.raises(ProtocolError, match="cannot prove itself"):
         next(to_two(member(1, None)).exchange())
 
 
 def test_a_proof_that_began_with_the_last_secret_is_none() -> None:
-    """K590-6: whoever began a proof in time cannot finish it once the nodes have agreed on another secret."""
+    """K590-6: whoever began a proof in time cannot finish it once the nodes have agreed on another
+    secret.
+    """
     secrets = [SECRET]
     reached = Membership(CLUSTER, 2, lambda: secrets[-1])
     reached.addresses = (AT_TWO,)
@@ -153,7 +164,9 @@ def test_another_version_is_refused_in_words() -> None:
 
 
 def test_tokens_that_are_none() -> None:
-    """Whatever is sent instead of a hello or of an answer ends the exchange, at a bounded cost, and is repeated nowhere."""
+    """Whatever is sent instead of a hello or of an answer ends the exchange, at a bounded cost, and
+    is repeated nowhere.
+    """
     hello = next(to_two().exchange())
     strange = [b"", b"\xff", b"[]", b"null", hello[:-1], hello.replace(b'"node":1', b'"node":"1"'), b"[" * 1000]
     strange.append(hello[:-1] + b" " * MAX_TOKEN_BYTES + b"}")

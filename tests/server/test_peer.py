@@ -8,9 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.bounds import MAX_BETWEEN_NODES_BYTES
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.peer import (
+from minicontroller.controller.network.peer import (
     CONNECT_TIMEOUT_SECONDS,
     FAREWELL,
     RECONNECT_BACKOFF_SECONDS,
@@ -19,6 +17,8 @@ from minicontroller.controller.peer import (
     PeerUnavailable,
     TooLargeForPeer,
 )
+from minicontroller.controller.requests.bounds import MAX_BETWEEN_NODES_BYTES
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -84,7 +84,9 @@ async def ask_metadata(peer: PeerConnection, name: str) -> str | None:
 
 @pytest.mark.parametrize("credentials", [NODE, None])
 async def test_it_connects_when_it_is_asked_and_says_who_it_is(credentials: PlainCredentials | None) -> None:
-    """Nothing before the first request; SASL first where there are credentials, no ApiVersions; the client id is the node's."""
+    """Nothing before the first request; SASL first where there are credentials, no ApiVersions; the
+    client id is the node's.
+    """
     async with connected(credentials=credentials) as (served, peer):
         assert not served.server.connections
         assert await ask_metadata(peer, "t") == "t"
@@ -129,7 +131,9 @@ async def test_who_gives_up_waiting_disturbs_nobody() -> None:
 
 
 async def test_a_large_request_is_not_cut_by_its_askers_end() -> None:
-    """Half of a request in the kernel, and its asker cancelled: the rest follows all the same, and the stream stays whole."""
+    """Half of a request in the kernel, and its asker cancelled: the rest follows all the same, and
+    the stream stays whole.
+    """
     gates = Gates()
     async with connected(gates=gates) as (_, peer):
         large = CreateTopicsRequest(topics=[CreatableTopic(name=f"{number:030000}") for number in range(1000)])
@@ -161,7 +165,9 @@ async def test_a_connection_that_breaks_leaves_its_requests_in_doubt() -> None:
 
 
 async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClock) -> None:
-    """K4-5: of requests forwarded to it, it answers what it has read, and says of the rest that it has not read it."""
+    """K4-5: of requests forwarded to it, it answers what it has read, and says of the rest that it
+    has not read it.
+    """
     gates = Gates()
     async with connected(gates=gates) as (served, peer), trio.open_nursery() as nursery:
         told: dict[str, str] = {}
@@ -187,7 +193,9 @@ async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClo
 
 
 async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> None:
-    """K4-5: what is sent to a node that stopped reading while it let us in is not in doubt, also if all that it said came at once."""
+    """K4-5: what is sent to a node that stopped reading while it let us in is not in doubt, also if
+    all that it said came at once.
+    """
 
     async def let_in_and_stop(stream: trio.SocketStream) -> None:
         frames = FrameBuffer(MAX_BETWEEN_NODES_BYTES)
@@ -215,7 +223,9 @@ async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> Non
 
 
 async def test_nodes_are_heard_until_the_last_client_is_answered(autojump_clock: MockClock) -> None:
-    """A node that stops still takes what other nodes tell, on new connections too: its clients' requests may wait for it."""
+    """A node that stops still takes what other nodes tell, on new connections too: its clients'
+    requests may wait for it.
+    """
     async with connected() as (served, peer), await served.connect() as client, trio.open_nursery() as nursery:
         await client.send(client.encode(7, create("t")))
         await until(lambda: served.node.waiting == 1)
@@ -231,7 +241,9 @@ async def test_nodes_are_heard_until_the_last_client_is_answered(autojump_clock:
 
 
 async def test_an_idle_connection_is_not_trusted(autojump_clock: MockClock) -> None:
-    """The other end closes it after ten minutes: a request that met this moment would be left in doubt, so a new one is made."""
+    """The other end closes it after ten minutes: a request that met this moment would be left in
+    doubt, so a new one is made.
+    """
     async with connected() as (served, peer):
         await ask_metadata(peer, "t")
         (first,) = served.server.connections
@@ -260,7 +272,9 @@ async def test_closing_tells_who_waits() -> None:
 
 
 async def test_a_node_that_is_not_there_has_got_nothing(autojump_clock: MockClock) -> None:
-    """Connection refused is no doubt; attempts are a tenth of a second apart; and it connects once the node is there."""
+    """Connection refused is no doubt; attempts are a tenth of a second apart; and it connects once
+    the node is there.
+    """
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()
@@ -283,7 +297,9 @@ async def test_a_node_that_is_not_there_has_got_nothing(autojump_clock: MockCloc
     ids=["no such answer", "no frame", "nothing"],
 )
 async def test_a_peer_that_talks_nonsense_is_unavailable(answer: bytes, doubt: bool) -> None:
-    """Whatever comes back instead of the answer, the asker learns that nobody knows, and nothing hangs."""
+    """Whatever comes back instead of the answer, the asker learns that nobody knows, and nothing
+    hangs.
+    """
 
     async def babble(stream: trio.SocketStream) -> None:
         await stream.receive_some()
@@ -311,14 +327,18 @@ async def test_a_refused_login_is_not_in_doubt(credentials: PlainCredentials, au
 
 
 def test_correlation_ids_and_versions_are_those_of_the_wire() -> None:
-    """Requests between nodes carry header version 2: the newest versions of all APIs of the controller are flexible."""
+    """Requests between nodes carry header version 2: the newest versions of all APIs of the
+    controller are flexible.
+    """
     for key in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.ALTER_CONFIGS):
         api = registry.api(key)
         assert api.request_header_version(api.max_version) == 2
 
 
 async def test_what_is_too_large_fails_by_itself() -> None:
-    """A request or an answer beyond the bound fails, and the others on the connection get their answers over it."""
+    """A request or an answer beyond the bound fails, and the others on the connection get their
+    answers over it.
+    """
     gates = Gates()
     async with connected(gates=gates, max_bytes=1_000) as (served, peer), trio.open_nursery() as nursery:
         nursery.start_soon(peer.request, ApiKey.CREATE_TOPICS, 7, create("patient"))
@@ -337,7 +357,8 @@ async def test_what_is_too_large_fails_by_itself() -> None:
 
 
 async def test_whoever_asks_meanwhile_shares_the_attempt(autojump_clock: MockClock) -> None:
-    """A host that accepts connections and says nothing: all who ask are told so after one attempt, not one after the other.
+    """A host that accepts connections and says nothing: all who ask are told so after one attempt,
+    not one after the other.
 
     One who leaves does not end the attempt of the others.
     """

@@ -1,4 +1,6 @@
-"""SASL at the door, as real clients come to it: with and without ApiVersions first, by tokens with and without a header."""
+"""SASL at the door, as real clients come to it: with and without ApiVersions first, by tokens with
+and without a header.
+"""
 
 import logging
 import struct
@@ -8,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.connection import MAX_UNAUTHENTICATED_BYTES
+from minicontroller.controller.network.connection import MAX_UNAUTHENTICATED_BYTES
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, Step
 from minicontroller.protocol.error_codes import ErrorCode
@@ -36,7 +38,9 @@ async def handshake(client: Client, version: int = 1) -> SaslHandshakeResponse:
 @pytest.mark.parametrize("versions_first", [0, 2, 3, 4, None])
 @pytest.mark.parametrize("authenticate", [0, 1, 2])
 async def test_clients_authenticate_in_every_version(versions_first: int | None, authenticate: int) -> None:
-    """ApiVersions in any version, or none at all, then handshake v1, then SaslAuthenticate: and the principal is `User:alice`."""
+    """ApiVersions in any version, or none at all, then handshake v1, then SaslAuthenticate: and the
+    principal is `User:alice`.
+    """
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         if versions_first is not None:
             asked = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -50,7 +54,9 @@ async def test_clients_authenticate_in_every_version(versions_first: int | None,
 
 
 async def test_api_versions_may_come_after_authentication() -> None:
-    """ApiVersions may come later, as from the one client that opens with the handshake on every connection."""
+    """ApiVersions may come later, as from the one client that opens with the handshake on every
+    connection.
+    """
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         await handshake(client)
         await client.ask(2, plain("alice", "alice-secret"), SaslAuthenticateResponse)
@@ -59,7 +65,9 @@ async def test_api_versions_may_come_after_authentication() -> None:
 
 
 async def test_a_handshake_in_version_0_is_followed_by_bare_tokens() -> None:
-    """No header around the token; the answer to PLAIN is an empty frame; then requests go on as ever."""
+    """No header around the token; the answer to PLAIN is an empty frame; then requests go on as
+    ever.
+    """
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         assert (await handshake(client, 0)).error_code == ErrorCode.NONE
         token = b"\0alice\0alice-secret"
@@ -106,7 +114,9 @@ async def test_a_refused_client_reads_why_a_little_later_and_is_disconnected(
     autojump_clock: MockClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """After `connection.failed.authentication.delay.ms` comes error 58 with Kafka's text, then the end; no secret is in the log."""
+    """After `connection.failed.authentication.delay.ms` comes error 58 with Kafka's text, then the
+    end; no secret is in the log.
+    """
     caplog.set_level(logging.DEBUG)
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         await handshake(client)
@@ -140,7 +150,9 @@ async def test_a_bare_token_that_is_wrong_ends_the_connection(autojump_clock: Mo
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_an_unknown_mechanism_is_told_the_known_ones(version: int, autojump_clock: MockClock) -> None:
-    """An unknown mechanism is answered error 33 with the mechanisms that this listener enables, then the connection ends."""
+    """An unknown mechanism is answered error 33 with the mechanisms that this listener enables,
+    then the connection ends.
+    """
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         asked = SaslHandshakeRequest(mechanism="GSSAPI")
         answer = await client.ask(version, asked, SaslHandshakeResponse)
@@ -160,7 +172,9 @@ async def test_nothing_else_is_heard_before_authentication(after_handshake: bool
 
 
 async def test_a_request_before_authentication_is_small() -> None:
-    """Strangers cannot make the node keep `socket.request.max.bytes` for them: half a mebibyte ends the connection."""
+    """Strangers cannot make the node keep `socket.request.max.bytes` for them: half a mebibyte ends
+    the connection.
+    """
     async with serving(listeners=[SASL]) as served, await served.connect(SASL) as client:
         await client.send(struct.pack(">i", 50 * 1024 * 1024))
         sent = 0
@@ -182,7 +196,9 @@ async def test_a_token_without_a_handshake_is_out_of_place() -> None:
 
 
 async def test_sasl_at_a_listener_without_it_is_out_of_place() -> None:
-    """On PLAINTEXT both APIs are answered with 34, as Kafka answers them, and the connection goes on."""
+    """On PLAINTEXT both APIs are answered with 34, as Kafka answers them, and the connection goes
+    on.
+    """
     async with serving() as served, await served.connect() as client:
         assert (await handshake(client)).error_code == ErrorCode.ILLEGAL_SASL_STATE
         answer = await client.ask(2, plain("alice", "alice-secret"), SaslAuthenticateResponse)
@@ -216,7 +232,9 @@ async def test_nobody_becomes_another_on_his_connection(autojump_clock: MockCloc
 
 
 async def test_a_session_has_a_lifetime(autojump_clock: MockClock) -> None:
-    """`connections.max.reauth.ms` is told to the client; who has not authenticated again by then is disconnected."""
+    """`connections.max.reauth.ms` is told to the client; who has not authenticated again by then is
+    disconnected.
+    """
     short = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms=PLAIN, reauthenticate_ms=60_000)
     async with serving(listeners=[short]) as served, await served.connect(short) as client:
         await handshake(client)
@@ -276,7 +294,9 @@ class Broken:
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_an_accident_in_a_mechanism_lets_nobody_in(version: int) -> None:
-    """The caller stays unknown after an accident in a mechanism, with and without headers, and others are served."""
+    """The caller stays unknown after an accident in a mechanism, with and without headers, and
+    others are served.
+    """
     listener = Listener(name="SASL", host="127.0.0.1", sasl=True, mechanisms={"BROKEN": Broken})
     async with serving(listeners=[listener, CLIENTS]) as served, await served.connect(listener) as client:
         await client.ask(version, SaslHandshakeRequest(mechanism="BROKEN"), SaslHandshakeResponse)

@@ -59,7 +59,9 @@ def said(turn: Callable[[bytes], bytes | None], message: bytes) -> bytes | str |
     ],
 )
 def test_the_examples_of_the_rfcs(hash_name: str, nonce: str, challenge: str, final: str, last: str) -> None:
-    """Each message is, byte by byte, the one that the document shows, and its server is believed."""
+    """Each message is, byte by byte, the one that the document shows, and its server
+    is believed.
+    """
     exchange = ScramClient(hash_name, "user", "pencil", nonce)
     assert exchange.first() == f"n,,n=user,r={nonce}".encode()
     assert exchange.final(challenge.encode()) == final.encode()
@@ -71,7 +73,9 @@ def test_the_examples_of_the_rfcs(hash_name: str, nonce: str, challenge: str, fi
 def test_an_honest_server_is_believed_and_no_other(
     hash_name: str, name: str, password: str, data: st.DataObject
 ) -> None:
-    """For any name and password the signature of one who knows it ends the exchange; with any bit of it wrong nobody is believed."""
+    """For any name and password the signature of one who knows it ends the exchange; with any bit
+    of it wrong nobody is believed.
+    """
     exchange = ScramClient(hash_name, name, password, NONCE)
     exchange.final(CHALLENGE.encode())
     shown = name.replace("=", "=3D").replace(",", "=2C")
@@ -112,7 +116,9 @@ def test_a_challenge_that_must_not_be_answered(challenge: str, sentence: str) ->
 @cases
 @given(st.binary(max_size=80) | st.text("rsivem=, abcXYZ0964/+").map(str.encode))
 def test_any_bytes_are_answered_or_refused(message: bytes) -> None:
-    """A hostile server gets an answer or is refused, at both of its turns; nothing else is raised, and nobody is believed."""
+    """A hostile server gets an answer or is refused, at both of its turns; nothing else is raised,
+    and nobody is believed.
+    """
     exchange = client()
     challenged, concluded = said(exchange.final, message), said(exchange.verify, message)
     assert concluded is not None
@@ -122,7 +128,9 @@ def test_any_bytes_are_answered_or_refused(message: bytes) -> None:
 @cases
 @given(st.integers(0, len(CHALLENGE) - 1), st.integers(0, 255), st.sampled_from([0, 1]))
 def test_a_damaged_challenge_is_answered_or_refused(place: int, byte: int, width: int) -> None:
-    """Next to what is right nothing else is raised either; the password is never part of the answer."""
+    """Next to what is right nothing else is raised either; the password is never part of the
+    answer.
+    """
     damaged = bytearray(CHALLENGE.encode())
     damaged[place : place + width] = bytes([byte])
     assert SECRET not in str(said(client().final, bytes(damaged)))

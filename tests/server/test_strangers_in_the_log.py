@@ -8,10 +8,10 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.answer import AnswerLine
-from minicontroller.controller.context import RequestContext
-from minicontroller.controller.logs import FORMATTERS, SELDOM_SECONDS, STRANGERS_LINES, Strangers
-from minicontroller.controller.request_log import (
+from minicontroller.controller.observe.logs import FORMATTERS, SELDOM_SECONDS, STRANGERS_LINES, Strangers
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.request_log import (
     HIDDEN,
     MAX_CHARACTERS,
     MAX_SECRETS,
@@ -54,7 +54,7 @@ def context(**said: Any) -> RequestContext:
         correlation_id=1,
         client_host="127.0.0.1",
         listener="CLIENTS",
-        caller=Caller(CLIENTS, AnswerLine(None, {}), "127.0.0.1", 1),
+        caller=Caller(CLIENTS, Dispatcher(None, {}), "127.0.0.1", 1),
         **known,
     )
 
@@ -76,7 +76,9 @@ STRANGE = {
 async def test_a_line_tells_the_beginning_of_what_a_stranger_calls_himself(
     format_name: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Client ids and principals of 32 KB are cut wherever they stand in a line, in either form of it."""
+    """Client ids and principals of 32 KB are cut wherever they stand in a line, in either form of
+    it.
+    """
     async with serving() as served, await served.connect() as client:
         await client.send(STRANGE[text])
         await client.frame()
@@ -105,7 +107,9 @@ async def test_who_comes_again_and_again_has_few_lines(
 async def test_what_was_left_out_is_told(
     caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Each kind of line has its own measure a minute, and the first line of the next minute says how many were left out."""
+    """Each kind of line has its own measure a minute, and the first line of the next minute says
+    how many were left out.
+    """
     strangers = Strangers()
     for number in range(STRANGERS_LINES + 7):
         strangers.say(LOG, "number %d", number)
@@ -121,7 +125,9 @@ async def test_what_was_left_out_is_told(
 
 
 def test_no_more_of_a_request_is_looked_at_than_is_told() -> None:
-    """What a line about a huge request costs is bounded by the line: counted are the elements that were looked at."""
+    """What a line about a huge request costs is bounded by the line: counted are the elements that
+    were looked at.
+    """
     names = Counted(MetadataRequestTopic(name="\0" * 32_000) for _ in range(10_000))
     text = describe_request(context(client_id=LONG, principal=f"User:{LONG}"), MetadataRequest(topics=names))
     assert len(text) < MAX_CHARACTERS + 4_000
@@ -142,7 +148,9 @@ def raised(text: str) -> Exception:
 
 @pytest.mark.parametrize("count", [MAX_SECRETS + 1, MAX_VALUES, 20_000])
 def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
-    """Where an accident's text could repeat very many secrets it is not told at all: only where it was raised, and by what."""
+    """Where an accident's text could repeat very many secrets it is not told at all: only where it
+    was raised, and by what.
+    """
     topic = CreatableTopic(
         name="t", configs=[CreatableTopicConfig(name="k", value=f"secret-{number}") for number in range(count)]
     )

@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.transport import Disconnected, SocketTransport
+from minicontroller.controller.network.transport import Disconnected, SocketTransport
 
 
 async def pair() -> tuple[SocketTransport, trio.SocketStream]:
@@ -18,7 +18,9 @@ async def pair() -> tuple[SocketTransport, trio.SocketStream]:
 
 @pytest.mark.parametrize("expected", [True, False])
 async def test_bytes_come_whether_they_were_expected_or_not(expected: bool) -> None:
-    """What is there is received at once, what is not is waited for, and the other end's end is no bytes."""
+    """What is there is received at once, what is not is waited for, and the other end's end is no
+    bytes.
+    """
     ours, theirs = await pair()
     await theirs.send_all(b"there")
     assert await ours.receive(expected=expected) == b"there"

@@ -43,7 +43,9 @@ async def test_what_is_missing_is_none_or_an_error(store: Store) -> None:
 
 
 async def test_versions_count_the_changes_of_the_data(store: Store) -> None:
-    """A znode is born with version 0; each change of its data adds one, and the new stat is the result."""
+    """A znode is born with version 0; each change of its data adds one, and the new stat is the
+    result.
+    """
     await store.commit([Create("/a", b"0")])
     (second,) = await store.commit([SetData("/a", b"1", 0)])
     (third,) = await store.commit([SetData("/a", b"2", ANY_VERSION)])
@@ -55,7 +57,9 @@ async def test_versions_count_the_changes_of_the_data(store: Store) -> None:
 
 
 async def test_transaction_ids_tell_when(store: Store) -> None:
-    """What one commit creates has one czxid, a later commit a larger one; a change of data moves the mzxid alone."""
+    """What one commit creates has one czxid, a later commit a larger one; a change of data moves
+    the mzxid alone.
+    """
     await store.commit([Create("/a"), Create("/b")])
     await store.commit([Create("/c")])
     await store.commit([SetData("/a", b"x")])
@@ -105,7 +109,9 @@ async def test_a_refused_commit_counts_for_nothing(store: Store) -> None:
 
 
 async def test_an_operation_sees_those_before_it(store: Store) -> None:
-    """Within a commit a parent may be created before its child, and a znode changed and deleted after its creation."""
+    """Within a commit a parent may be created before its child, and a znode changed and deleted
+    after its creation.
+    """
     results = await store.commit(
         [Create("/a"), Create("/a/b"), SetData("/a/b", b"x", 0), Check("/a/b", 1), Delete("/a/b", 1)]
     )
@@ -120,7 +126,9 @@ async def test_a_commit_of_nothing_succeeds(store: Store) -> None:
 
 
 async def test_sequential_names_count_the_children_ever_created(store: Store) -> None:
-    """The suffix has ten digits and counts every child that was ever created there, as Kafka's notifications rely on."""
+    """The suffix has ten digits and counts every child that was ever created there, as Kafka's
+    notifications rely on.
+    """
     await store.commit([Create("/q")])
     names = await store.commit([Create("/q/n_", sequential=True), Create("/q/plain"), Create("/q/n_", sequential=True)])
     await store.commit([Delete("/q/plain"), Delete("/q/n_0000000002")])
@@ -130,7 +138,9 @@ async def test_sequential_names_count_the_children_ever_created(store: Store) ->
 
 
 async def test_commits_take_effect_in_the_order_of_their_calls(store: Store) -> None:
-    """Many commits can be under way: each sees those before it, however late they are awaited, and one refusal stops no other."""
+    """Many commits can be under way: each sees those before it, however late they are awaited, and
+    one refusal stops no other.
+    """
     await store.commit([Create("/a", b"")])
     under_way = [store.commit([SetData("/a", str(i).encode(), i)]) for i in range(100)]
     refused = store.commit([Create("/a")])
@@ -145,7 +155,9 @@ async def test_commits_take_effect_in_the_order_of_their_calls(store: Store) -> 
 
 
 async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
-    """Of commits that nobody waits for each is answered once, in their order, with what was wrong with it."""
+    """Of commits that nobody waits for each is answered once, in their order, with what was wrong
+    with it.
+    """
     answers: list[StoreError | None] = []
     store.send([Create("/a", b"0"), Create("/a/b")], answers.append)
     store.send([Check("/a", 0), Create("/a/c"), Delete("/a")], answers.append)
@@ -162,7 +174,9 @@ async def test_what_is_sent_is_answered_by_call(store: Store) -> None:
 
 
 async def test_a_read_sees_the_commits_started_before_it(store: Store) -> None:
-    """Reads and commits of a session keep the order of their calls, without waiting for each other."""
+    """Reads and commits of a session keep the order of their calls, without waiting
+    for each other.
+    """
     commit = store.commit([Create("/a", b"x"), Create("/a/b")])
     entry, names = await store.get("/a"), await store.children("/a")
     assert entry is not None and (entry.data, names) == (b"x", ["b"])
@@ -191,7 +205,9 @@ async def test_thousands_are_read_in_order(store: Store) -> None:
 
 
 async def test_a_commit_too_large_is_refused_unsent(store: Store) -> None:
-    """What weighs more than max_commit_bytes is refused by name, the session lives on, and a commit of that weight passes."""
+    """What weighs more than max_commit_bytes is refused by name, the session lives on, and a commit
+    of that weight passes.
+    """
     limit = store.max_commit_bytes
     too_large = [Create("/big", bytes(limit))]
     assert weight(too_large[0]) > limit
@@ -240,7 +256,9 @@ async def test_a_data_watch_fires_once(world: World, store: Store) -> None:
 
 
 async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) -> None:
-    """Reading a missing znode sets a watch too: that is how a candidate waits for the next controller."""
+    """Reading a missing znode sets a watch too: that is how a candidate waits for the next
+    controller.
+    """
     other = await world.open()
     watcher = Watcher()
     assert await store.get("/a", watcher) is None
@@ -251,7 +269,9 @@ async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) 
 
 
 async def test_a_watch_on_children_sees_the_list_only(world: World, store: Store) -> None:
-    """It fires when a child comes or goes or the znode itself goes, not for data and not for grandchildren."""
+    """It fires when a child comes or goes or the znode itself goes, not for data and not for
+    grandchildren.
+    """
     other = await world.open()
     await store.commit([Create("/t"), Create("/t/a")])
     watcher = Watcher()
@@ -283,7 +303,9 @@ async def test_a_failed_read_of_children_sets_no_watch(world: World, store: Stor
 
 
 async def test_one_callable_watches_a_znode_once(world: World, store: Store) -> None:
-    """Set twice on one znode before it fired, a watch is called once; two callables are called each."""
+    """Set twice on one znode before it fired, a watch is called once; two callables are called
+    each.
+    """
     other = await world.open()
     await store.commit([Create("/a"), Create("/b")])
     watcher, second = Watcher(), Watcher()
@@ -332,7 +354,9 @@ async def test_events_come_in_the_order_of_the_changes(world: World, store: Stor
 
 
 async def test_an_ephemeral_znode_belongs_to_its_session(world: World, store: Store) -> None:
-    """An ephemeral znode bears its session's id, goes when the session is closed, and others are told."""
+    """An ephemeral znode bears its session's id, goes when the session is closed, and others are
+    told.
+    """
     other = await world.open()
     await other.commit([Create("/e", b"x", ephemeral=True), Create("/p"), Create("/p/e", ephemeral=True)])
     watcher, children = Watcher(), Watcher()
@@ -346,7 +370,9 @@ async def test_an_ephemeral_znode_belongs_to_its_session(world: World, store: St
 
 
 async def test_an_ephemeral_znode_can_go_before_its_session(world: World, store: Store) -> None:
-    """Deleted by anyone, or never born because its commit was refused, it is not missed at the end of its session."""
+    """Deleted by anyone, or never born because its commit was refused, it is not missed at the end
+    of its session.
+    """
     other = await world.open()
     await other.commit([Create("/e", ephemeral=True), Create("/f_", ephemeral=True, sequential=True)])
     await store.commit([Delete("/e"), Create("/e", b"persistent now")])
@@ -367,7 +393,9 @@ async def test_an_ephemeral_znode_has_no_children(store: Store) -> None:
 
 
 async def test_a_cancelled_wait_disturbs_nobody(store: Store) -> None:
-    """Whoever is cancelled while he waits leaves no trace: later answers and events reach the others."""
+    """Whoever is cancelled while he waits leaves no trace: later answers and events reach the
+    others.
+    """
     watcher = Watcher()
     with trio.CancelScope() as scope:
         scope.cancel()

@@ -1,4 +1,6 @@
-"""Our bytes of the hot requests against kazoo's own serializer, so that no error of ours hides in both directions."""
+"""Our bytes of the hot requests against kazoo's own serializer, so that no error of ours hides in
+both directions.
+"""
 
 import pytest
 from hypothesis import given
@@ -56,7 +58,9 @@ def test_a_multi_is_kazoo_s_byte_for_byte(operations: list[Operation]) -> None:
 
 @given(operation=OPERATIONS)
 def test_weight_is_on_the_safe_side(operation: Operation) -> None:
-    """An operation's weight covers its bytes in a request with Kafka's longest access list and a short chroot."""
+    """An operation's weight covers its bytes in a request with Kafka's longest access list and a
+    short chroot.
+    """
     encoded = jute.encode_multi([operation], full, access.protected)
     letters = len(operation.path.encode()) - len(operation.path)
     assert len(encoded) - len(jute.END) - letters <= weight(operation)
@@ -73,7 +77,9 @@ def acl_of(path: str) -> list[object]:
 
 
 def test_access_lists_are_kafka_s() -> None:
-    """Creator-all and world-read, creator-only where credentials lie, open to all for old consumers."""
+    """Creator-all and world-read, creator-only where credentials lie, open to all for old
+    consumers.
+    """
     assert acl_of("/brokers/ids") == CREATOR_ALL_ACL + READ_ACL_UNSAFE
     assert (
         acl_of("/config/users/x")
@@ -90,7 +96,9 @@ def answer(*parts: tuple[int, bytes]) -> bytes:
 
 
 def test_results_come_without_the_chroot() -> None:
-    """A created path is told within the chroot, a set has its stat, a deletion and a check have nothing."""
+    """A created path is told within the chroot, a set has its stat, a deletion and a check have
+    nothing.
+    """
     stat = jute.STAT.pack(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
     data = answer(
         (jute.CREATE, jute.encode_string("/kafka/a")), (jute.SET_DATA, stat), (jute.DELETE, b""), (jute.CHECK, b"")
@@ -102,7 +110,9 @@ def test_results_come_without_the_chroot() -> None:
 
 
 def test_the_operation_that_failed_is_named() -> None:
-    """Those before it are answered with 0 and those after it with another error; neither is to blame."""
+    """Those before it are answered with 0 and those after it with another error; neither is to
+    blame.
+    """
     errors = [(jute.ERROR_RESULT, jute.INT.pack(code)) for code in (0, -103, -2)]
     with pytest.raises(VersionConflict) as caught:
         jute.decode_multi(answer(*errors), 0, [Create("/a"), Check("/b", 1), Create("/c")], "")

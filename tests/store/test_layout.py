@@ -1,7 +1,7 @@
 """Kafka's znodes: what a real Kafka wrote is read, and written again byte for byte.
 
-The vectors in `tests/vectors/znodes/` were recorded from Apache Kafka 3.9.1 (see `record.py` there); the rest pins what older
-versions wrote and what no Kafka writes.
+The vectors in `tests/vectors/znodes/` were recorded from Apache Kafka 3.9.1 (see `record.py`
+there); the rest pins what older versions wrote and what no Kafka writes.
 """
 
 import json
@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.cluster import control_requests
-from minicontroller.controller.cluster.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
-from minicontroller.controller.store import broker_notices, layout, registrations
-from minicontroller.controller.store.layout import LayoutError
+from minicontroller.controller.active import control_requests
+from minicontroller.controller.metadata.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.znodes import broker_notices, layout, registrations
+from minicontroller.controller.znodes.layout import LayoutError
 from minicontroller.protocol import registry
 from minicontroller.protocol.header import RequestHeader
 
@@ -58,7 +58,9 @@ def rewritten(path: str, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("file", sorted({file for file, _ in DATA}))
 def test_znodes_are_byte_for_byte_what_kafka_writes(file: str) -> None:
-    """Every znode of a real cluster, read and written again, is the same down to the order of its keys."""
+    """Every znode of a real cluster, read and written again, is the same down to the order of its
+    keys.
+    """
     seen = {path: data for (name, path), data in DATA.items() if name == file and data is not None}
     ours = {path: data if path in NOT_OURS else rewritten(path, data) for path, data in seen.items()}
     assert ours == seen
@@ -66,7 +68,9 @@ def test_znodes_are_byte_for_byte_what_kafka_writes(file: str) -> None:
 
 
 def test_znodes_without_data_are_kafka_s() -> None:
-    """What Kafka leaves without data is what we create without: the top-level paths, the partitions, the deletion marks."""
+    """What Kafka leaves without data is what we create without: the top-level paths, the
+    partitions, the deletion marks.
+    """
     administered = {path for (file, path), data in DATA.items() if file == "administered" and data is None}
     assert set(layout.PERSISTENT_PATHS) - {layout.LATEST_PRODUCER_ID_BLOCK} <= administered
     assert {layout.partitions_path("orders"), layout.partition_path("orders", 0)} <= administered
@@ -102,14 +106,18 @@ def test_a_topic_is_read_whole() -> None:
 
 
 def test_a_partition_s_state_is_read_into_the_partition() -> None:
-    """Leader, epochs and ISR come from the state, the version of the znode is the partition epoch, the assignment stays."""
+    """Leader, epochs and ISR come from the state, the version of the znode is the partition epoch,
+    the assignment stays.
+    """
     before = Partition((3, 2, 1), adding_replicas=(3,), removing_replicas=(1,))
     after = layout.decode_partition_state(before, DATA["failed", layout.partition_state_path("orders", 0)], 4)
     assert after == Partition((3, 2, 1), -1, 3, (3,), 1, 4, 0, (3,), (1,))
 
 
 def test_a_recovering_leader_is_written_as_such() -> None:
-    """leader_recovery_state is there only while a leader recovers; its place among the keys follows from Kafka's map."""
+    """leader_recovery_state is there only while a leader recovers; its place among the keys follows
+    from Kafka's map.
+    """
     partition = Partition((1,), 1, 2, (1,), 3, 0, leader_recovery_state=1)
     data = layout.encode_partition_state(partition)
     assert data == b'{"controller_epoch":3,"leader":1,"version":1,"leader_recovery_state":1,"leader_epoch":2,"isr":[1]}'
@@ -144,7 +152,9 @@ OLD_REGISTRATIONS = [
 
 @pytest.mark.parametrize(("data", "endpoints", "rack"), OLD_REGISTRATIONS, ids=["v1", "v2", "v3", "v4"])
 def test_registrations_of_older_brokers_are_read(data: bytes, endpoints: list[Endpoint], rack: str | None) -> None:
-    """Versions 1 to 4 are read: host and port alone, listeners named after their protocols, a rack, a map of protocols."""
+    """Versions 1 to 4 are read: host and port alone, listeners named after their protocols, a rack,
+    a map of protocols.
+    """
     assert registrations.decode_broker(5, data, 77) == Broker(5, tuple(endpoints), rack, 77)
 
 
@@ -324,7 +334,9 @@ def test_any_bytes_give_a_value_or_a_layout_error(data: bytes | None) -> None:
     )
 )
 def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
-    """A registration that is taken fits into what the controller tells of it, in every version that a node may speak."""
+    """A registration that is taken fits into what the controller tells of it, in every version that
+    a node may speak.
+    """
     try:
         broker = decode_broker(msgspec.json.encode(registration))
     except LayoutError:

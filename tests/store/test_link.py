@@ -33,7 +33,9 @@ def ends_fixture(doorbell: Doorbell) -> Iterator[tuple[Link, socket.socket]]:
 
 
 def test_ringing_never_blocks(doorbell: Doorbell) -> None:
-    """A hundred thousand requests can be queued before the first is taken: a socket pair would block at some 280."""
+    """A hundred thousand requests can be queued before the first is taken: a socket pair would
+    block at some 280.
+    """
     for _ in range(100_000):
         doorbell.send(b"\0")
     for _ in range(100_000):
@@ -43,7 +45,9 @@ def test_ringing_never_blocks(doorbell: Doorbell) -> None:
 
 
 def test_a_closed_doorbell_refuses(doorbell: Doorbell) -> None:
-    """An OSError is what kazoo takes for a closed connection; closing twice (it closes both ends) is no error."""
+    """An OSError is what kazoo takes for a closed connection; closing twice (it closes both ends)
+    is no error.
+    """
     doorbell.close()
     doorbell.close()
     with pytest.raises(OSError, match="closed"):
@@ -65,7 +69,9 @@ def test_a_burst_of_requests_leaves_in_one_send(ends: tuple[Link, socket.socket]
 
 
 def test_held_back_bytes_leave_before_anyone_waits(ends: tuple[Link, socket.socket], doorbell: Doorbell) -> None:
-    """Requests that were withdrawn leave rings behind: what was held back for them is sent before the link waits."""
+    """Requests that were withdrawn leave rings behind: what was held back for them is sent before
+    the link waits.
+    """
     link, server = ends
     for _ in range(2):
         doorbell.send(b"\0")
@@ -86,7 +92,9 @@ def test_much_is_not_held_back(ends: tuple[Link, socket.socket], doorbell: Doorb
 
 
 def test_answers_of_one_packet_are_read_by_one_receive(ends: tuple[Link, socket.socket]) -> None:
-    """What came with the first bytes is there without asking the socket again, until it is used up."""
+    """What came with the first bytes is there without asking the socket again, until
+    it is used up.
+    """
     link, server = ends
     server.sendall(b"headbody")
     assert link.select(5, with_doorbell=True) == (True, False)
@@ -155,7 +163,9 @@ def test_the_end_of_the_thread_is_told_with_its_cause() -> None:
 
 
 async def test_posts_arrive_in_order_and_never_within_the_post() -> None:
-    """What threads post runs in the loop, in the order of the posts; what is posted meanwhile comes after it."""
+    """What threads post runs in the loop, in the order of the posts; what is posted meanwhile comes
+    after it.
+    """
     crossing = Crossing()
     crossing.enter_loop()
     seen: list[int] = []
@@ -179,7 +189,9 @@ async def test_posts_arrive_in_order_and_never_within_the_post() -> None:
 
 
 def test_a_loop_that_has_ended_needs_no_news() -> None:
-    """A post after the end of the loop is dropped without an error: kazoo's thread may outlive it by a moment."""
+    """A post after the end of the loop is dropped without an error: kazoo's thread may outlive it
+    by a moment.
+    """
     crossing = Crossing()
 
     async def main() -> None:

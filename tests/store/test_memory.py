@@ -1,4 +1,6 @@
-"""What only the memory store has: its tree is shared by hand, and a test may do to a session what a network would."""
+"""What only the memory store has: its tree is shared by hand, and a test may do to a session what a
+network would.
+"""
 
 import tracemalloc
 
@@ -11,7 +13,9 @@ from tests.store.worlds import Watcher
 
 
 async def test_a_lost_reply_leaves_the_commit_in_force() -> None:
-    """lose_reply: the next commit raises StoreUnavailable and suspends the session, but it has taken effect."""
+    """lose_reply: the next commit raises StoreUnavailable and suspends the session, but it has
+    taken effect.
+    """
     tree = MemoryTree()
     store, other = MemoryStore(tree), MemoryStore(tree)
     tree.lose_reply(store)
@@ -25,7 +29,9 @@ async def test_a_lost_reply_leaves_the_commit_in_force() -> None:
 
 
 async def test_an_expired_session_answers_nothing_before_the_next_is_told() -> None:
-    """Between its end and the news of the next session every call raises SessionExpired, as on ZooKeeper."""
+    """Between its end and the news of the next session every call raises SessionExpired, as on
+    ZooKeeper.
+    """
     tree = MemoryTree()
     store = MemoryStore(tree)
     await store.commit([Create("/e", ephemeral=True)])
@@ -54,7 +60,9 @@ async def test_the_end_of_a_session_is_one_change_for_others() -> None:
 
 
 async def test_a_commit_needs_no_turn_of_the_loop() -> None:
-    """A commit's result is there when the call returns: thousands of creates a second depend on it."""
+    """A commit's result is there when the call returns: thousands of creates a second
+    depend on it.
+    """
     store = MemoryStore(MemoryTree())
     await store.commit([Create("/t")])
     with pytest.raises(StopIteration) as done:
@@ -63,7 +71,9 @@ async def test_a_commit_needs_no_turn_of_the_loop() -> None:
 
 
 async def test_a_znode_costs_little_memory() -> None:
-    """A topic's worth of znodes takes well under a kilobyte each, so that an embedded cluster stays small."""
+    """A topic's worth of znodes takes well under a kilobyte each, so that an embedded cluster stays
+    small.
+    """
     store = MemoryStore(MemoryTree())
     await store.commit([Create("/t")])
     tracemalloc.start()

@@ -66,7 +66,9 @@ async def test_a_suspended_session_lives_on(world: World, store: Store) -> None:
 
 
 async def test_watches_outlive_a_lost_connection(world: World, store: Store) -> None:
-    """What changed while the connection was lost is told once it is back, after the news of the session."""
+    """What changed while the connection was lost is told once it is back, after the news of the
+    session.
+    """
     other = await world.open()
     await store.commit([Create("/data", b"0"), Create("/gone"), Create("/list"), Create("/list-gone")])
     order: list[object] = []
@@ -92,7 +94,9 @@ async def test_watches_outlive_a_lost_connection(world: World, store: Store) -> 
 
 
 async def test_a_lost_connection_alone_wakes_no_watch(world: World, store: Store) -> None:
-    """A watch whose znode has not changed stays set over a lost connection, and fires at the change that comes."""
+    """A watch whose znode has not changed stays set over a lost connection, and fires at the change
+    that comes.
+    """
     other = await world.open()
     await store.commit([Create("/a"), Create("/list"), Create("/list/x")])
     data, absent, children = Watcher(), Watcher(), Watcher()
@@ -190,7 +194,9 @@ async def test_abandon_ends_the_session_from_any_thread(world: World, store: Sto
 
 
 async def test_a_closed_store_answers_nothing(store: Store) -> None:
-    """After close every call raises SessionExpired; closing again is no error; nobody is told anything."""
+    """After close every call raises SessionExpired; closing again is no error; nobody is told
+    anything.
+    """
     news: list[Session] = []
     store.on_session(news.append)
     await store.close()

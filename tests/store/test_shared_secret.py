@@ -1,4 +1,6 @@
-"""The secret of the nodes in the tree: one for all, whoever is first, and another one whenever somebody takes it away."""
+"""The secret of the nodes in the tree: one for all, whoever is first, and another one whenever
+somebody takes it away.
+"""
 
 import logging
 from collections.abc import Callable
@@ -7,12 +9,12 @@ from functools import partial
 import pytest
 import trio
 
-from minicontroller.controller.cluster.shared_secret import SharedSecret
+from minicontroller.controller.broker.shared_secret import SharedSecret
 from minicontroller.controller.errors import ConfigurationError, first_of
 from minicontroller.controller.store.access import CREATOR_ONLY, OPEN, access_list
 from minicontroller.controller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
-from minicontroller.controller.store.membership import MEMBERSHIP, decode_membership
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.znodes.membership import MEMBERSHIP, decode_membership
 from tests.store.worlds import PATIENCE_SECONDS, World
 
 
@@ -46,7 +48,9 @@ async def following(nursery: trio.Nursery, *stores: Store) -> list[Follower]:
 
 
 async def test_nodes_agree_on_one(world: World, nursery: trio.Nursery) -> None:
-    """Of nodes that start at once one makes it, and all know the same; so does one that comes later. It is long enough not to be guessed."""
+    """Of nodes that start at once one makes it, and all know the same; so does one that comes
+    later. It is long enough not to be guessed.
+    """
     first, second = await following(nursery, await world.open(), await world.open())
     (third,) = await following(nursery, await world.open())
     known = {follower.secret.current() for follower in (first, second, third)}
@@ -64,7 +68,9 @@ async def test_whoever_deletes_it_makes_another_one(world: World, store: Store, 
 
 
 async def test_it_is_followed_in_a_new_session(world: World, store: Store, nursery: trio.Nursery) -> None:
-    """The watch dies with its session: what changed before or after the next one begins is noticed all the same."""
+    """The watch dies with its session: what changed before or after the next one begins is noticed
+    all the same.
+    """
     mine = await world.open()
     (follower,) = await following(nursery, mine)
     await world.expire(mine)
@@ -80,7 +86,9 @@ async def test_it_is_followed_in_a_new_session(world: World, store: Store, nurse
 async def test_what_is_no_secret_proves_nothing(
     world: World, store: Store, nursery: trio.Nursery, data: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever writes something else there leaves the nodes without a secret; they leave it as it is, do not tell it, and recover."""
+    """Whoever writes something else there leaves the nodes without a secret; they leave it as it
+    is, do not tell it, and recover.
+    """
     caplog.set_level(logging.DEBUG)
     (follower,) = await following(nursery, await world.open())
     await store.commit([SetData(MEMBERSHIP, data)])
@@ -113,7 +121,9 @@ async def test_it_is_in_no_log(world: World, nursery: trio.Nursery, caplog: pyte
 
 
 class Closed(MemoryStore):
-    """A store that lets nobody read the secret, as an access list of ZooKeeper's does for those who are not its creator."""
+    """A store that lets nobody read the secret, as an access list of ZooKeeper's does for those who
+    are not its creator.
+    """
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
         if path == MEMBERSHIP:
@@ -133,6 +143,8 @@ async def test_a_node_that_may_not_read_it_does_not_start() -> None:
 
 
 def test_only_who_made_it_may_read_it() -> None:
-    """With `zookeeper.set.acl` it is as closed as credentials are; without, as open as the rest of the tree."""
+    """With `zookeeper.set.acl` it is as closed as credentials are; without, as open as the rest of
+    the tree.
+    """
     assert access_list(set_acl=True)(MEMBERSHIP) == CREATOR_ONLY
     assert access_list(set_acl=False)(MEMBERSHIP) == OPEN

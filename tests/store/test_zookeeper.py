@@ -11,14 +11,7 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import (
-    AccessDenied,
-    Create,
-    Session,
-    SetData,
-    StoreError,
-    StoreUnavailable,
-)
+from minicontroller.controller.store.base import AccessDenied, Create, Session, SetData, StoreError, StoreUnavailable
 from minicontroller.controller.store.watchdog import run_watchdog
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, reaches
@@ -52,7 +45,9 @@ def kazoo_threads() -> list[str]:
 
 
 async def test_the_chroot_is_created_with_null_data(zookeeper: ZooKeeperServer, chroot: str, raw: KazooClient) -> None:
-    """A missing chroot is made, parents and all, without data as Kafka makes it; everything lies below it."""
+    """A missing chroot is made, parents and all, without data as Kafka makes it; everything lies
+    below it.
+    """
     async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/deep/er/") as store:
         assert await store.commit([Create("/a"), Create("/n_", sequential=True)]) == ["/a", "/n_0000000001"]
         assert await store.children("/") == ["a", "n_0000000001"]
@@ -99,7 +94,9 @@ async def test_a_store_costs_one_thread_and_leaves_none(zookeeper: ZooKeeperServ
 async def test_a_dead_zookeeper_is_told_in_one_sentence(
     own_server: ZooKeeperServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """While no server answers the store keeps trying and says so once, without a trace; it connects when one comes up."""
+    """While no server answers the store keeps trying and says so once, without a trace; it connects
+    when one comes up.
+    """
     own_server.kill()
     store = ZooKeeperStore(f"{own_server.connect}/kafka")
     with caplog.at_level(logging.INFO):
@@ -130,7 +127,9 @@ async def test_a_name_that_does_not_resolve_is_told(caplog: pytest.LogCaptureFix
 
 
 async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer) -> None:
-    """When the server is killed and comes back within the session's time, session and ephemerals are those of before."""
+    """When the server is killed and comes back within the session's time, session and ephemerals
+    are those of before.
+    """
     async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=60_000) as store:
         session_id = store.session_id
         await store.commit([Create("/e", ephemeral=True)])
@@ -147,7 +146,9 @@ async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer)
 async def test_a_frozen_server_suspends_the_session(
     own_server: ZooKeeperServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A server that holds the connection and answers nothing suspends the session within its time, and what was under way fails."""
+    """A server that holds the connection and answers nothing suspends the session within its time,
+    and what was under way fails.
+    """
     async with ZooKeeperStore(f"{own_server.connect}/kafka", session_timeout_ms=SHORT_SESSION_MS) as store:
         own_server.freeze()
         answers: list[StoreError | None] = []
@@ -163,7 +164,9 @@ async def test_a_frozen_server_suspends_the_session(
 
 
 async def test_a_session_away_for_longer_than_its_time_expires(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """The server ends it by itself; back again, the store says EXPIRED and goes on with another session."""
+    """The server ends it by itself; back again, the store says EXPIRED and goes on with another
+    session.
+    """
     watcher = Watcher()
     news: list[Session] = []
     with Proxy(zookeeper.port) as proxy:
@@ -184,7 +187,9 @@ async def test_a_session_away_for_longer_than_its_time_expires(zookeeper: ZooKee
 
 
 async def test_a_commit_whose_answer_is_lost_is_not_sent_again(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """It raises StoreUnavailable although it took effect; that is settled by reading back. It took effect once."""
+    """It raises StoreUnavailable although it took effect; that is settled by reading back. It took
+    effect once.
+    """
     with Proxy(zookeeper.port) as proxy:
         async with ZooKeeperStore(proxy.connect + chroot) as store:
             proxy.swallow_answers()
@@ -213,7 +218,8 @@ def names(server: ZooKeeperServer, path: str) -> list[str]:
 
 
 async def test_a_write_is_refused_before_the_loop_hears_of_the_loss(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """Between kazoo's thread seeing a change and the event loop hearing of it nothing is sent or queued.
+    """Between kazoo's thread seeing a change and the event loop hearing of it nothing is sent or
+    queued.
 
     Not even when the connection is back already, for it might be another session's.
     """
@@ -274,7 +280,9 @@ OTHER = ("digest", "other:secret")
 
 
 async def test_protected_znodes_are_the_creator_s(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """zookeeper.set.acl: others may read but not write, and may not even read where credentials lie."""
+    """zookeeper.set.acl: others may read but not write, and may not even read where credentials
+    lie.
+    """
     connect = zookeeper.connect + chroot
     secrets = ["/config/users/alice", "/config/brokers/1"]
     async with ZooKeeperStore(connect, set_acl=True, authentication=[OWNER]) as store:
@@ -300,7 +308,9 @@ async def test_protected_znodes_are_the_creator_s(zookeeper: ZooKeeperServer, ch
 
 
 async def test_access_lists_are_kafka_s(zookeeper: ZooKeeperServer, chroot: str, raw: KazooClient) -> None:
-    """Creator-all and world-read, creator-only at the credentials, open at /consumers; open everywhere without set_acl."""
+    """Creator-all and world-read, creator-only at the credentials, open at /consumers; open
+    everywhere without set_acl.
+    """
     paths = ["", "/brokers", "/config", "/config/users", "/config/users/a", "/consumers", "/consumers/g"]
     protected = f"{chroot}/protected"
     async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/open") as store:

@@ -1,7 +1,9 @@
-"""The kinds of world that stores live in: this process, the same with answers that take their time, and a real ZooKeeper server.
+"""The kinds of world that stores live in: this process, the same with answers that take their time,
+and a real ZooKeeper server.
 
-What happens to a session - its connection lost, its end - is done to it by the world, never by the store itself. A test's fixture `world`
-is of the kind that its parameter names; the marks below set it.
+What happens to a session - its connection lost, its end - is done to it by the world, never by the
+store itself. A test's fixture `world` is of the kind that its parameter names; the marks below set
+it.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -64,7 +66,9 @@ class MemoryWorld:
 
 
 class TravellingStore(MemoryStore):
-    """What is sent takes effect at once, and its answer is on its way for some turns of the loop: two commits can be in flight."""
+    """What is sent takes effect at once, and its answer is on its way for some turns of the loop:
+    two commits can be in flight.
+    """
 
     def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
         super().send(operations, lambda error: travel(answered, error))

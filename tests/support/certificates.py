@@ -1,4 +1,6 @@
-"""Certificates for tests: an authority, and what it issues, in PEM files as Kafka and its clients read them (KIP-651)."""
+"""Certificates for tests: an authority, and what it issues, in PEM files as Kafka and its clients
+read them (KIP-651).
+"""
 
 import ssl
 from datetime import datetime
@@ -38,7 +40,9 @@ class Authority:
 
 
 def server_context(keystore: Path, clients: Authority | None = None) -> ssl.SSLContext:
-    """For a server that shows this certificate; of its clients it wants one that `clients` issued."""
+    """For a server that shows this certificate; of its clients it wants one that
+    `clients` issued.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(keystore)
     if clients is not None:

@@ -1,4 +1,5 @@
-"""The installed command as its users run it: `minicontroller up` in a process of its own, and what its tests need to know of it.
+"""The installed command as its users run it: `minicontroller up` in a process of its own, and what
+its tests need to know of it.
 
 Stopping it is a test too: Ctrl-C must end it with code 0 and without a traceback.
 """
@@ -29,7 +30,9 @@ SAME_AS_KAFKA = {"offsets.topic.replication.factor": "1", "offsets.topic.num.par
 """What `KafkaCluster` sets, so that one expectation fits both."""
 
 ON_KAFKA = os.environ.get("MINICONTROLLER_TESTS_ON") == "kafka"
-"""Whether the tests of clients run on a real Kafka 3.9.1 instead: so that what they expect is proved first."""
+"""Whether the tests of clients run on a real Kafka 3.9.1 instead: so that what they expect is
+proved first.
+"""
 
 
 def unlike_kafka(reason: str) -> pytest.MarkDecorator:
@@ -61,7 +64,9 @@ class MiniCluster:
         command: Path = COMMAND,
         folder: Path | None = None,
     ) -> None:
-        """`traces`: what it says may hold some, of a broken policy for instance. `folder`: where `command` is called."""
+        """`traces`: what it says may hold some, of a broken policy for instance. `folder`: where
+        `command` is called.
+        """
         self._command, self._folder = command, folder
         self._arguments = ["up", "--brokers", str(brokers), "--port", "0", "--store", store, *options]
         for key, value in (SAME_AS_KAFKA | dict(settings or {})).items():
@@ -157,7 +162,9 @@ def running_cluster(
     command: Path = COMMAND,
     folder: Path | None = None,
 ) -> Iterator[MiniCluster]:
-    """A fresh cluster for the length of the block; `options` are those of `up`, the rest as `MiniCluster` has it."""
+    """A fresh cluster for the length of the block; `options` are those of `up`, the rest as
+    `MiniCluster` has it.
+    """
     cluster = MiniCluster(
         brokers=brokers,
         store=store,
@@ -201,7 +208,9 @@ def other_ids(cluster: Cluster) -> list[int]:
 
 
 def until_everywhere(cluster: Cluster, topic: str, *, partitions: int | None = None) -> None:
-    """Waits until every node shows the topic with a leader for each partition; with 0 partitions, until no node shows it."""
+    """Waits until every node shows the topic with a leader for each partition; with 0 partitions,
+    until no node shows it.
+    """
     for address in cluster.addresses.values():
         with Wire(address) as wire:
             until(partial(shown, wire, topic), right=partial(is_as_wanted, partitions))

@@ -1,7 +1,9 @@
-"""A real Apache Kafka 3.9.1 in ZooKeeper mode: the oracle of the conformance recordings and the ratio of the benchmarks.
+"""A real Apache Kafka 3.9.1 in ZooKeeper mode: the oracle of the conformance recordings and the
+ratio of the benchmarks.
 
-Its jars come from Maven Central into a cache outside the repository, once. Node 1 is the controller: it is started first and waited
-for, so that what is recorded from it is the controller's answer.
+Its jars come from Maven Central into a cache outside the repository, once. Node 1 is the
+controller: it is started first and waited for, so that what is recorded from it is the controller's
+answer.
 """
 
 import shutil
@@ -50,7 +52,9 @@ def kafka_libs() -> Path:
 
 
 class KafkaCluster:
-    """Brokers 1..n on 127.0.0.1 with a ZooKeeper of their own. After `start` every broker knows the controller and all others."""
+    """Brokers 1..n on 127.0.0.1 with a ZooKeeper of their own. After `start` every broker knows the
+    controller and all others.
+    """
 
     def __init__(self, folder: Path, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder

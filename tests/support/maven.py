@@ -1,6 +1,7 @@
 """Maven, and what it runs in `tests/java/admin-client`, with the kafka-clients of a given version.
 
-One Maven at a time, whichever process of the tests wants it: neither its repository nor a project's `target` bears two.
+One Maven at a time, whichever process of the tests wants it: neither its repository nor a project's
+`target` bears two.
 """
 
 import fcntl
@@ -32,7 +33,9 @@ time_to_download = pytest.mark.timeout(2 * LIMIT_SECONDS)  # the first run fetch
 
 
 def java_tests_hold(*arguments: str) -> None:
-    """Without a look at the registry, unless something is missing: it would cost each run a few seconds."""
+    """Without a look at the registry, unless something is missing: it would cost each run a few
+    seconds.
+    """
     with alone():
         run = maven(PROJECT / "pom.xml", "-o", *arguments, "test")
         if run.returncode and "offline" in run.stdout + run.stderr:
@@ -56,7 +59,9 @@ def alone() -> Iterator[None]:
 
 
 def kept(folder: Path, pom: Path, *arguments: str) -> Path:
-    """A folder of the cache, whole. Where it is not yet there, Maven makes it: an argument's `{}` is the place to make it at."""
+    """A folder of the cache, whole. Where it is not yet there, Maven makes it: an argument's `{}`
+    is the place to make it at.
+    """
     if not folder.exists():
         with alone(), tempfile.TemporaryDirectory(dir=CACHE) as temporary:
             made = Path(temporary, "made")

@@ -1,6 +1,8 @@
-"""Nodes as they are run in earnest: `minicontroller serve --config FILE`, each a process that can be killed, frozen and started again.
+"""Nodes as they are run in earnest: `minicontroller serve --config FILE`, each a process that can
+be killed, frozen and started again.
 
-A node listens wherever there is room, also after it was started again: nobody can take its port meanwhile.
+A node listens wherever there is room, also after it was started again: nobody can take its port
+meanwhile.
 """
 
 import signal
@@ -137,7 +139,9 @@ class NodeProcess:
 
 
 def node_settings(broker_id: int, zookeeper: str) -> dict[str, str]:
-    """As little as a node needs: Kafka's default listener, for clients and nodes, and where the others are found."""
+    """As little as a node needs: Kafka's default listener, for clients and nodes, and where the
+    others are found.
+    """
     return {
         "broker.id": str(broker_id),
         "listeners": "PLAINTEXT://127.0.0.1:0",
@@ -236,7 +240,9 @@ def brokers_and_controller(node: NodeProcess) -> tuple[set[int], int]:
 def running_nodes(
     directory: Path, zookeepers: Sequence[str], settings: Mapping[str, str] | None = None
 ) -> Iterator[Nodes]:
-    """They run for the length of the block. None of them may have stumbled: no traceback in any log."""
+    """They run for the length of the block. None of them may have stumbled: no traceback in any
+    log.
+    """
     nodes = Nodes(directory, zookeepers, settings)
     try:
         nodes.start()

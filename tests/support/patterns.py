@@ -1,9 +1,12 @@
-"""Whether a regular expression can go back: a proof from its syntax tree, that work grows with the text and no faster.
+"""Whether a regular expression can go back: a proof from its syntax tree, that work grows with the
+text and no faster.
 
 A pattern is linear where
-- each repetition without an end is possessive (`*+`, `++`): it never gives back what it took, so nothing is tried twice;
-- what stands behind such a repetition, in the body of another one, cannot fail: else what was read is read again, once for each round.
-  The same holds for the whole of a pattern that is searched for (search, sub, split, findall, finditer), which is tried at each character;
+- each repetition without an end is possessive (`*+`, `++`): it never gives back what it took, so
+  nothing is tried twice;
+- what stands behind such a repetition, in the body of another one, cannot fail: else what was read
+  is read again, once for each round. The same holds for the whole of a pattern that is searched for
+  (search, sub, split, findall, finditer), which is tried at each character;
 - the ways to match all that has an end are few, whatever the text is.
 """
 
@@ -21,7 +24,9 @@ Item = tuple[Any, Any]
 
 
 def faults(pattern: re.Pattern[str] | re.Pattern[bytes], *, searched: bool) -> list[str]:
-    """A sentence for each reason why the work may grow faster than the text; none for a linear pattern."""
+    """A sentence for each reason why the work may grow faster than the text; none for a linear
+    pattern.
+    """
     flags = pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
     tree = list(parser.parse(pattern.pattern, flags))
     found = list(_faults(tree, may_fail=not searched))

@@ -4,7 +4,9 @@ import secrets
 import socket
 
 PORTS = range(15_000, 32_000)
-"""Below those that systems hand out by themselves, so that no other test's connection sits on one until it is used."""
+"""Below those that systems hand out by themselves, so that no other test's connection sits on one
+until it is used.
+"""
 
 
 def free_port() -> int:

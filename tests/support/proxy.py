@@ -108,7 +108,8 @@ class Proxy:
             while data := source.recv(CHUNK_BYTES):
                 if self._delay_seconds:
                     time.sleep(self._delay_seconds)
-                # A wire that has lost something carries nothing that comes behind it, also while it is being cut.
+                # A wire that has lost something carries nothing that comes behind it, also while it
+                # is being cut.
                 lost = lost or self._swallowed is answers
                 if not lost:
                     sink.sendall(data)

@@ -1,4 +1,6 @@
-"""The one place where tests wait for another process: by asking it again, against a deadline, never for a fixed time."""
+"""The one place where tests wait for another process: by asking it again, against a deadline, never
+for a fixed time.
+"""
 
 import time
 from collections.abc import Callable
@@ -11,7 +13,9 @@ PATIENCE_SECONDS = 40.0  # of a machine that has much else to do
 
 
 def until(look: Callable[[], Seen], *, right: Callable[[Seen], bool] = bool, within: float = PATIENCE_SECONDS) -> Seen:
-    """What `look` returns as soon as it is right; at the deadline an error that shows what it was instead."""
+    """What `look` returns as soon as it is right; at the deadline an error that shows what it was
+    instead.
+    """
     seen = at_last(look, right=right, within=within)
     assert right(seen), f"after {within} s it is still {seen!r}"
     return seen

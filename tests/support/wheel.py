@@ -1,4 +1,6 @@
-"""The package as `pip` installs it: a wheel, and an environment that has it and nothing of the checkout."""
+"""The package as `pip` installs it: a wheel, and an environment that has it and nothing of the
+checkout.
+"""
 
 import shutil
 import subprocess

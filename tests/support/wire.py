@@ -1,7 +1,9 @@
-"""Raw frames by a foreign codec: kafka-python writes and reads them, so that no error of ours can hide in both ends.
+"""Raw frames by a foreign codec: kafka-python writes and reads them, so that no error of ours can
+hide in both ends.
 
-A body is a plain dict of Kafka's field names in snake_case, a struct in it a dict too; what is not given has the schema's default.
-kafka-python knows every version back to 0, also those it would never speak by itself.
+A body is a plain dict of Kafka's field names in snake_case, a struct in it a dict too; what is not
+given has the schema's default. kafka-python knows every version back to 0, also those it would
+never speak by itself.
 """
 
 import socket
@@ -86,7 +88,9 @@ def response_frame(api: str, version: int, body: Mapping[str, Any], *, header: b
 
 
 def read_answer(api: str, version: int, frame: bytes) -> Body:
-    """The body of an answer (a frame without its size) as plain dicts; only the fields that this version has."""
+    """The body of an answer (a frame without its size) as plain dicts; only the fields that this
+    version has.
+    """
     response_class = MESSAGES[api][1]
     if api == "ApiVersions":
         return read_api_versions(version, frame)
@@ -94,8 +98,8 @@ def read_answer(api: str, version: int, frame: bytes) -> Body:
 
 
 def read_api_versions(version: int, frame: bytes) -> Body:
-    """KIP-511: the header is always the oldest, and an answer that refuses the version is in version 0. (kafka-python's own
-    reader takes every error for that refusal.)
+    """KIP-511: the header is always the oldest, and an answer that refuses the version is in
+    version 0. (kafka-python's own reader takes every error for that refusal.)
     """
     (code,) = struct.unpack_from(">h", frame, 4)
     version = 0 if code == UNSUPPORTED_VERSION else version

@@ -5,8 +5,9 @@ import signal
 from ..base import HOST, Process, free_ports
 from ..java import KAFKA_WITH_ZOOKEEPER, WithZooKeeper, java
 
-# Kafka's defaults except: one data folder each, small internal topics, the session of 6 s that the failover lines are
-# about (Kafka's default until 2.5; 18 s since), and no topic made by a mere question.
+# Kafka's defaults except: one data folder each, small internal topics, the session of 6 s that the
+# failover lines are about (Kafka's default until 2.5; 18 s since), and no topic made by a mere
+# question.
 PROPERTIES = """\
 broker.id={node_id}
 listeners=PLAINTEXT://{host}:{port}

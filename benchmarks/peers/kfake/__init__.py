@@ -1,7 +1,7 @@
 """franz-go's kfake, an in-memory fake cluster in Go, as a process of its own.
 
-It is an honest fast peer for the embedded store, and no more than that: it takes bad names and values, and dies on an
-api key that it does not know.
+It is an honest fast peer for the embedded store, and no more than that: it takes bad names and
+values, and dies on an api key that it does not know.
 """
 
 import shutil

@@ -1,4 +1,6 @@
-"""AlterConfigs and IncrementalAlterConfigs: what is asked before any resource is looked at, then topics, nodes and the default."""
+"""AlterConfigs and IncrementalAlterConfigs: what is asked before any resource is looked at, then
+topics, nodes and the default.
+"""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,6 @@
-"""CreateTopics: every row of its checks, their order, counts against assignments, timeouts, batches, configs."""
+"""CreateTopics: every row of its checks, their order, counts against assignments, timeouts,
+batches, configs.
+"""
 
 from tests.conformance.case import Case, creation, each_version, new_topic
 

@@ -1,4 +1,6 @@
-"""DescribeConfigs: topics, nodes, the cluster's default, the keys asked for, synonyms and documentation."""
+"""DescribeConfigs: topics, nodes, the cluster's default, the keys asked for, synonyms and
+documentation.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,7 @@
 """FindCoordinator, ListGroups and DescribeGroups on a cluster that has no groups.
 
-The group coordinator's topic is placed by hand, so that node 1 coordinates every group; the transactions' topic is left to be made.
+The group coordinator's topic is placed by hand, so that node 1 coordinates every group; the
+transactions' topic is left to be made.
 """
 
 from tests.conformance.case import Case, creation, each_version, new_topic

@@ -1,4 +1,6 @@
-"""Metadata: which topics, by name and id, errors of names, automatic creation, authorized operations."""
+"""Metadata: which topics, by name and id, errors of names, automatic creation, authorized
+operations.
+"""
 
 from typing import Any
 

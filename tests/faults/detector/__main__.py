@@ -1,4 +1,6 @@
-"""`make faults`: drive a cluster as people and the world do, and tell whether what was answered is what happened."""
+"""`make faults`: drive a cluster as people and the world do, and tell whether what was answered is
+what happened.
+"""
 
 import argparse
 import logging
@@ -55,7 +57,8 @@ def search(folder: Path, ensemble: ZooKeeperEnsemble, plan: Plan, wanted: str) -
         click.echo(f"\n=== {name}: {bug.sentence}")
         with running_arena(folder / name, ensemble, f"/{name}", completion=bug.completion, command=command) as arena:
             began = time.monotonic()
-            # A traceback or an answer of -1 may be the plant's own clumsiness: it has to be found by what it does.
+            # A traceback or an answer of -1 may be the plant's own clumsiness: it has to be found
+            # by what it does.
             anomalies = [each for each in trio.run(drive, Experiment(arena, own), is_telling) if is_telling(each)]
         found = ", ".join(sorted({anomaly.name for anomaly in anomalies}))
         click.echo(f"=== {name}: " + (f"found in {time.monotonic() - began:.0f} s: {found}" if found else "NOT FOUND"))

@@ -1,4 +1,6 @@
-"""The cluster that is driven: three nodes on an ensemble of three ZooKeepers, every way between them through a proxy."""
+"""The cluster that is driven: three nodes on an ensemble of three ZooKeepers, every way between
+them through a proxy.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -37,7 +39,9 @@ def running_arena(
     completion: str,
     command: Sequence[str | Path] | None = None,
 ) -> Iterator[Arena]:
-    """`completion` as the key `metadata.completion` has it; `command` runs something else than the installed program."""
+    """`completion` as the key `metadata.completion` has it; `command` runs something else than the
+    installed program.
+    """
     with ExitStack() as stack:
         ways = [[stack.enter_context(Proxy(server.port)) for server in ensemble.servers] for _ in range(NODES)]
         ports = [free_port() for _ in range(NODES)]

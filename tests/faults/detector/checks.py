@@ -155,7 +155,9 @@ def _was_so(window: Window, operations: Sequence[Operation], found: Contradictio
 
 
 def _cause(window: Window, operations: Sequence[Operation], culprit: Operation) -> tuple[str, Operation | None]:
-    """Whether the history makes sense with one answer changed: a success that was none, or a refusal that was."""
+    """Whether the history makes sense with one answer changed: a success that was none, or a
+    refusal that was.
+    """
     until = culprit.ended or culprit.began
     near = [each for each in operations if each.began <= until]
     before = initial(window.before.get(culprit.entity))

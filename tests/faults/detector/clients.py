@@ -1,7 +1,8 @@
-"""Honest clients: each asks one thing after the other, or several at once on one connection, of any node, about few names.
+"""Honest clients: each asks one thing after the other, or several at once on one connection, of any
+node, about few names.
 
-Rule: a client knows nothing of the others. What it sends is random, what it was answered is written down, and whatever is not
-answered for certain is doubt.
+Rule: a client knows nothing of the others. What it sends is random, what it was answered is written
+down, and whatever is not answered for certain is doubt.
 """
 
 import itertools
@@ -37,7 +38,9 @@ LISTS = {
 }
 TIMEOUTS_MS = (5_000,) * 18 + (0, 1)
 MOST_DOUBTS = 12
-"""Short timeouts of one entity in one window: each leaves one more operation of which nobody knows the outcome."""
+"""Short timeouts of one entity in one window: each leaves one more operation of which nobody knows
+the outcome.
+"""
 MOST_AT_ONCE = 5
 RETRY_SECONDS = 0.1
 

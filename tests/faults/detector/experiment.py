@@ -1,4 +1,6 @@
-"""One experiment: windows of work and trouble, each checked when the dust has settled, and then forgotten."""
+"""One experiment: windows of work and trouble, each checked when the dust has settled, and then
+forgotten.
+"""
 
 import random
 import time
@@ -128,7 +130,7 @@ class Experiment:
             names = [name for name in names if name not in breaking]
         return dice.sample(names, min(len(names), dice.randint(1, self._plan.most_troubles)))
 
-    # ------------------------------------------------------------------ driving
+    # ------------------ driving
 
     async def _drive(
         self, stage: Stage, clients: Sequence[Client], troubles: Sequence[str], poured: Sequence[str], seconds: float
@@ -159,14 +161,16 @@ class Experiment:
         up = [node for node in self._arena.nodes if node.broker_id not in stage.down]
         return [(node.broker_id, node.address) for node in up if node.address]
 
-    # ------------------------------------------------------------------ what is known only afterwards
+    # ------------------ what is known only afterwards
 
     def _ruling(self) -> tuple[int, int]:
         """Who rules, and in which epoch."""
         return self._arena.tree.controller_id or 0, self._arena.tree.controller_epoch
 
     def _complete(self, window: Window, ruled: tuple[int, int] | None, troubles: Sequence[str]) -> None:
-        """Which reads must show what was acknowledged before them. A stranger's changes nobody acknowledges."""
+        """Which reads must show what was acknowledged before them. A stranger's changes nobody
+        acknowledges.
+        """
         if ruled is None or ASYNCHRONOUS.intersection(troubles):
             return
         everywhere = self._arena.completion == "cluster"

@@ -1,4 +1,6 @@
-"""Clients that nobody would miss: they cost, change nothing that is looked at, and do not wait for answers that come late."""
+"""Clients that nobody would miss: they cost, change nothing that is looked at, and do not wait for
+answers that come late.
+"""
 
 import random
 from collections.abc import Awaitable, Callable, Sequence

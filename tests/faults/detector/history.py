@@ -1,7 +1,8 @@
 """What was asked, when, and what was answered: a window of it, in memory and in a file.
 
-Rule: a window is whole in itself. It begins with the state of every entity, which was read while nothing was under way, and ends
-with the same; so each is checked by itself and then forgotten, and a file of one can be checked again at any time.
+Rule: a window is whole in itself. It begins with the state of every entity, which was read while
+nothing was under way, and ends with the same; so each is checked by itself and then forgotten, and
+a file of one can be checked again at any time.
 """
 
 from collections.abc import Iterator
@@ -82,7 +83,9 @@ class Window(msgspec.Struct, kw_only=True):
     ended: float = 0.0
     troubles: list[str] = []
     before: dict[str, Topic] = {}
-    """By entity; of a broker and the default the configs alone. A topic that is not there is none of the keys."""
+    """By entity; of a broker and the default the configs alone. A topic that is not there is none
+    of the keys.
+    """
     after: dict[str, Topic] = {}
     operations: list[Operation] = []
     findings: list[str] = []

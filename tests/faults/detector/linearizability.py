@@ -1,15 +1,19 @@
-"""Whether there is an order of the operations on one entity in which each of them got the answer that it got.
+"""Whether there is an order of the operations on one entity in which each of them got the answer
+that it got.
 
-Lowe's just-in-time linearization, as breadth-first search: what is kept is the frontier, all states in which the entity may be now,
-each with the operations under way that have taken effect in it. An operation is put in order no earlier than somebody's completion
-demands it. Operations whose outcome nobody knows may take effect at any time later, or never; of two ways to one state that
-differ in those alone, the one that has used fewer of them can do whatever the other can, and the other is dropped. That keeps the
-frontier about as large as the number of states, where a plain search doubles with each unknown.
+Lowe's just-in-time linearization, as breadth-first search: what is kept is the frontier, all states
+in which the entity may be now, each with the operations under way that have taken effect in it. An
+operation is put in order no earlier than somebody's completion demands it. Operations whose outcome
+nobody knows may take effect at any time later, or never; of two ways to one state that differ in
+those alone, the one that has used fewer of them can do whatever the other can, and the other is
+dropped. That keeps the frontier about as large as the number of states, where a plain search
+doubles with each unknown.
 
-Reads of nodes are no part of the order: a node may be behind the others by design. A read must find a state that the entity may have
-had since the read began (if what was acknowledged must be in it), or since the window began. If only what was acknowledged by way of its node
-must be in it, a state since then will do; where that is not enough, the read has to have a place in the order behind it. The same holds for
-what was asked before it on its connection, and done.
+Reads of nodes are no part of the order: a node may be behind the others by design. A read must find
+a state that the entity may have had since the read began (if what was acknowledged must be in it),
+or since the window began. If only what was acknowledged by way of its node must be in it, a state
+since then will do; where that is not enough, the read has to have a place in the order behind it.
+The same holds for what was asked before it on its connection, and done.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +54,9 @@ class Search:
 
     def __init__(self, before: State) -> None:
         self._frontier: dict[tuple[State, Done], set[Done]] = {(before, frozenset()): {frozenset()}}
-        """State and definite operations done; for each the least sets of unknown ones that lead there."""
+        """State and definite operations done; for each the least sets of unknown ones that lead
+        there.
+        """
         self._pending: dict[int, Operation] = {}
         self._seen: dict[State, int] = {before: 0}
         """When, counted in events, each state was possible last."""
@@ -61,7 +67,9 @@ class Search:
         self.knew: dict[int, Operation] = {}
         """For each read the change that its node had answered last."""
         self._late: set[State] = set()
-        """States that only a look has shown to be over (a refusal, a dry run): what it saw was not acknowledged, so nodes may be behind."""
+        """States that only a look has shown to be over (a refusal, a dry run): what it saw was not
+        acknowledged, so nodes may be behind.
+        """
         self._now: set[State] | None = None
         """All states that are possible at this moment, once somebody has asked."""
 
@@ -158,7 +166,9 @@ class Search:
         return found
 
     def _with_looks(self, state: State, done: Done) -> Done:
-        """With all that changes nothing and may take effect here: it can do no harm, and later it may be impossible."""
+        """With all that changes nothing and may take effect here: it can do no harm, and later it
+        may be impossible.
+        """
         looks = [
             number
             for number, operation in self._pending.items()
@@ -176,7 +186,9 @@ class Search:
                 yield operation
 
     def _is_its_turn(self, operation: Operation, done: Done) -> bool:
-        """Whether what was asked before it on its connection, and was answered for certain, has had its place."""
+        """Whether what was asked before it on its connection, and was answered for certain, has had
+        its place.
+        """
         earlier = self._pending.get(operation.after) if operation.after is not None else None
         return earlier is None or earlier.outcome == UNKNOWN or earlier.number in done
 
@@ -197,7 +209,8 @@ def least(sets: Iterable[Done]) -> set[Done]:
 def check(before: State, operations: Sequence[Operation]) -> Contradiction | None:
     """None if there is an order. Raises Undecided.
 
-    What a refusal says of something else than the state, and what nobody answered without having changed anything, is left out.
+    What a refusal says of something else than the state, and what nobody answered without having
+    changed anything, is left out.
     """
     told = [operation for operation in operations if tells(operation)]
     numbers: Mapping[int, Operation] = {operation.number: operation for operation in told}
@@ -229,18 +242,24 @@ def is_done(operation: Operation) -> bool:
 
 
 def _sees(before: State, operations: Iterable[Operation], read: Operation, asked: Operation | None) -> bool:
-    """Whether a read may be behind what was asked before it on its connection, where that was done."""
+    """Whether a read may be behind what was asked before it on its connection, where
+    that was done.
+    """
     return asked is None or not is_done(asked) or _has_a_place(before, operations, read, asked)
 
 
 def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
-    """Whether there is an order in which the read is behind what its node knew, and perhaps ahead of what others had been answered."""
+    """Whether there is an order in which the read is behind what its node knew, and perhaps ahead
+    of what others had been answered.
+    """
     placed = msgspec.structs.replace(read, is_placed=True, is_fresh=False, began=known.began, after=known.number)
     return check(before, [*changes_until(read.ended or read.began, operations), placed]) is None
 
 
 def changes_until(moment: float, operations: Iterable[Operation]) -> list[Operation]:
-    """Return what may have taken effect by then; of what was not answered yet nobody knows how it ends."""
+    """Return what may have taken effect by then; of what was not answered yet nobody knows how it
+    ends.
+    """
     return [
         each if each.ended is None or each.ended <= moment else msgspec.structs.replace(each, ended=None)
         for each in operations

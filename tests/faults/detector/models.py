@@ -1,7 +1,8 @@
 """What each entity may do: a state, and what an operation with a given answer makes of it.
 
-Rule: pure. `step` returns the state after the operation, or None where the operation cannot have had that answer there. An operation
-that was refused because of the state is a look at the state; any other refusal says nothing, and is not asked about here.
+Rule: pure. `step` returns the state after the operation, or None where the operation cannot have
+had that answer there. An operation that was refused because of the state is a look at the state;
+any other refusal says nothing, and is not asked about here.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,9 @@ Items = frozenset[tuple[str, str]]
 
 
 class State(msgspec.Struct, frozen=True):
-    """Of a topic; of a broker's configs only those count. A dying topic may be gone already: its end is nobody's operation."""
+    """Of a topic; of a broker's configs only those count. A dying topic may be gone already: its
+    end is nobody's operation.
+    """
 
     phase: str = ABSENT
     topic_id: str = ""
@@ -128,8 +131,8 @@ def _done(state: State, operation: Operation) -> State | None:
 
 
 def _same(state: State, operation: Operation) -> bool:
-    """Nobody knows the id of a topic whose creator got no answer. Nodes do not show a partition that nobody has led yet, as while
-    the only broker that has it is gone.
+    """Nobody knows the id of a topic whose creator got no answer. Nodes do not show a partition
+    that nobody has led yet, as while the only broker that has it is gone.
     """
     ids = {state.topic_id, operation.topic_id} - {""}
     may_be_less = operation.node != 0 and not operation.is_fresh

@@ -6,7 +6,7 @@ from functools import partial
 
 from kazoo.exceptions import KazooException  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.layout import uuid_bytes
+from minicontroller.controller.znodes.layout import uuid_bytes
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.faults.agreement import expect_agreement
 from tests.faults.detector.arena import NODES, Arena
@@ -30,7 +30,9 @@ FAULTS = (AssertionError, OSError, ConnectionEndedError, KazooException)
 
 
 def settle(arena: Arena) -> list[str]:
-    """Wait until every node serves and knows the others, and all that was begun is done. What keeps it from that is told."""
+    """Wait until every node serves and knows the others, and all that was begun is done. What keeps
+    it from that is told.
+    """
     ended = [node for node in arena.nodes if node.has_ended]
     if ended:
         return [f"node {node.broker_id} ended by itself: {last_words(node)}" for node in ended]

@@ -1,7 +1,8 @@
-"""What the world does to a cluster: each trouble begins, lasts, and is over, beside whatever others there are.
+"""What the world does to a cluster: each trouble begins, lasts, and is over, beside whatever others
+there are.
 
-Rule: a trouble takes what it breaks for itself, and leaves it whole; so any mix of them may go on at once, and when all are over
-the cluster is one that has nothing left to complain of.
+Rule: a trouble takes what it breaks for itself, and leaves it whole; so any mix of them may go on
+at once, and when all are over the cluster is one that has nothing left to complain of.
 """
 
 import json
@@ -14,7 +15,7 @@ from functools import partial
 
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
 
-from minicontroller.controller.store import layout
+from minicontroller.controller.znodes import layout
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
 from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE
@@ -48,7 +49,9 @@ class Stage:
 
     @contextmanager
     def node(self) -> Iterator[NodeProcess | None]:
-        """One that nobody else breaks, the controller more often than others; None if there is none."""
+        """One that nobody else breaks, the controller more often than others; None if there is
+        none.
+        """
         with self._lock:
             claim = self.controller()
             choices = sorted(self._free_nodes)
@@ -90,7 +93,7 @@ class Stage:
             return 0
 
 
-# ---------------------------------------------------------------------- nodes
+# ------------------ nodes
 
 
 def kill(stage: Stage) -> None:
@@ -123,7 +126,9 @@ def freeze(stage: Stage) -> None:
 
 
 def move_controller(stage: Stage) -> None:
-    """Somebody deletes `/controller`, as operators do to have another one, while the controller looks away; its session lives on."""
+    """Somebody deletes `/controller`, as operators do to have another one, while the controller
+    looks away; its session lives on.
+    """
     with stage.node() as node:
         if node is not None:
             node.freeze()
@@ -176,7 +181,7 @@ def _swallow(stage: Stage, swallow: Callable[[Proxy], None]) -> None:
                 proxy.mend()
 
 
-# ---------------------------------------------------------------------- ZooKeeper
+# ------------------ ZooKeeper
 
 
 def far_zookeeper(stage: Stage) -> None:
@@ -212,7 +217,7 @@ def freeze_server(stage: Stage) -> None:
             server.thaw()
 
 
-# ---------------------------------------------------------------------- other programs that write to the tree
+# ------------------ other programs that write to the tree
 
 
 def leftovers(stage: Stage) -> None:
@@ -231,7 +236,9 @@ def leftovers(stage: Stage) -> None:
 
 
 def strange_configs(stage: Stage) -> None:
-    """Another program changes configs, carefully: it writes what it has read, with the version, and notifies."""
+    """Another program changes configs, carefully: it writes what it has read, with the version, and
+    notifies.
+    """
     client = stage.arena.tree.client
     while not stage.over.wait(STRANGE_SECONDS * 2 * stage.dice.random()):
         group = stage.dice.choice(("topics", "topics", "brokers"))

@@ -1,11 +1,13 @@
-"""Histories told in words: who asked for what, and what the policy of then said. The events are as a controller would have written them."""
+"""Histories told in words: who asked for what, and what the policy of then said. The events are as
+a controller would have written them.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Decision,
     Dropped,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from minicontroller.audit.event import AuditEvent, encode
 from minicontroller.pipeline.backtest.slices import Piece
 from minicontroller.pipeline.ingest.rows import event_rows
-from minicontroller.policies.audit_event import AuditEvent, encode
 
 
 def written(file: Path, found: Sequence[AuditEvent], *, line: str | None = None) -> Piece:

@@ -1,4 +1,6 @@
-"""Histories of real controllers under a policy: nodes in one process, on the embedded store, asked at random for all that can be asked for."""
+"""Histories of real controllers under a policy: nodes in one process, on the embedded store, asked
+at random for all that can be asked for.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,8 +10,7 @@ from typing import Any
 import msgspec
 import trio
 
-from minicontroller.controller.app import load_policy, load_rules
-from minicontroller.controller.context import RequestContext
+from minicontroller.audit.event import AuditEvent
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import (
     alter_configs,
@@ -18,8 +19,9 @@ from minicontroller.controller.handlers import (
     delete_topics,
     incremental_alter_configs,
 )
-from minicontroller.controller.node import Node
-from minicontroller.policies.audit_event import AuditEvent
+from minicontroller.controller.handlers.node import Node
+from minicontroller.controller.node.app import load_policy, load_rules
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages import alter_configs as altering
 from minicontroller.protocol.messages import incremental_alter_configs as adjusting
@@ -175,7 +177,9 @@ class Life:
 
 
 def recorded(folder: Path, settings: Mapping[str, str], seed: int, rounds: int = 12) -> list[AuditEvent]:
-    """The events of such a life, in their order. On the real clock: a policy has a thread of its own."""
+    """The events of such a life, in their order. On the real clock: a policy has a thread of its
+    own.
+    """
 
     async def live() -> None:
         async with trio.open_nursery() as nursery:

@@ -2,13 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
-from minicontroller.pipeline.backtest.counterfactual import Otherwise
-from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
-from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
-from minicontroller.pipeline.backtest.tally import Tally
-from minicontroller.pipeline.backtest.verdicts import Difference
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Decision,
     Dropped,
@@ -19,7 +13,13 @@ from minicontroller.policies.audit_event import (
     SnapshotEnd,
     State,
 )
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.replay import Replay
+from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
+from minicontroller.pipeline.backtest.counterfactual import Otherwise
+from minicontroller.pipeline.backtest.replaying import ALWAYS, NOWHERE, AsRecorded, Backtest, Place, Window, World
+from minicontroller.pipeline.backtest.slices import Bucket, Piece, planned
+from minicontroller.pipeline.backtest.tally import Tally
+from minicontroller.pipeline.backtest.verdicts import Difference
 
 Outcome = tuple[list[Difference], Tally]
 

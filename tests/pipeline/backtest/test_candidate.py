@@ -1,4 +1,6 @@
-"""POLICY, from the command line to whoever asks it: what it names, what travels with it, what is wrong with it, and what in it looks unsteady."""
+"""POLICY, from the command line to whoever asks it: what it names, what travels with it, what is
+wrong with it, and what in it looks unsteady.
+"""
 
 import json
 import pickle
@@ -64,7 +66,9 @@ EXPECTED = """deep later 4 "data" ['topic.management.policy.class.name', 'topic.
 
 
 def test_what_a_policy_needs_travels_and_nothing_else(folder: Path) -> None:
-    """Modules of its folder, those that it imports late too, and what it reads while it is loaded; and it judges where its folder is not."""
+    """Modules of its folder, those that it imports late too, and what it reads while it is loaded;
+    and it judges where its folder is not.
+    """
     found = read_candidate(
         f"{folder}/candidate.py:Candidate", ["topic.management.policy.config.k=v", "ssl.key.password=p"]
     )
@@ -140,7 +144,9 @@ def test_the_hash_and_the_name_are_those_of_the_controller(folder: Path) -> None
 
 
 def test_two_files_of_rules_add_up(tmp_path: Path) -> None:
-    """Several files, separated by commas, judge together; and a file of another kind of policy beside them."""
+    """Several files, separated by commas, judge together; and a file of another kind of policy
+    beside them.
+    """
     (tmp_path / "more.toml").write_text("[[replication]]\nmin = 9\n")
     at_most(tmp_path, 5)
     candidate = read_candidate(f"{tmp_path}/candidate.toml,{tmp_path}/more.toml").candidate
@@ -165,7 +171,9 @@ def test_two_files_of_rules_add_up(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(policy: str, settings: list[str], said: str, tmp_path: Path) -> None:
-    """Files, classes, modules, keys and values: before anything is started, in the words of the controller where it has some."""
+    """Files, classes, modules, keys and values: before anything is started, in the words of the
+    controller where it has some.
+    """
     at_most(tmp_path, 5)
     (tmp_path / "candidate.py").write_text(HEAD + "class Candidate(TopicManagementPolicy):\n    pass\n")
     (tmp_path / "bad.toml").write_text("[[partitions]]\nmaximum = 5\n")
@@ -216,7 +224,9 @@ def test_code_that_looks_unsteady_is_named(text: str, said: str, tmp_path: Path)
 
 
 def test_code_that_looks_steady_is_not_named(tmp_path: Path) -> None:
-    """Times that are computed from what is asked, names that only look alike, and modules that are not used."""
+    """Times that are computed from what is asked, names that only look alike, and modules that are
+    not used.
+    """
     text = (
         "import time, random\nfrom datetime import datetime, UTC\n\ndef f(request, time, open_, randomly):\n"
         "    self = randomly\n    return datetime.fromtimestamp(request.time_ms, UTC), self.open('x'), open_('y'), request.random.choice\n"
@@ -225,7 +235,9 @@ def test_code_that_looks_steady_is_not_named(tmp_path: Path) -> None:
 
 
 def test_what_is_read_elsewhere_is_named(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file outside of the policy's folder does not travel: it has to be the same on every machine, so it is told."""
+    """A file outside of the policy's folder does not travel: it has to be the same on every
+    machine, so it is told.
+    """
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "teams.json"
     elsewhere.write_text(json.dumps(["a"]))
     assert unsteady(tmp_path, f"import pathlib\nTEAMS = pathlib.Path({str(elsewhere)!r}).read_text()").reads == (

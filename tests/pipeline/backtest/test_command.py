@@ -1,4 +1,6 @@
-"""`minicontroller pipeline backtest`: what is called wrongly is told before Spark is started, in a sentence and with the code that fits."""
+"""`minicontroller pipeline backtest`: what is called wrongly is told before Spark is started, in a
+sentence and with the code that fits.
+"""
 
 from pathlib import Path
 

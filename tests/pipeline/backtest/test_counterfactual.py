@@ -1,10 +1,12 @@
-"""History as it would have been, case by case: what is denied does not happen, what is allowed does, and what follows from that."""
+"""History as it would have been, case by case: what is denied does not happen, what is allowed
+does, and what follows from that.
+"""
 
 from pathlib import Path
 
+from minicontroller.audit.event import Effect, NamedState
 from minicontroller.pipeline.backtest.counterfactual import NO_ID
 from minicontroller.pipeline.backtest.replaying import Moot
-from minicontroller.policies.audit_event import Effect, NamedState
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, protecting, told
 from tests.pipeline.backtest.by_words import History, denied
@@ -12,7 +14,9 @@ from tests.pipeline.backtest.slicing import otherwise
 
 
 def test_what_follows_a_denied_creation_is_moot(tmp_path: Path) -> None:
-    """Nobody alters, enlarges or deletes a topic that would not be there: such requests are moot, and its name is free for the next one."""
+    """Nobody alters, enlarges or deletes a topic that would not be there: such requests are moot,
+    and its name is free for the next one.
+    """
     history = History().create("bad").adjust("bad", {"retention.ms": "5"}).grow("bad", 3).delete("bad").remove("bad")
     history.create("good").adjust("good", {"retention.ms": "5"})
     differences, world = otherwise(history.events, names(tmp_path, "good"))
@@ -31,7 +35,9 @@ def test_what_would_not_be_there_is_told(tmp_path: Path) -> None:
 
 
 def test_a_denied_deletion_leaves_the_topic(tmp_path: Path) -> None:
-    """Who creates it again is told that it is there; its removal does not happen; and it goes on as it was."""
+    """Who creates it again is told that it is there; its removal does not happen; and it goes on as
+    it was.
+    """
     history = (
         History()
         .create("kept", 2)
@@ -49,7 +55,9 @@ def test_a_denied_deletion_leaves_the_topic(tmp_path: Path) -> None:
 
 
 def test_a_newly_allowed_creation_takes_place(tmp_path: Path) -> None:
-    """It is carried out as it was asked for; its maker, who asks again with fewer partitions, meets it."""
+    """It is carried out as it was asked for; its maker, who asks again with fewer partitions, meets
+    it.
+    """
     history = History().create("large", 9, policy=denied("too large")).create("large", 2)
     differences, world = otherwise(history.events, at_most(tmp_path, 9))
     assert told(differences) == [("newly-allowed", "large"), ("moot", "large")]
@@ -58,7 +66,9 @@ def test_a_newly_allowed_creation_takes_place(tmp_path: Path) -> None:
 
 
 def test_a_newly_allowed_deletion_is_complete_at_once(tmp_path: Path) -> None:
-    """No removal will ever be recorded for it, so the topic is gone, and later requests about it are moot."""
+    """No removal will ever be recorded for it, so the topic is gone, and later requests about it
+    are moot.
+    """
     history = History().create("old").delete("old", policy=denied("never")).grow("old", 4)
     differences, world = otherwise(history.events, at_most(tmp_path, 99))
     assert told(differences) == [("newly-allowed", "old"), ("moot", "old")]
@@ -66,7 +76,9 @@ def test_a_newly_allowed_deletion_is_complete_at_once(tmp_path: Path) -> None:
 
 
 def test_partitions_are_counted_from_where_the_topic_would_be(tmp_path: Path) -> None:
-    """A topic that did not grow is asked to grow from what it has; one that would be larger already cannot."""
+    """A topic that did not grow is asked to grow from what it has; one that would be larger already
+    cannot.
+    """
     history = History().create("t", 2).grow("t", 6).grow("t", 8)
     candidate = in_python(
         tmp_path,
@@ -95,7 +107,9 @@ def test_partitions_are_counted_from_where_the_topic_would_be(tmp_path: Path) ->
 
 
 def test_configs_are_set_where_the_topic_would_be(tmp_path: Path) -> None:
-    """An incremental change touches the configs it names and leaves those that would be there; a full one replaces them all."""
+    """An incremental change touches the configs it names and leaves those that would be there; a
+    full one replaces them all.
+    """
     candidate = in_rules(
         tmp_path,
         "[[rule]]\nname = 'no seven'\noperations = ['alter']\nmatch_conditions = ['\"a\" in after.configs']\n"
@@ -112,7 +126,9 @@ def test_configs_are_set_where_the_topic_would_be(tmp_path: Path) -> None:
 
 
 def test_a_quota_counts_what_would_be_there(tmp_path: Path) -> None:
-    """The third topic is denied, and so is the fourth; after a deletion that happened in both worlds there is room again."""
+    """The third topic is denied, and so is the fourth; after a deletion that happened in both
+    worlds there is room again.
+    """
     history = (
         History().create("a.1").create("a.2").create("a.3").create("a.4").delete("a.1").remove("a.1").create("a.5")
     )
@@ -123,7 +139,9 @@ def test_a_quota_counts_what_would_be_there(tmp_path: Path) -> None:
 
 
 def test_what_was_refused_before_the_policy_had_its_turn(tmp_path: Path) -> None:
-    """A creation that was refused because its topic was there would have been asked about, but with what, the log does not tell."""
+    """A creation that was refused because its topic was there would have been asked about, but with
+    what, the log does not tell.
+    """
     history = (
         History().create("bad").refuse("bad", "TOPIC_ALREADY_EXISTS").refuse("other", "INVALID_REPLICATION_FACTOR")
     )
@@ -133,7 +151,9 @@ def test_what_was_refused_before_the_policy_had_its_turn(tmp_path: Path) -> None
 
 
 def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:
-    """What only is validated is not there afterwards, but later elements of its request count it, as far as the candidate let it pass."""
+    """What only is validated is not there afterwards, but later elements of its request count it,
+    as far as the candidate let it pass.
+    """
     history = History().create("a.0")
     for element in range(3):
         history.create(f"a.{element + 1}", validate_only=True, element=element, elements=3)
@@ -145,7 +165,9 @@ def test_elements_of_a_validated_batch_see_each_other(tmp_path: Path) -> None:
 
 
 def test_what_others_write_happens_in_both_worlds(tmp_path: Path) -> None:
-    """A topic of others comes and goes whatever the policy says; what would not be there, they cannot change."""
+    """A topic of others comes and goes whatever the policy says; what would not be there, they
+    cannot change.
+    """
     candidate = names(tmp_path, "good")
     history = History().create("bad").observe("bad", a_state(7)).observe("theirs", a_state(2))
     differences, world = otherwise(history.events, candidate)
@@ -156,7 +178,9 @@ def test_what_others_write_happens_in_both_worlds(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_changes_what_others_changed_and_nothing_else(tmp_path: Path) -> None:
-    """With a new controller the other world goes on, and takes over what changed while none looked."""
+    """With a new controller the other world goes on, and takes over what changed while
+    none looked.
+    """
     history = History().create("bad").create("good").become("new", a_state(3)).elect().create("good.2")
     differences, world = otherwise(history.events, names(tmp_path, r"good.*"))
     assert told(differences) == [("newly-denied", "bad")]
@@ -172,7 +196,9 @@ def test_a_change_that_failed_fails_there_as_well(tmp_path: Path) -> None:
 
 
 def test_what_was_assumed_is_assumed_of_topics_that_did_not_part(tmp_path: Path) -> None:
-    """A policy saw a change on its way: the candidate sees it, too, unless the topic is otherwise there."""
+    """A policy saw a change on its way: the candidate sees it, too, unless the topic is otherwise
+    there.
+    """
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 1\n")
     ghost = (NamedState(topic="a.ghost", state=a_state()),)
     differences, _ = otherwise(History().create("a.1", assumed=ghost).events, candidate)

@@ -1,13 +1,15 @@
-"""The policy that was in force says again what it said then, about every request of lives made by chance; and slices say what the whole says."""
+"""The policy that was in force says again what it said then, about every request of lives made by
+chance; and slices say what the whole says.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from minicontroller.audit.event import AuditEvent, Decision
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
 from minicontroller.pipeline.backtest.replaying import Window
-from minicontroller.policies.audit_event import AuditEvent, Decision
 from tests.pipeline.backtest.lives import recorded
 from tests.pipeline.backtest.slicing import Outcome, backtested, otherwise, sliced
 
@@ -146,7 +148,9 @@ def plain(outcome: Outcome) -> tuple[object, ...]:
 
 
 def test_the_policy_that_was_in_force_differs_in_nothing(life: Life) -> None:
-    """Allowed, denied with its text, or broken: each recorded verdict comes out again, warnings included; and it is known for the same (P-4)."""
+    """Allowed, denied with its text, or broken: each recorded verdict comes out again, warnings
+    included; and it is known for the same (P-4).
+    """
     events, candidate = life
     differences, tally = backtested(events, candidate)
     assert differences == []
@@ -158,7 +162,9 @@ def test_the_policy_that_was_in_force_differs_in_nothing(life: Life) -> None:
 
 
 def test_slices_of_it_differ_in_nothing(life: Life) -> None:
-    """However a history is cut, the policy that was in force says in no slice anything else, and all is counted once."""
+    """However a history is cut, the policy that was in force says in no slice anything else, and
+    all is counted once.
+    """
     events, candidate = life
     whole = plain(backtested(events, candidate))
     counts = []
@@ -171,7 +177,9 @@ def test_slices_of_it_differ_in_nothing(life: Life) -> None:
 
 @pytest.mark.parametrize("seed", [11])
 def test_slices_of_any_candidate_say_what_one_says(seed: int, tmp_path: Path) -> None:
-    """Candidates that never were in force differ in the same way, slice by slice or all in one, and within any time."""
+    """Candidates that never were in force differ in the same way, slice by slice or all in one, and
+    within any time.
+    """
     settings = settings_of("rules", tmp_path)
     events = recorded(tmp_path / "audit", settings, seed)
     times = [event.time_ms for event in events]
@@ -188,7 +196,9 @@ def test_slices_of_any_candidate_say_what_one_says(seed: int, tmp_path: Path) ->
 
 
 def test_history_as_it_would_have_been_is_as_it_was_under_the_same_policy(life: Life) -> None:
-    """With what was decided then, the other world is the recorded one, to the last topic: nothing is moot, and nothing parts."""
+    """With what was decided then, the other world is the recorded one, to the last topic: nothing
+    is moot, and nothing parts.
+    """
     events, candidate = life
     differences, world = otherwise(events, candidate)
     assert differences == []

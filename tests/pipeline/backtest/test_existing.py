@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from minicontroller.audit.event import State
 from minicontroller.pipeline.backtest.existing import Existing, Now, Refused, refused
-from minicontroller.policies.audit_event import State
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 
@@ -41,7 +41,9 @@ def test_a_topic_is_asked_for_beside_all_others(tmp_path: Path) -> None:
 
 
 def test_who_created_it_asks_for_it(tmp_path: Path) -> None:
-    """Where the log tells; else it is nobody who is known. The time is that of the log's end, and the topic is not there yet."""
+    """Where the log tells; else it is nobody who is known. The time is that of the log's end, and
+    the topic is not there yet.
+    """
     candidate = in_python(
         tmp_path,
         """

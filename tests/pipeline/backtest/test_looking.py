@@ -21,7 +21,9 @@ from tests.rules.reading import BUSY
 def test_buckets_are_found_in_any_files(
     tmp_path_factory: pytest.TempPathFactory, seed: int, bucket_events: int, count: int, is_windowed: bool
 ) -> None:
-    """Events in any order in any number of files, looked into by any number of workers: what the log says, bucket by bucket."""
+    """Events in any order in any number of files, looked into by any number of workers: what the
+    log says, bucket by bucket.
+    """
     folder, chance, events = tmp_path_factory.mktemp("events"), Random(seed), a_life(seed, 20)
     times = [event.time_ms for event in events]
     window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else Window()

@@ -1,4 +1,6 @@
-"""On Spark, a back-test says what it says without: whatever the slices, the master and the candidate; and its results are files."""
+"""On Spark, a back-test says what it says without: whatever the slices, the master and the
+candidate; and its results are files.
+"""
 
 import copy
 import hashlib
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.backtest.candidate import Candidate, Found
 from minicontroller.pipeline.backtest.command import backtest
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
@@ -28,7 +31,6 @@ from minicontroller.pipeline.ingest.run import ingest
 from minicontroller.pipeline.ingest.state import STATE_FILE, load, write_whole
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.tables import Table, Tables
-from minicontroller.policies.audit_event import AuditEvent
 from tests.audit.logs import write
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 from tests.pipeline.backtest.by_words import History, denied
@@ -41,7 +43,9 @@ REAL, TOLD = "real", "told-in-words-00000000"
 
 
 class Tried:
-    """Tables of two clusters: one lived under a policy of Python and rules, the other is told, and lacks something."""
+    """Tables of two clusters: one lived under a policy of Python and rules, the other is told, and
+    lacks something.
+    """
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         self.settings = settings_of("both", folder)
@@ -105,7 +109,9 @@ def same(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
 
 
 def test_the_policy_that_was_in_force_differs_in_nothing(tried: Tried, tmp_path: Path) -> None:
-    """P-4: a Python policy with its neighbour and its configuration, and rules, agree with the tables of what they decided."""
+    """P-4: a Python policy with its neighbour and its configuration, and rules, agree with the
+    tables of what they decided.
+    """
     real = tried.real[0].cluster_id
     summary, files = tried.found(tmp_path / "page.html", tried.in_force, slice_events=20, clusters=(real,))
     assert written(files) == []
@@ -120,7 +126,9 @@ def digests(files: Files) -> dict[str, str]:
 
 
 def test_slices_give_the_same_bytes(tried: Tried, tmp_path: Path) -> None:
-    """One slice for each cluster or as many as can be: page, JSON, NDJSON and Parquet are the same to the last byte, and no other file is left."""
+    """One slice for each cluster or as many as can be: page, JSON, NDJSON and Parquet are the same
+    to the last byte, and no other file is left.
+    """
     candidate = at_most(tmp_path, 2)
     found = {}
     for slice_events in (10**9, 1):
@@ -140,7 +148,9 @@ def test_slices_give_the_same_bytes(tried: Tried, tmp_path: Path) -> None:
 
 
 def test_any_time_and_history_as_it_would_have_been(tried: Tried, tmp_path: Path) -> None:
-    """`--since` and `--until` take part of it with all that was before in mind; `--counterfactual` follows the candidate."""
+    """`--since` and `--until` take part of it with all that was before in mind; `--counterfactual`
+    follows the candidate.
+    """
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 't.*'\nmax_topics = 3\n[[partitions]]\nmax = 6\n")
     times = [event.time_ms for event in tried.told]
     window = Window(times[len(times) // 2], times[-2])
@@ -153,7 +163,9 @@ def test_any_time_and_history_as_it_would_have_been(tried: Tried, tmp_path: Path
 
 
 def test_a_time_without_requests(tried: Tried, tmp_path: Path) -> None:
-    """Nothing was asked then, which is said; the topics of today are put to the candidate all the same."""
+    """Nothing was asked then, which is said; the topics of today are put to the candidate all the
+    same.
+    """
     late = max(event.time_ms for events in tried.clusters for event in events) + 1
     window = Window(late, None)
     summary, files = tried.found(tmp_path / "page.html", at_most(tmp_path, 5), window=window)
@@ -163,7 +175,9 @@ def test_a_time_without_requests(tried: Tried, tmp_path: Path) -> None:
 
 
 def test_a_topic_history_that_lags(tried: Tried, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where ingest was interrupted before the history was made, or is at work, no slice begins with topics that are not so."""
+    """Where ingest was interrupted before the history was made, or is at work, no slice begins with
+    topics that are not so.
+    """
     candidate = in_rules(tmp_path, "[[quota]]\nowned = '*'\nmax_topics = 3\n")
     lagging = copy.copy(tried)
     lagging.tables = Tables(tmp_path / "tables")
@@ -247,7 +261,9 @@ def test_a_cluster_that_is_not_there(tried: Tried, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_on_a_cluster_of_separate_processes(tried: Tried, tmp_path: Path) -> None:
-    """The command, with workers of their own: policy, neighbours and configuration get there, results come back, and the exit code tells."""
+    """The command, with workers of their own: policy, neighbours and configuration get there,
+    results come back, and the exit code tells.
+    """
     command = [
         str(COMMAND), "pipeline", "backtest", str(tmp_path / "server.properties"), "--tables", str(tried.tables.folder), "--out", "page.html",
         "--master", "local-cluster[2,1,1024]", "--cluster", tried.real[0].cluster_id, "--fail-on", "changed", "--fail-on", "existing",

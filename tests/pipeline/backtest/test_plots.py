@@ -20,7 +20,9 @@ def days(rows: Sequence[tuple[str, int, int, int]], columns: Sequence[Column] = 
 
 
 def test_a_day_without_requests_has_its_place() -> None:
-    """A bar is where its day is, whatever days the table lacks; a refusal has the colour of something bad."""
+    """A bar is where its day is, whatever days the table lacks; a refusal has the colour of
+    something bad.
+    """
     found = series_over_time(days([("2026-03-01", 3, 1, 10), ("2026-03-04", 5, 0, 10)]))
     assert found is not None
     axis, [denied, moot] = found

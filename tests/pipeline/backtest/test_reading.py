@@ -1,4 +1,6 @@
-"""A slice's events come out of the table's files in their order, wherever they lie; what is wrong with a file is a sentence."""
+"""A slice's events come out of the table's files in their order, wherever they lie; what is wrong
+with a file is a sentence.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicontroller.audit.event import AuditEvent, encode
 from minicontroller.pipeline.backtest.reading import UnreadableTableError, events
 from minicontroller.pipeline.backtest.slices import Piece
-from minicontroller.policies.audit_event import AuditEvent, encode
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.files import written
 from tests.rules.reading import BUSY
@@ -29,7 +31,9 @@ PLACES = [(event.epoch, event.sequence) for event in EVENTS]
 @BUSY
 @given(st.data())
 def test_they_come_in_the_order_of_the_log(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """However they are dealt out to files, and in whatever order they lie there; what is beyond the piece stays out."""
+    """However they are dealt out to files, and in whatever order they lie there; what is beyond the
+    piece stays out.
+    """
     folder = tmp_path_factory.mktemp("events")
     mixed = data.draw(st.permutations(EVENTS))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(mixed) - 1), max_size=4)))

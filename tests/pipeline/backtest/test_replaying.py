@@ -1,4 +1,6 @@
-"""Recorded decisions put to a candidate, one history at a time: which differences there are, and what is said of what the log lacks."""
+"""Recorded decisions put to a candidate, one history at a time: which differences there are, and
+what is said of what the log lacks.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from minicontroller.audit.event import AuditEvent, EntityChange, PolicyDecision, RuleFinding, encode
 from minicontroller.pipeline.backtest.counterfactual import Otherwise
 from minicontroller.pipeline.backtest.replaying import Window
 from minicontroller.pipeline.backtest.verdicts import Kind
-from minicontroller.policies.audit_event import AuditEvent, EntityChange, PolicyDecision, RuleFinding, encode
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules, names, told
 from tests.pipeline.backtest.by_words import BEGAN_MS, History, broken, denied
 from tests.pipeline.backtest.slicing import backtested
@@ -22,7 +24,9 @@ def too_many(wanted: int, most: int) -> Any:
 
 
 def test_each_kind_of_difference(tmp_path: Path) -> None:
-    """Newly denied, newly allowed, the same with another message, and nothing where all is as it was."""
+    """Newly denied, newly allowed, the same with another message, and nothing where all is as it
+    was.
+    """
     history = History().create("t.1", 3).create("t.2", 9).create("t.3", 7, policy=too_many(7, 4))
     history.create("t.4", 5, policy=too_many(5, 4)).create("t.5", 6, policy=too_many(6, 5))
     differences, tally = backtested(history.events, at_most(tmp_path, 5))
@@ -77,7 +81,9 @@ def test_where_there_was_no_policy_everything_was_allowed(tmp_path: Path) -> Non
 
 
 def test_what_was_not_the_policys_to_decide_is_counted_apart(tmp_path: Path) -> None:
-    """Requests that were wrong in themselves, and those about brokers, are not put to the candidate."""
+    """Requests that were wrong in themselves, and those about brokers, are not put to the
+    candidate.
+    """
     history = (
         History()
         .refuse("t", "INVALID_TOPIC_EXCEPTION")
@@ -92,7 +98,9 @@ def test_what_was_not_the_policys_to_decide_is_counted_apart(tmp_path: Path) -> 
 
 
 def test_brokers_and_loggers_are_put_to_the_candidate(tmp_path: Path) -> None:
-    """With their configs before and after, whatever topics are called alike; one that never was there for them has nothing to say."""
+    """With their configs before and after, whatever topics are called alike; one that never was
+    there for them has nothing to say.
+    """
     silent = EntityChange(before={"root": "INFO"}, requested={"root": "FATAL"}, after={"root": "FATAL"})
     fewer = EntityChange(before={"log.cleaner.threads": "2"}, requested={}, after={})
     history = History().create("1")
@@ -115,7 +123,9 @@ def test_brokers_and_loggers_are_put_to_the_candidate(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_failed_then(tmp_path: Path) -> None:
-    """What became of such a request says nothing about rules; a candidate that fails alike is the same."""
+    """What became of such a request says nothing about rules; a candidate that fails alike is the
+    same.
+    """
     history = History().create("t.1", policy=broken("it raised:\nTraceback (most recent call last):\nValueError: no"))
     differences, _ = backtested(history.events, at_most(tmp_path, 5))
     assert told(differences) == [("recorded-broken", "t.1")]
@@ -126,7 +136,9 @@ def test_a_policy_that_failed_then(tmp_path: Path) -> None:
 
 
 def test_only_requests_of_the_time_are_judged_and_all_before_them_counts(tmp_path: Path) -> None:
-    """`--since` and `--until` choose requests by their time; the topics are what all events before made them."""
+    """`--since` and `--until` choose requests by their time; the topics are what all events before
+    made them.
+    """
     history = History().create("a.1").create("a.2").create("a.3").create("a.4")
     times = [event.time_ms for event in history.events]
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 2\n")
@@ -139,8 +151,8 @@ def test_only_requests_of_the_time_are_judged_and_all_before_them_counts(tmp_pat
 
 
 def test_a_gap_is_told_with_what_it_means(tmp_path: Path) -> None:
-    """Requests after a loss are judged by what is known: the topic itself is as the request says, others are as they were last; until a
-    snapshot tells all.
+    """Requests after a loss are judged by what is known: the topic itself is as the request says,
+    others are as they were last; until a snapshot tells all.
     """
     history = History().create("a.1").create("a.2").lose().create("a.3").grow("a.2", 9).elect().create("a.4")
     candidate = in_rules(tmp_path, "[[quota]]\nowned = 'a.*'\nmax_topics = 2\n[[partitions]]\nmax = 5\n")
@@ -170,7 +182,9 @@ def test_dropped_events_are_a_loss(tmp_path: Path) -> None:
 
 
 def test_a_log_that_does_not_fit_itself_is_told(tmp_path: Path) -> None:
-    """A topic that is otherwise than the events before it say, and a snapshot that is, are told with their place."""
+    """A topic that is otherwise than the events before it say, and a snapshot that is, are told
+    with their place.
+    """
     history = History().create("t").become("t", None).create("t").elect()
     _, tally = backtested(history.events, at_most(tmp_path, 5))
     assert [note.sequence for note in tally.notes["misfit"]] == [4]
@@ -185,7 +199,9 @@ def test_the_same_event_twice_is_one(tmp_path: Path) -> None:
 
 
 def test_hidden_values_are_told(tmp_path: Path) -> None:
-    """Where the candidate saw [hidden] and the policy then a value is told: how often, of which configs, and in which differences."""
+    """Where the candidate saw [hidden] and the policy then a value is told: how often, of which
+    configs, and in which differences.
+    """
     secret = {"some.plugin.key": "[hidden]"}
     history = (
         History()
@@ -201,7 +217,9 @@ def test_hidden_values_are_told(tmp_path: Path) -> None:
 
 
 def test_a_message_with_something_hidden_in_it_is_compared_as_far_as_it_is_shown(tmp_path: Path) -> None:
-    """The policy then quoted a value that the log hides: the candidate, which quotes what it is shown, says the same."""
+    """The policy then quoted a value that the log hides: the candidate, which quotes what it is
+    shown, says the same.
+    """
     code = """
     def validate_create_topic(self, request, cluster):
         raise PolicyViolation(f"{request.requested_state.configs['k']} in {request.topic} is no good")

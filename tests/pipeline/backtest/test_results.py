@@ -1,4 +1,6 @@
-"""From a worker's answers to files and a page, without Spark: many differences, hostile names, and a disk that fails."""
+"""From a worker's answers to files and a page, without Spark: many differences, hostile names, and
+a disk that fails.
+"""
 
 import io
 import json
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.backtest import running
 from minicontroller.pipeline.backtest.candidate import Candidate, Found
 from minicontroller.pipeline.backtest.page import page
@@ -23,7 +26,6 @@ from minicontroller.pipeline.backtest.summary import Summary, summarized
 from minicontroller.pipeline.backtest.terminal import print_summary
 from minicontroller.pipeline.backtest.workers import Failure, Job, answer, replay
 from minicontroller.pipeline.page.files import Files
-from minicontroller.policies.audit_event import AuditEvent
 from tests.pipeline.backtest.asking import at_most
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.files import written
@@ -49,7 +51,9 @@ def made(tmp_path: Path, candidate: Candidate, answered: Sequence[pa.RecordBatch
 
 
 def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
-    """Where no rule denied, the policy did; and what was deleted already when it was to be deleted is no error called NONE."""
+    """Where no rule denied, the policy did; and what was deleted already when it was to be deleted
+    is no error called NONE.
+    """
     history = History().create("t", 9).refuse("t", "NONE")
     summary, told = made(tmp_path, at_most(tmp_path, 5), answers(at_most(tmp_path, 5), history.events, tmp_path))
     existing = msgspec.structs.replace(summary.existing, topics=1, refused=1, by_rule=[("c", "", 1)])
@@ -61,7 +65,9 @@ def test_a_class_and_deletions_are_told_in_words(tmp_path: Path) -> None:
 
 
 def test_a_hundred_thousand_differences(tmp_path: Path) -> None:
-    """All of them are in the files; the page has room for some, of each kind, and says where the others are."""
+    """All of them are in the files; the page has room for some, of each kind, and says where the
+    others are.
+    """
     history = History()
     for number in range(300):
         history.create(f"t.{number}", 9)
@@ -77,7 +83,9 @@ def test_a_hundred_thousand_differences(tmp_path: Path) -> None:
 
 
 def test_names_of_the_log_are_text(tmp_path: Path) -> None:
-    """A principal, a topic, a config or a message that is named like a script or turns the line stays what it is; nothing is loaded."""
+    """A principal, a topic, a config or a message that is named like a script or turns the line
+    stays what it is; nothing is loaded.
+    """
     history = History().create(
         SCRIPT, 9, principal=f"User:{SCRIPT}", configs={SCRIPT: f"\u202e{SCRIPT}"}, client_id=SCRIPT
     )

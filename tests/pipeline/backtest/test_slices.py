@@ -1,4 +1,6 @@
-"""Where histories are cut: nowhere that the topics are not known, and never so that the parts say anything else than the whole."""
+"""Where histories are cut: nowhere that the topics are not known, and never so that the parts say
+anything else than the whole.
+"""
 
 from pathlib import Path
 from random import Random
@@ -7,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicontroller.audit.event import AuditEvent, Effect
 from minicontroller.pipeline.backtest.candidate import Candidate
 from minicontroller.pipeline.backtest.replaying import NOWHERE, Window
 from minicontroller.pipeline.backtest.slices import Bucket, good_size, planned
-from minicontroller.policies.audit_event import AuditEvent, Effect
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import in_rules
 from tests.pipeline.backtest.by_words import ALLOWED, History, denied
@@ -83,7 +85,9 @@ def a_life(seed: int, steps: int = 40) -> list[AuditEvent]:
 def test_the_parts_say_what_the_whole_says(
     candidate: Candidate, seed: int, bucket_events: int, slice_events: int, is_windowed: bool
 ) -> None:
-    """Whatever happened, whatever was lost, however it is cut and whatever time is asked for: the same differences, counts and notes."""
+    """Whatever happened, whatever was lost, however it is cut and whatever time is asked for: the
+    same differences, counts and notes.
+    """
     events = a_life(seed)
     times = [event.time_ms for event in events]
     window = Window(times[len(times) // 3], times[len(times) * 2 // 3]) if is_windowed else Window()

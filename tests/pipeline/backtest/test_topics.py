@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from minicontroller.audit.event import AuditEvent, Decision, State
+from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.existing import Existing
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
 from minicontroller.pipeline.backtest.replaying import Place
 from minicontroller.pipeline.backtest.topics import Lived, Today, existing, states, states_at_begins, states_today
-from minicontroller.policies.audit_event import AuditEvent, Decision, State
-from minicontroller.policies.audit_replay import Replay
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.test_slices import a_life
 from tests.pipeline.ingest.test_history import histories
@@ -41,7 +41,9 @@ def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str,
 
 
 def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[str]]) -> None:
-    """After any event of any log: the same topics in the same states, whatever was lost, and however many slices ask at once."""
+    """After any event of any log: the same topics in the same states, whatever was lost, and
+    however many slices ask at once.
+    """
     for name, events in LIVES.items():
         expected = list(replayed(events))
         for step in (1, 3):
@@ -54,7 +56,9 @@ def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[str]])
 
 
 def test_the_topics_of_today(files: Mapping[str, Sequence[str]]) -> None:
-    """Those after the last event, each with who created it, if the log tells it of this very topic."""
+    """Those after the last event, each with who created it, if the log tells it of
+    this very topic.
+    """
     known = 0
     for name, events in LIVES.items():
         *_, (_, topics) = replayed(events)
@@ -76,7 +80,9 @@ def test_the_topics_of_today(files: Mapping[str, Sequence[str]]) -> None:
 
 
 def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
-    """Partitions without replicas, configs of any text, a topic that is going: nothing is lost on the way."""
+    """Partitions without replicas, configs of any text, a topic that is going: nothing is lost on
+    the way.
+    """
     history = History().create("a", 3, configs={"retention.ms": "1", "x": "\u00e9\n'"}).create("b").delete("b")
     odd = {"replicas": ((1, 2, 3), (), (2,)), "internal": True, "created_ms": None}
     events = history.observe("c", State(topic_id="C" * 22, configs={}, marked_for_deletion=False, **odd)).events  # type: ignore[arg-type]

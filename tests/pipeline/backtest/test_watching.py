@@ -1,11 +1,13 @@
-"""A policy that is asked under watch: it cannot hang, print into the result or leave traces, and what it does besides judging is told."""
+"""A policy that is asked under watch: it cannot hang, print into the result or leave traces, and
+what it does besides judging is told.
+"""
 
 import signal
 from pathlib import Path
 
 import pytest
 
-from minicontroller.policies.audit_event import AuditEvent
+from minicontroller.audit.event import AuditEvent
 from tests.pipeline.backtest.asking import in_python, told
 from tests.pipeline.backtest.by_words import History
 from tests.pipeline.backtest.slicing import backtested
@@ -35,8 +37,8 @@ def code(body: str) -> str:
     ids=["loop", "sleep", "wait", "stubborn", "swallowing"],
 )
 def test_a_policy_that_hangs_is_cut_short(body: str, tmp_path: Path) -> None:
-    """A policy that hangs, even one that catches everything, is told as too slow, nobody waits longer than the limit, and the next request
-    is asked.
+    """A policy that hangs, even one that catches everything, is told as too slow, nobody waits
+    longer than the limit, and the next request is asked.
     """
     body = "if request.topic == 't.1':\n    " + body.replace("\n", "\n    ")
     candidate = in_python(tmp_path, code(body), "policy.timeout.ms=50")
@@ -90,7 +92,9 @@ def test_what_a_policy_does_besides_judging_is_told(body: str, deed: str, tmp_pa
 
 
 def test_a_late_import_is_no_deed(tmp_path: Path) -> None:
-    """A module that is imported when it is needed, of the policy's folder or not, is part of the policy."""
+    """A module that is imported when it is needed, of the policy's folder or not, is part of the
+    policy.
+    """
     (tmp_path / "late.py").write_text("NAME = 't.1'\n")
     body = "import late, wave\nif request.topic == late.NAME:\n    raise PolicyViolation('late')"
     differences, tally = backtested(histories(), in_python(tmp_path, code(body)))
@@ -116,7 +120,9 @@ def test_a_policy_that_fails_refuses(body: str, message: str, tmp_path: Path) ->
 
 
 def test_a_traceback_names_the_file_that_its_author_knows(tmp_path: Path) -> None:
-    """A policy is asked from a copy of its files, and what it says of itself speaks of the original."""
+    """A policy is asked from a copy of its files, and what it says of itself speaks of the
+    original.
+    """
     [difference], _ = backtested(histories(1), in_python(tmp_path, code("raise ValueError(str(object()))")))
     message = difference.candidate.message or ""
     assert f'File "{tmp_path}/candidate.py"' in message
@@ -135,7 +141,9 @@ def test_who_says_something_else_each_time_is_found_out(tmp_path: Path) -> None:
 
 
 def test_each_slice_has_a_policy_of_its_own(tmp_path: Path) -> None:
-    """What a policy remembers of one slice is not there in the next, in its own module or in one that it imports."""
+    """What a policy remembers of one slice is not there in the next, in its own module or in one
+    that it imports.
+    """
     (tmp_path / "memory.py").write_text("SEEN = []\n")
     body = "memory.SEEN.append(request.topic)\nif len(memory.SEEN) > 3:\n    raise PolicyViolation('enough')"
     candidate = in_python(tmp_path, code(body), head="import memory\n")

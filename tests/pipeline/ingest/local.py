@@ -1,7 +1,9 @@
-"""Ingest without Spark: the same plan, the same readers and the same commits, one after the other in this process.
+"""Ingest without Spark: the same plan, the same readers and the same commits, one after the other
+in this process.
 
-What Spark does besides, to log each offset before its batch and the batch's number after it, is done here with a file. It makes tests of the
-rule quick; that Spark keeps it too is shown by the tests that run on Spark.
+What Spark does besides, to log each offset before its batch and the batch's number after it, is
+done here with a file. It makes tests of the rule quick; that Spark keeps it too is shown by the
+tests that run on Spark.
 """
 
 import json
@@ -24,7 +26,9 @@ BATCH_BYTES = 1 << 20
 
 
 def ingest_here(tables: Path, *folders: Path, batch_bytes: int = BATCH_BYTES) -> State:
-    """All that is there; the state afterwards. The tables that are made of others stay as they were."""
+    """All that is there; the state afterwards. The tables that are made of others stay as they
+    were.
+    """
     with locked(tables):
         ledger = Ledger(tables)
         ledger.open()

@@ -1,4 +1,6 @@
-"""Files that grow, are compressed and moved between runs: each of their events is in the tables once."""
+"""Files that grow, are compressed and moved between runs: each of their events is in the tables
+once.
+"""
 
 import gzip
 import shutil
@@ -12,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.audit.verifying import Verification
+from minicontroller.audit.event import encode
+from minicontroller.audit.verifying import Verification
 from minicontroller.pipeline.ingest.state import State
 from minicontroller.pipeline.tables import Table
-from minicontroller.policies.audit_event import encode
 from tests.audit.logs import CLUSTER, a_creation, a_log, write
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 
@@ -113,7 +115,9 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
-    """A file that grows, line by half line, is compressed, moved and read in between is in the tables once, and nothing is a duplicate (P-1)."""
+    """A file that grows, line by half line, is compressed, moved and read in between is in the
+    tables once, and nothing is a duplicate (P-1).
+    """
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
         for name, *values in [*steps, ("run", 1 << 20)]:
@@ -123,7 +127,9 @@ def test_whatever_happens_to_a_file(steps: Sequence[tuple[Any, ...]]) -> None:
 
 
 def test_a_plain_file_counts_while_it_is_compressed(tmp_path: Path) -> None:
-    """While `gzip` writes, the plain file is still there, and the compressed one is not complete: it is not read."""
+    """While `gzip` writes, the plain file is still there, and the compressed one is not complete:
+    it is not read.
+    """
     file = write(tmp_path / NAME, a_log(3))
     whole = gzip.compress(file.read_bytes())
     (tmp_path / f"{NAME}.gz").write_bytes(whole[: len(whole) // 2])
@@ -137,7 +143,9 @@ def test_a_plain_file_counts_while_it_is_compressed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.5, 1])
 def test_verify_counts_the_same_of_a_file_that_is_kept_twice(tmp_path: Path, share: float) -> None:
-    """`audit verify` and the tables take each event of a plain file with its copy beside it once."""
+    """`audit verify` and the tables take each event of a plain file with its copy
+    beside it once.
+    """
     audit = tmp_path / "audit"
     audit.mkdir()
     file = write(audit / NAME, a_log(3))
@@ -150,7 +158,9 @@ def test_verify_counts_the_same_of_a_file_that_is_kept_twice(tmp_path: Path, sha
 
 
 def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Path) -> None:
-    """What a broken file gives is taken, why there is no more is in quarantine, and a better copy adds the rest."""
+    """What a broken file gives is taken, why there is no more is in quarantine, and a better copy
+    adds the rest.
+    """
     file = write(tmp_path / NAME, a_log(4000))
     whole = gzip.compress(file.read_bytes())
     file.unlink()
@@ -167,7 +177,9 @@ def test_a_cut_compressed_file_is_told_and_read_on_when_it_is_whole(tmp_path: Pa
 
 
 def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
-    """After a failed write the controller takes back the last lines and gives them again: no event is lost, and none is called a duplicate."""
+    """After a failed write the controller takes back the last lines and gives them again: no event
+    is lost, and none is called a duplicate.
+    """
     events = a_log(6)
     write(tmp_path / NAME, events)
     ingest_here(tmp_path / "tables", tmp_path)
@@ -180,7 +192,9 @@ def test_a_file_that_became_shorter_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_is_read_when_it_comes_back(tmp_path: Path) -> None:
-    """Between the plan and the reader a file can vanish: the run goes on, and a later one reads it."""
+    """Between the plan and the reader a file can vanish: the run goes on, and a later
+    one reads it.
+    """
     folder, tables = tmp_path / "audit", tmp_path / "tables"
     folder.mkdir()
     write(folder / "a.ndjson", a_log(3))

@@ -10,10 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from minicontroller.pipeline.ingest.barriers import barriers
-from minicontroller.pipeline.ingest.history import portions, write_portion
-from minicontroller.pipeline.ingest.state import State as Ingested
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Effect,
     NamedState,
@@ -25,7 +22,10 @@ from minicontroller.policies.audit_event import (
     State,
     encode,
 )
-from minicontroller.policies.audit_replay import Replay
+from minicontroller.audit.replay import Replay
+from minicontroller.pipeline.ingest.barriers import barriers
+from minicontroller.pipeline.ingest.history import portions, write_portion
+from minicontroller.pipeline.ingest.state import State as Ingested
 from tests.audit.logs import a_creation, a_state, an_empty_snapshot, stamp
 from tests.pipeline.ingest.local import ingest_here
 
@@ -161,7 +161,9 @@ def histories(folder: Path, clusters: Mapping[str, Log]) -> dict[str, list[Row]]
 
 
 def test_the_history_is_what_a_replay_gives(tmp_path: Path) -> None:
-    """At each place of any log the table shows the topics that the replay has there: whatever was lost, cut into files, or came late (P-2)."""
+    """At each place of any log the table shows the topics that the replay has there: whatever was
+    lost, cut into files, or came late (P-2).
+    """
     clusters: dict[str, Log] = {}
 
     @given(logs())
@@ -186,7 +188,9 @@ def row_of_fixture(tmp_path: Path) -> Any:
 
 
 def test_who_made_a_state_and_who_ended_it(row_of: Any) -> None:
-    """A state begins and ends with an event, its cause and the principal who asked; equal neighbours are one row."""
+    """A state begins and ends with an event, its cause and the principal who asked; equal
+    neighbours are one row.
+    """
     one, two = a_state(created_ms=3), a_state(2, created_ms=3, configs={"retention.ms": "1"})
     gone = replace(two, marked_for_deletion=True)
     [first, second, third] = row_of(
@@ -215,7 +219,9 @@ def test_who_made_a_state_and_who_ended_it(row_of: Any) -> None:
 
 
 def test_snapshots_and_gaps_end_what_was_known(row_of: Any) -> None:
-    """A topic that a snapshot lacks ends there; what was known ends at a gap, and what an event shows later was `seen`."""
+    """A topic that a snapshot lacks ends there; what was known ends at a gap, and what an event
+    shows later was `seen`.
+    """
     state = a_state()
     rows = row_of(
         [

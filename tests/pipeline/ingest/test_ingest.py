@@ -1,4 +1,6 @@
-"""From the files of an audit log to the tables on Spark: what is in them afterwards, and what is told."""
+"""From the files of an audit log to the tables on Spark: what is in them afterwards, and what is
+told.
+"""
 
 import gzip
 import shutil
@@ -14,14 +16,14 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from minicontroller.controller.audit.reading import audit_files
+from minicontroller.audit.event import AuditEvent, Dropped, encode
+from minicontroller.audit.reading import audit_files
 from minicontroller.pipeline.ingest import compaction
 from minicontroller.pipeline.ingest.command import told
 from minicontroller.pipeline.ingest.run import Summary, ingest
 from minicontroller.pipeline.ingest.state import StateError, locked
 from minicontroller.pipeline.ingest.stream import IngestError
 from minicontroller.pipeline.tables import Table, Tables
-from minicontroller.policies.audit_event import AuditEvent, Dropped, encode
 from tests.audit.logs import a_creation, a_log, a_state, an_empty_snapshot, events_in, replayed, stamp, write
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 from tests.support.cluster import running_cluster
@@ -131,7 +133,9 @@ def test_epochs(filled: Filled) -> None:
 
 
 def test_the_first_of_two_stays(tmp_path: Path) -> None:
-    """The event of a conflict that was ingested first is in the table, and everything else is there once."""
+    """The event of a conflict that was ingested first is in the table, and everything else is there
+    once.
+    """
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     log = a_log(4)
@@ -144,7 +148,9 @@ def test_the_first_of_two_stays(tmp_path: Path) -> None:
 
 
 def test_other_tools_read_the_same(spark: SparkSession, filled: Filled) -> None:
-    """Spark, DuckDB and pandas see the same rows in each table, hostile cluster ids and all (P-2)."""
+    """Spark, DuckDB and pandas see the same rows in each table, hostile cluster ids
+    and all (P-2).
+    """
     columns = {
         Table.EVENTS: ["cluster_id", "epoch", "sequence", "kind", "name", "principal", "event"],
         Table.TOPIC_HISTORY: ["cluster_id", "topic", "partitions", "from_sequence", "until_cause"],
@@ -165,7 +171,9 @@ def test_other_tools_read_the_same(spark: SparkSession, filled: Filled) -> None:
 
 
 def test_types_are_the_same_everywhere(spark: SparkSession, filled: Filled) -> None:
-    """What Spark reads of a table without being told its columns has the columns that are documented."""
+    """What Spark reads of a table without being told its columns has the columns that are
+    documented.
+    """
     for table in Table:
         inferred = spark.read.parquet(str(filled.tables / table.value)).schema
         told = [{each.name: each.dataType.simpleString() for each in schema} for schema in (inferred, table.schema)]
@@ -173,7 +181,9 @@ def test_types_are_the_same_everywhere(spark: SparkSession, filled: Filled) -> N
 
 
 def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
-    """A late file of an older epoch, and one that fills a gap: the tables are as if all had come in order, and the problems are gone."""
+    """A late file of an older epoch, and one that fills a gap: the tables are as if all had come in
+    order, and the problems are gone.
+    """
     audit = tmp_path / "audit"
     audit.mkdir()
     log = a_log(8)
@@ -192,7 +202,9 @@ def test_late_files_fill_gaps(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_real_log(spark: SparkSession, tmp_path: Path) -> None:
-    """What real controllers wrote, compressed or not, is in the tables, with the topics that a replay has (P-1, P-2)."""
+    """What real controllers wrote, compressed or not, is in the tables, with the topics that a
+    replay has (P-1, P-2).
+    """
     audit = tmp_path / "audit"
     audit.mkdir()
     with (
@@ -254,7 +266,9 @@ def following_fixture(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str,
 
 
 def test_following(following: dict[str, Any], tmp_path: Path) -> None:
-    """What is added is in the tables soon, what is made of it in the end; and a second run is told to wait."""
+    """What is added is in the tables soon, what is made of it in the end; and a second run is told
+    to wait.
+    """
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     events = a_log(6)
     write(audit / "a.ndjson", events[:4])
@@ -283,7 +297,9 @@ def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's checkpoint may be deleted: what was read is known without it. The state may not, and that is said; nor may it be another version's."""
+    """Spark's checkpoint may be deleted: what was read is known without it. The state may not, and
+    that is said; nor may it be another version's.
+    """
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     write(audit / "a.ndjson", a_log(2))
@@ -302,7 +318,9 @@ def test_a_checkpoint_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_is_older(spark: SparkSession, tmp_path: Path) -> None:
-    """From a backup, for instance: what Spark takes for undone is known to be in the tables, and what is new is taken by the first run."""
+    """From a backup, for instance: what Spark takes for undone is known to be in the tables, and
+    what is new is taken by the first run.
+    """
     audit, tables, backup = tmp_path / "audit", tmp_path / "tables", tmp_path / "backup"
     audit.mkdir()
     write(audit / "a.ndjson", a_log(2))
@@ -321,7 +339,9 @@ def test_a_checkpoint_that_is_older(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_a_disk_that_is_full(spark: SparkSession, tmp_path: Path) -> None:
-    """It is said in a sentence, nothing is half done, and with more room everything is in the tables once."""
+    """It is said in a sentence, nothing is half done, and with more room everything is in the
+    tables once.
+    """
     audit, disk = tmp_path / "audit", tmp_path / "disk"
     audit.mkdir()
     disk.mkdir()

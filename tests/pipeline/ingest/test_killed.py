@@ -1,4 +1,6 @@
-"""Runs that are killed at any moment: whoever comes next finishes what they began, and each event is in the tables once."""
+"""Runs that are killed at any moment: whoever comes next finishes what they began, and each event
+is in the tables once.
+"""
 
 import json
 import multiprocessing
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from minicontroller.controller.audit.reading import read_all
+from minicontroller.audit.reading import read_all
 from minicontroller.pipeline.ingest.run import ingest
 from minicontroller.pipeline.ingest.state import JOURNAL_FILE, STAGING, STATE_FILE, Ledger
 from minicontroller.pipeline.tables import Table
@@ -48,7 +50,9 @@ def expected(folder: Path) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_killed_while_it_commits(tmp_path: Path, seed: int) -> None:
-    """SIGKILL between any two steps of staging, journal, renames and state, several times in a row, loses and doubles nothing (P-1)."""
+    """SIGKILL between any two steps of staging, journal, renames and state, several times in a row,
+    loses and doubles nothing (P-1).
+    """
     chance = random.Random(seed)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     for attempt in range(4):
@@ -76,7 +80,9 @@ def wait_for(chance: random.Random, tables: Path, is_alive: Callable[[], bool]) 
 
 
 def test_nothing_is_promised_that_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the journal says where a file goes, and which ones it replaces, the file itself is durable: a machine may stop at any moment, too."""
+    """Before the journal says where a file goes, and which ones it replaces, the file itself is
+    durable: a machine may stop at any moment, too.
+    """
     durable: set[Path] = set()
     fsync = os.fsync
 
@@ -121,7 +127,9 @@ MOMENTS = [f"{STAGING}/2", f"{STAGING}/history", f"{STAGING}/merged"]
 
 @pytest.mark.slow
 def test_killed_with_spark_and_all(spark: SparkSession, tmp_path: Path) -> None:
-    """SIGKILL of the whole process group while it stages, makes the history and compacts, one after the other (P-1)."""
+    """SIGKILL of the whole process group while it stages, makes the history and compacts, one after
+    the other (P-1).
+    """
     chance = random.Random(7)
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     for attempt, moment in enumerate(MOMENTS):

@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.audit.event import MAX_LINE_BYTES
 from minicontroller.pipeline.ingest import lines
 from minicontroller.pipeline.ingest.files import TO_THE_END, Read
 from minicontroller.pipeline.ingest.lines import KEPT_BYTES, Reader
-from minicontroller.policies.audit_event import MAX_LINE_BYTES
 
 CHUNK = 8
 
 
 @contextmanager
 def small_chunks() -> Iterator[None]:
-    """Chunks of a few bytes, and lines of a few chunks at most: so every way in which they can lie is met."""
+    """Chunks of a few bytes, and lines of a few chunks at most: so every way in which they can lie
+    is met.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "CHUNK_BYTES", CHUNK)
         patch.setattr(lines, "MAX_LINE_BYTES", 5 * CHUNK)
@@ -34,7 +36,9 @@ def small_chunks() -> Iterator[None]:
 )
 @settings(deadline=None)
 def test_any_bytes(data: bytes, begin: st.DataObject) -> None:
-    """Whole lines come as they are, in their order; of one that is too long its beginning; what has no end is counted and not told."""
+    """Whole lines come as they are, in their order; of one that is too long its beginning; what has
+    no end is counted and not told.
+    """
     starts = [0, *(index + 1 for index, byte in enumerate(data) if byte == ord("\n"))]
     start = begin.draw(st.sampled_from(starts))
     expected = data[start:].split(b"\n")
@@ -54,7 +58,9 @@ def test_any_bytes(data: bytes, begin: st.DataObject) -> None:
 
 
 def test_a_line_of_50_mb_costs_no_such_memory(tmp_path: Path) -> None:
-    """A line without an end in sight is passed over in bounded memory, and the lines behind it are there."""
+    """A line without an end in sight is passed over in bounded memory, and the lines behind it are
+    there.
+    """
     file = tmp_path / "a.ndjson"
     file.write_bytes(b"first\n" + b"x" * (50 << 20) + b"\nlast\n")
     tracemalloc.start()

@@ -15,7 +15,9 @@ def a_run(first: int, last: int) -> Run:
 
 @given(st.lists(PLACES), PLACES)
 def test_runs_are_a_set(added: list[tuple[int, int]], asked: tuple[int, int]) -> None:
-    """Whatever is added in whatever order: the runs are the numbers, in order, never touching, with the times of their ends."""
+    """Whatever is added in whatever order: the runs are the numbers, in order, never touching, with
+    the times of their ends.
+    """
     runs = Runs(a_run(*each) for each in added)
     numbers = {number for first, last in added for number in range(first, last + 1)}
     assert [number for run in runs.runs for number in range(run.first, run.last + 1)] == sorted(numbers)

@@ -36,7 +36,9 @@ def at_work(spark: SparkSession, end: Path) -> Iterator[None]:
 
 
 def test_every_stage_shows_that_it_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    """Events come with their number; the stages after them, which nobody measured before, with Spark's tasks, and promise no time."""
+    """Events come with their number; the stages after them, which nobody measured before, with
+    Spark's tasks, and promise no time.
+    """
     said = io.StringIO()
     with (
         Terminal(spark, Console(file=said, force_terminal=True, width=120)) as terminal,

@@ -1,4 +1,6 @@
-"""Lines that are no events, or do not fit into the tables: they are told with file, line and reason, and the rest goes on."""
+"""Lines that are no events, or do not fit into the tables: they are told with file, line and
+reason, and the rest goes on.
+"""
 
 import json
 from pathlib import Path
@@ -9,18 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.audit.reading import read
+from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
+from minicontroller.audit.reading import read
 from minicontroller.pipeline.ingest.lines import KEPT_BYTES
 from minicontroller.pipeline.tables import Table
-from minicontroller.policies.audit_event import (
-    MAX_LINE_BYTES,
-    AuditEvent,
-    Dropped,
-    NamedState,
-    Removal,
-    SnapshotTopics,
-    encode,
-)
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of
 
@@ -80,7 +74,9 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 
 def test_each_is_told_where_it_stands(tmp_path: Path) -> None:
-    """Every bad line is one row with its number and reason, whatever stands around it, and every event around it is in the tables (P-1)."""
+    """Every bad line is one row with its number and reason, whatever stands around it, and every
+    event around it is in the tables (P-1).
+    """
     lines = [
         line for number, (bad, _) in enumerate(BAD.values(), start=1) for line in (bad, encode(a_creation(number)))
     ]
@@ -97,7 +93,9 @@ def test_each_is_told_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_all_readers_have_one_limit(tmp_path: Path) -> None:
-    """The longest line that is an event for `audit verify` is the longest that comes into the tables."""
+    """The longest line that is an event for `audit verify` is the longest that comes into the
+    tables.
+    """
     shortest = len(changed(principal="")) - 1
     file = tmp_path / "a.ndjson"
     file.write_bytes(b"".join(changed(principal="x" * (MAX_LINE_BYTES - shortest + more)) for more in (0, 1)))
@@ -107,8 +105,8 @@ def test_all_readers_have_one_limit(tmp_path: Path) -> None:
 
 
 def test_numbers_count_from_the_beginning_of_the_file(tmp_path: Path) -> None:
-    """Line numbers count from the file's beginning, also where an earlier run read the lines before, and where several readers share the
-    file.
+    """Line numbers count from the file's beginning, also where an earlier run read the lines
+    before, and where several readers share the file.
     """
     file = tmp_path / "a.ndjson"
     file.write_bytes(b"bad\n" + b"".join(GOOD))

@@ -30,7 +30,9 @@ def is_running(function: str) -> bool:
 
 
 def test_stopped_while_a_batch_waits(spark: SparkSession, tmp_path: Path) -> None:
-    """Who stops a run when a batch has just come does not wait for ever, and the next run takes what the batch held."""
+    """Who stops a run when a batch has just come does not wait for ever, and the next run takes
+    what the batch held.
+    """
     audit, tables = tmp_path / "audit", tmp_path / "tables"
     audit.mkdir()
     with locked(tables):

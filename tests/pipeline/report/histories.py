@@ -1,4 +1,6 @@
-"""Reports on events made by hand: a history that has everything in it, and how a report is asked for."""
+"""Reports on events made by hand: a history that has everything in it, and how a report is asked
+for.
+"""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -7,13 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from minicontroller.pipeline.page.sheet import Sheet
-from minicontroller.pipeline.progress import Stages
-from minicontroller.pipeline.report.making import STAGES, Report, make
-from minicontroller.pipeline.report.selection import Selection
-from minicontroller.pipeline.sizing import FOR_LITTLE
-from minicontroller.pipeline.tables import Table
-from minicontroller.policies.audit_event import (
+from minicontroller.audit.event import (
     AuditEvent,
     Decision,
     Effect,
@@ -24,6 +20,12 @@ from minicontroller.policies.audit_event import (
     SnapshotTopics,
     State,
 )
+from minicontroller.pipeline.page.sheet import Sheet
+from minicontroller.pipeline.progress import Stages
+from minicontroller.pipeline.report.making import STAGES, Report, make
+from minicontroller.pipeline.report.selection import Selection
+from minicontroller.pipeline.sizing import FOR_LITTLE
+from minicontroller.pipeline.tables import Table
 from tests.pipeline.by_hand import (
     START_MS,
     Row,

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from minicontroller.audit.event import AuditEvent
 from minicontroller.pipeline.page.files import Files
 from minicontroller.pipeline.periods import DAY
 from minicontroller.pipeline.report.making import Report, save_figures, save_page
 from minicontroller.pipeline.report.question import named
 from minicontroller.pipeline.report.selection import NothingSelectedError, Selection
 from minicontroller.pipeline.tables import Table
-from minicontroller.policies.audit_event import AuditEvent
 from tests.pipeline.by_hand import START_MS, a_decision, a_refusal, a_state, changed, time_of, write_tables
 from tests.pipeline.report.histories import CLUSTERS, a_reign, answer, report_of, rows
 
@@ -36,7 +36,9 @@ def written(report: Report, folder: Path) -> str:
 
 
 def test_a_report_on_nothing_says_so(plain_spark: SparkSession, tmp_path: Path) -> None:
-    """Where no event is, each question is answered by a sentence, nothing is drawn, and the tables are empty (P-3)."""
+    """Where no event is, each question is answered by a sentence, nothing is drawn, and the tables
+    are empty (P-3).
+    """
     report = report_of(plain_spark, tmp_path / "tables", [a_decision(1)], since=START + 5 * DAY, until=START + 6 * DAY)
     answers = {question.name: question.answer for question in report.questions}
     assert answers == {
@@ -80,7 +82,9 @@ def test_a_report_on_one_event_counts_one(plain_spark: SparkSession, tmp_path: P
 
 
 def decades() -> list[AuditEvent]:
-    """Of a controller whose successor's clock was behind, with a node that believed it was 1970, and topics that were there before."""
+    """Of a controller whose successor's clock was behind, with a node that believed it was 1970,
+    and topics that were there before.
+    """
     topics = {"old.a": a_state(3), "old.b": a_state(4)}
     first = [
         *a_reign(1, topics),
@@ -112,7 +116,9 @@ def report_on_decades(plain_spark: SparkSession, tmp_path_factory: pytest.TempPa
 
 
 def test_decades_have_years(decades: Report) -> None:
-    """The axis holds the years in few steps, without the one event of 1970, which is counted beside it (P-3)."""
+    """The axis holds the years in few steps, without the one event of 1970, which is counted beside
+    it (P-3).
+    """
     assert decades.selection.axis.step.name == "year"
     assert decades.selection.axis.steps == 29
     assert decades.selection.beside_the_axis == 1
@@ -120,27 +126,35 @@ def test_decades_have_years(decades: Report) -> None:
 
 
 def test_what_a_long_table_leaves_out_is_counted(decades: Report) -> None:
-    """It has its first thousand rows; how many there are, and what they add up to, is told of all (P-3)."""
+    """It has its first thousand rows; how many there are, and what they add up to, is told of all
+    (P-3).
+    """
     sheet = decades.sheet("activity_by_topic")
     assert (len(sheet.rows), sheet.all_rows) == (1000, 2031)
     assert (sheet.totals["asked"], sheet.of_others["asked"]) == (2031, 1031)
 
 
 def test_a_clock_that_is_behind_is_told(decades: Report) -> None:
-    """The next controller's first event is before the last one of the one before: by how much, and that it is the clock (P-3)."""
+    """The next controller's first event is before the last one of the one before: by how much, and
+    that it is the clock (P-3).
+    """
     assert decades.sheet("controller_changes").values("silence_us") == [-40_000_000]
     assert "passed in the median" in answer(decades, "controllers")
     assert "Once the clock of the next was behind." in answer(decades, "controllers")
 
 
 def test_what_was_there_is_no_growth(decades: Report) -> None:
-    """Topics that a cluster had when its log began are before its first step, not in it; as is what came, by its clock, in 1970."""
+    """Topics that a cluster had when its log began are before its first step, not in it; as is what
+    came, by its clock, in 1970.
+    """
     assert rows(decades.sheet("growth_by_cluster"), "topics_before", "partitions_before") == [(3, 8)]
     assert rows(decades.sheet("growth_over_time"), "topics", "partitions")[0] == (4, 9)
 
 
 def test_what_is_wrong_with_the_log_is_told(decades: Report, tmp_path: Path) -> None:
-    """Kinds of problems in words, one that is not known by its name; of a line that is no event the place, not the text (P-3)."""
+    """Kinds of problems in words, one that is not known by its name; of a line that is no event the
+    place, not the text (P-3).
+    """
     assert answer(decades, "faults") == "The ingest found 3 missing events, novel once and 2 lines that are no events."
     page = written(decades, tmp_path)
     assert "a.ndjson" in page
@@ -159,7 +173,9 @@ def test_a_page_is_the_same_each_time(decades: Report, tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_a_sentence(plain_spark: SparkSession, tmp_path: Path) -> None:
-    """The error about an unknown cluster names those that are; a time that ends before it begins is an error, too."""
+    """The error about an unknown cluster names those that are; a time that ends before it begins is
+    an error, too.
+    """
     tables = write_tables(tmp_path, [a_decision(1)])
     with pytest.raises(NothingSelectedError, match=r"There is no cluster nowhere .* there is cluster-of-the-tests-0"):
         Selection(plain_spark, tables, clusters=["nowhere"]).check()
@@ -168,7 +184,9 @@ def test_a_cluster_that_is_not_there_is_a_sentence(plain_spark: SparkSession, tm
 
 
 def test_a_stretch_of_time_has_its_beginning_and_not_its_end(plain_spark: SparkSession, tmp_path: Path) -> None:
-    """--since and --until select by the events' times, to the microsecond, of the clusters that are wanted."""
+    """--since and --until select by the events' times, to the microsecond, of the clusters that are
+    wanted.
+    """
     other = [a_decision(number, cluster_id=CLUSTERS[1]) for number in range(10)]
     tables = write_tables(tmp_path, [*(a_decision(number) for number in range(10)), *other])
     since, until = START + 2_000_000, START + 5_000_000
@@ -178,7 +196,9 @@ def test_a_stretch_of_time_has_its_beginning_and_not_its_end(plain_spark: SparkS
 
 
 def test_a_name_in_a_sentence_keeps_to_itself() -> None:
-    """A long one is shortened, one from right to left is isolated, and none has control over the text (P-3)."""
+    """A long one is shortened, one from right to left is isolated, and none has control over the
+    text (P-3).
+    """
     assert named("x" * 249) == "x" * 39 + "…" + "x" * 20
     assert named("\u05e9\u05dc\u05d5\u05dd") == "\u2068\u05e9\u05dc\u05d5\u05dd\u2069"
     assert named("a\u202eb") == "a\\u202eb"

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from minicontroller.audit.event import AuditEvent, Decision
+from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.page.files import as_json
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.report.latencies import Latencies, bucket
 from minicontroller.pipeline.report.making import Report, document
-from minicontroller.policies.audit_event import AuditEvent, Decision
-from minicontroller.policies.audit_replay import Replay
 from tests.pipeline.report.histories import (
     CLUSTERS,
     PLAIN,
@@ -77,7 +77,9 @@ def is_sorted(sheet: Sheet, name: str) -> bool:
 def test_activity_is_counted_by_outcome(
     report: Report, sheet: str, keys: tuple[str, ...], key: Callable[[Decision], Any]
 ) -> None:
-    """Each change is counted once, with what became of it, under who asked, by which API and client, and about what (P-3)."""
+    """Each change is counted once, with what became of it, under who asked, by which API and
+    client, and about what (P-3).
+    """
     found = report.sheet(sheet)
     assert counted(found, *keys) == {name: outcomes(events) for name, events in by(key).items()}
     assert found.totals == dict(zip(OUTCOMES, outcomes(DECISIONS), strict=True))
@@ -106,7 +108,9 @@ def test_activity_over_time_has_every_step(report: Report) -> None:
 
 
 def test_refusals_are_counted_by_rule_and_by_principal(report: Report) -> None:
-    """Who was refused, by which rule or else by which policy, how often it had failed, and what was said last (P-3)."""
+    """Who was refused, by which rule or else by which policy, how often it had failed, and what was
+    said last (P-3).
+    """
     refused = [event for event in DECISIONS if outcome(event) == "refused"]
     rules = by(blamed, refused)
     assert {row[0]: row[1:] for row in rows(report.sheet("refusals_by_rule"), "rule", "refused", "failed")} == {
@@ -141,7 +145,9 @@ def test_what_was_refused_without_a_policy_is_apart(report: Report) -> None:
 
 
 def test_findings_that_refuse_nothing_are_counted(report: Report) -> None:
-    """Findings are counted by rule and action, with how often the change was carried out all the same."""
+    """Findings are counted by rule and action, with how often the change was carried out all the
+    same.
+    """
     found = Counter(
         (finding.rule, finding.action)
         for event in DECISIONS
@@ -153,7 +159,9 @@ def test_findings_that_refuse_nothing_are_counted(report: Report) -> None:
 
 
 def test_growth_follows_the_topics(report: Report) -> None:
-    """At the end of each step, the topics that clients saw and their partitions; created and deleted by prefix (P-3)."""
+    """At the end of each step, the topics that clients saw and their partitions; created and
+    deleted by prefix (P-3).
+    """
     starts = report.selection.axis.starts
     for cluster in CLUSTERS:
         own = [event for event in EVENTS if event.cluster_id == cluster]
@@ -184,7 +192,9 @@ def sizes_at(events: list[AuditEvent], end: int) -> tuple[int, int]:
 
 
 def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
-    """p50, p90 and p99 are less than 1 % off, by operation, way and cluster; the slowest is exact (P-3)."""
+    """p50, p90 and p99 are less than 1 % off, by operation, way and cluster; the slowest is exact
+    (P-3).
+    """
     done = [event for event in DECISIONS if outcome(event) == "applied"]
     ways = {-1: "unknown", 0: "forwarded", 1: "local"}
 
@@ -205,7 +215,9 @@ def test_durations_are_those_of_what_was_carried_out(report: Report) -> None:
 
 
 def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> None:
-    """Each node's own and forwarded decisions are counted; what came from nobody knows where is left out (P-3)."""
+    """Each node's own and forwarded decisions are counted; what came from nobody knows where is
+    left out (P-3).
+    """
     known = [event for event in DECISIONS if event.received_node != -1]
     assert {
         row[:2]: row[2:]
@@ -217,7 +229,9 @@ def test_forwarding_is_counted_by_the_node_that_was_asked(report: Report) -> Non
 
 
 def test_changes_of_controllers_are_told(report: Report) -> None:
-    """Each with the nodes, the time without events, and what was carried out in the first minute (P-3)."""
+    """Each with the nodes, the time without events, and what was carried out in the first minute
+    (P-3).
+    """
     sheet = report.sheet("controller_changes")
     for cluster, epoch, began, before, node, silence, first, slowest in rows(
         sheet, "cluster_id", "epoch", "began", "node_before", "node", "silence_us", "first_minute", "slowest_us"
@@ -239,7 +253,9 @@ def test_changes_of_controllers_are_told(report: Report) -> None:
 
 
 def test_how_spark_is_set_up_changes_nothing(plain_spark: SparkSession, report: Report, tmp_path: Path) -> None:
-    """Set up for much, with plans that are compiled and made anew, Spark finds the same to the byte."""
+    """Set up for much, with plans that are compiled and made anew, Spark finds the same to the
+    byte.
+    """
     for name in PLAIN:
         plain_spark.conf.unset(name)
     try:

@@ -1,7 +1,9 @@
-"""Writes what a real Kafka 3.9.1 in ZooKeeper mode leaves in its znodes: `python -m tests.vectors.znodes.record`.
+"""Writes what a real Kafka 3.9.1 in ZooKeeper mode leaves in its znodes: `python -m
+tests.vectors.znodes.record`.
 
-Needs Java, and Maven for Kafka's jars (once). Each line of the files is a path, a tab, and the data as Kafka wrote it - all of it
-is text - or `null`. The order of keys is Kafka's; ids, ports and times are of that run.
+Needs Java, and Maven for Kafka's jars (once). Each line of the files is a path, a tab, and the data
+as Kafka wrote it - all of it is text - or `null`. The order of keys is Kafka's; ids, ports and
+times are of that run.
 """
 
 import json

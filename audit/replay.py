@@ -1,0 +1,276 @@
+"""The topics at any point of an audit log, and the question that a policy was asked there: pure,
+for `audit verify` and for back-tests.
+
+Rule: events are fed in the order of (epoch, sequence). Whoever has fed all events before a decision
+asks `question` for what the policy was asked then, and gets the very same; what does not fit is
+told when an event is fed, and what the log lacks is never guessed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .event import (
+    AuditEvent,
+    Decision,
+    Dropped,
+    Effect,
+    NamedState,
+    Observed,
+    Removal,
+    Requested,
+    SnapshotBegin,
+    SnapshotEnd,
+    SnapshotTopics,
+    State,
+)
+from ..policies.interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    EntityRequest,
+    PolicyRequest,
+)
+from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
+from ..policies.states import requested_state
+
+CREATE_TOPICS = "CreateTopics"
+"""The API by which a client creates topics: any other one that leads to a creation is that of a
+client who used the topic.
+"""
+
+
+class Replay:
+    """The topics of one cluster after all events that were fed."""
+
+    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+        """Begin with all `topics` before the first event that will be fed; without them a snapshot
+        has to tell.
+        """
+        self._known = self._seen = ReplayedTopics.of(topics or {})
+        self._states = SeenStates()
+        self.is_known = topics is not None
+        """Whether all topics are known. Until a snapshot there may be only those that events told
+        of, and after a loss some may be otherwise.
+        """
+        self._snapshot: dict[str, State] | None = None
+        self._expects_equal = False
+        self._doubtful: set[str] = set()
+        """Topics with a change whose effect is unknown: the next snapshot may show it."""
+        self._request: tuple[int, int] = (-1, -1)
+        self._validated: dict[str, State] = {}
+        """What the validated elements of the current request would have made of their topics:
+        `_seen` shows them so.
+        """
+
+    @property
+    def topics(self) -> Mapping[str, State]:
+        """The topics as they are now, in an object that does not change while the replay goes on.
+        """
+        return self._known.states
+
+    def apply(self, event: AuditEvent) -> Iterator[str]:
+        """Go on to the moment after the event, and yield sentences about what contradicts what is
+        known.
+        """
+        match event:
+            case Decision():
+                yield from self._decided(event)
+            case Removal():
+                yield from self._was(event.topic, event.before)
+                self._becomes(event.topic, None)
+            case Observed():
+                yield from self._was(event.topic, event.before)
+                self._becomes(event.topic, event.after)
+            case SnapshotBegin():
+                self._snapshot = {}
+                self._expects_equal = self.is_known and event.reason != "recovered"
+            case SnapshotTopics():
+                if self._snapshot is None:
+                    yield "topics of a snapshot that did not begin"
+                else:
+                    self._snapshot.update((each.topic, each.state) for each in event.topics if each.state is not None)
+            case SnapshotEnd():
+                yield from self._end_snapshot(event)
+            case Dropped():
+                yield f"events {event.first_sequence} to {event.last_sequence} were dropped: {event.reason}"
+
+    def lost(self) -> None:
+        """Note that events are missing here: the next snapshot is not compared with what is known.
+        """
+        self.is_known = False
+
+    def _decided(self, event: Decision) -> Iterator[str]:
+        if (event.epoch, event.request) != self._request:
+            self._request = event.epoch, event.request
+            self._validated.clear()
+            self._seen = self._known
+        if event.resource != "topic":
+            return
+        yield from self._was(event.name, event.before)
+        if event.effect is Effect.UNKNOWN:
+            self._doubtful.add(event.name)
+        self._becomes(event.name, event.after)
+        if event.validate_only and event.error_code == 0 and event.requested is not None:
+            self._validated[event.name] = _as_state(event.requested)
+            self._seen = self._seen.changed(event.name, self._validated[event.name])
+
+    def _was(self, topic: str, before: State | None) -> Iterator[str]:
+        if self.is_known and not same(self.topics.get(topic), before):
+            yield f"the state of topic {topic} before this event is not the one that the events before it give"
+
+    def _becomes(self, topic: str, after: State | None) -> None:
+        if self.topics.get(topic) == after:
+            return
+        self._known = self._known.changed(topic, after)
+        if not self._validated:
+            self._seen = self._known
+        elif topic not in self._validated:
+            self._seen = self._seen.changed(topic, after)
+
+    def _end_snapshot(self, event: SnapshotEnd) -> Iterator[str]:
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is None:
+            yield "the end of a snapshot that did not begin"
+            return
+        if len(snapshot) != event.topics:
+            yield f"the snapshot has {len(snapshot)} topics and says that it has {event.topics}"
+        if self._expects_equal:
+            # A clean-up that was under way when a controller lost its place has no event.
+            different = sorted(
+                name
+                for name in {*snapshot, *self.topics} - self._doubtful
+                if not same(snapshot.get(name), known := self.topics.get(name))
+                and not (known is not None and known.marked_for_deletion and name not in snapshot)
+            )
+            if different:
+                shown = ", ".join(different[:5]) + (f" and {len(different) - 5} more" if len(different) > 5 else "")
+                yield f"the snapshot is not what the events before it give, in {len(different)} topics: {shown}"
+        self._known = self._seen = ReplayedTopics.of(snapshot)
+        for name, state in self._validated.items():
+            self._seen = self._seen.changed(name, state)
+        self.is_known = True
+        self._doubtful.clear()
+
+    # ------------------------------------------------------------------ what a policy sees
+
+    def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
+        """Return what the policy was asked, or would have been, about a decision that was not fed
+        yet; None if it judges no such request.
+
+        The cluster stays as it is while the replay goes on. Where the topics are not known, the
+        decision's own topic is as it says itself.
+        """
+        is_topic = event.resource == "topic"
+        if event.asked_ms is None or not (is_topic or event.entity is not None):
+            return None
+        seen = self._seen if (event.epoch, event.request) == self._request else self._known
+        if is_topic and not self.is_known and seen.states.get(event.name) is self.topics.get(event.name):
+            seen = seen.changed(event.name, event.before)
+        for each in event.assumed:
+            seen = seen.changed(each.topic, each.state)
+        self._states.forget_beyond(len(seen.states))
+        asked = policy_request(event) if is_topic else entity_request(event)
+        return asked, ReplayedCluster(seen, event.cluster_size, self._states)
+
+
+def _as_state(wanted: Requested) -> State:
+    """Return a requested topic as if it existed."""
+    return State(
+        topic_id="",
+        replicas=wanted.replicas,
+        configs=wanted.configs,
+        marked_for_deletion=wanted.marked_for_deletion,
+        internal=wanted.internal,
+        created_ms=None,
+    )
+
+
+def same(one: State | None, other: State | None) -> bool:
+    """Whether two states are equal but for the time of creation: a topic's creator and ZooKeeper
+    need not have the same clock.
+    """
+    if one is None or other is None:
+        return one is other
+    return (
+        one.topic_id == other.topic_id
+        and one.replicas == other.replicas
+        and one.configs == other.configs
+        and one.marked_for_deletion == other.marked_for_deletion
+    )
+
+
+def entity_request(event: Decision) -> EntityRequest:
+    """Return the request to change what is no topic, as the policy was given it, of an event that
+    tells what was asked.
+    """
+    entity = event.entity
+    assert entity is not None
+    common: dict[str, Any] = {
+        **_asked_by(event),
+        "broker": event.name,
+        "config_operations": operands_of(event) or {},
+        "config_operation_kinds": event.config_operation_kinds,
+        "before": entity.before,
+        "after": entity.requested,
+    }
+    if event.resource == "logger":
+        return AlterLoggersRequest(**common)
+    return AlterBrokerConfigsRequest(
+        **common, default_configs_before=entity.default_configs_before, default_configs=entity.default_configs
+    )
+
+
+def _asked_by(event: Decision) -> dict[str, Any]:
+    return {
+        "principal": event.principal,
+        "client_id": event.client_id,
+        "client_host": event.client_host,
+        "api": event.api,
+        "validate_only": event.validate_only,
+        "time_ms": event.asked_ms,
+    }
+
+
+def policy_request(event: Decision) -> PolicyRequest:
+    """Return a decision's request as the policy was given it."""
+    common = {"topic": event.name, **_asked_by(event)}
+    if event.operation == "delete_topic" or event.requested is None:
+        created_ms = event.asked_created_ms
+        if created_ms is None and event.before is not None:
+            created_ms = event.before.created_ms
+        return DeleteTopicRequest(**common, created_ms=created_ms)
+    wanted = requested_state(
+        event.requested.replicas,
+        event.requested.configs,
+        generated_replica_assignments=event.requested.generated_replica_assignments,
+        marked_for_deletion=event.requested.marked_for_deletion,
+        internal=event.requested.internal,
+        default_configs=event.requested.default_configs,
+    )
+    if event.operation == "create_topic":
+        return CreateTopicRequest(**common, requested_state=wanted, automatic=event.api != CREATE_TOPICS)
+    return AlterTopicRequest(
+        **common,
+        requested_state=wanted,
+        config_operations=operands_of(event),
+        config_operation_kinds=event.config_operation_kinds,
+    )
+
+
+def operands_of(event: Decision) -> Mapping[str, str | None] | None:
+    """Return the operands of the keys that a request named, and of those that it deleted by leaving
+    them out.
+    """
+    named = event.config_operations
+    return (
+        named
+        if named is None or event.config_operation_kinds is None
+        else dict.fromkeys(event.config_operation_kinds) | named
+    )
+
+
+def named(topics: Mapping[str, State]) -> tuple[NamedState, ...]:
+    """Return topics with their names, in the order of the names."""
+    return tuple(NamedState(topic=name, state=topics[name]) for name in sorted(topics))

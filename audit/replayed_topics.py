@@ -1,0 +1,125 @@
+"""The topics at one point of an audit log, as a policy sees them.
+
+Rule: never changes and never copies the cluster: the next point's topics share all that stayed the
+same, and a state is made when a policy asks for it, once for each version of a topic. So it costs
+the same to judge history of ten topics as of ten thousand.
+"""
+
+from collections.abc import Mapping
+
+from immutables import Map
+
+from .event import State
+from ..policies.interface import TopicState
+from ..policies.states import RememberedStates, topic_state
+from ..policies.topic_counts import TopicCounts
+
+UNASKED = 256
+"""After so many changes without anybody asking for the counts they are made anew when somebody
+does.
+"""
+
+
+class ReplayedTopics:
+    """The topics at one point of a replay. Never changes; counts are made when they are asked for,
+    out of the last ones that were.
+    """
+
+    __slots__ = ("_changes", "_counts", "_names", "states")
+
+    def __init__(self, states: Map[str, State] = Map()) -> None:  # noqa: B008 - immutable
+        self.states = states
+        self._counts: TopicCounts | None = None
+        """As they were before `_changes`; None if they have to be made anew."""
+        self._changes: tuple[tuple[str, int | None], ...] = ()
+        """Names, and how many partitions there are of each now: None if it is not counted any more.
+        """
+        self._names: dict[tuple[bool, bool], frozenset[str]] = {}
+
+    @classmethod
+    def of(cls, states: Mapping[str, State]) -> "ReplayedTopics":
+        return cls(Map(states))
+
+    @property
+    def counts(self) -> TopicCounts:
+        """The counts of topics that a policy is shown unasked: neither internal nor marked for
+        deletion.
+        """
+        counts = self._counts
+        if counts is None:
+            counts = TopicCounts.of(
+                (name, len(state.replicas)) for name, state in self.states.items() if is_visible(state)
+            )
+        for name, partitions in self._changes:
+            counts = counts.without(name) if partitions is None else counts.with_topic(name, partitions)
+        self._counts, self._changes = counts, ()
+        return counts
+
+    def changed(self, name: str, state: State | None) -> "ReplayedTopics":
+        """Return the topics with one of them in this state, or without it."""
+        before = self.states.get(name)
+        if state is None and before is None:
+            return self
+        after = ReplayedTopics(self.states.delete(name) if state is None else self.states.set(name, state))
+        partitions = None if state is None or not is_visible(state) else len(state.replicas)
+        if self._counts is not None and len(self._changes) < UNASKED:
+            after._counts, after._changes = self._counts, (*self._changes, (name, partitions))
+        was_counted = before is not None and is_visible(before)
+        if was_counted == (partitions is not None) and (False, False) in self._names:
+            after._names[False, False] = self._names[False, False]  # no name came or went
+        return after
+
+    def names(self, *, include_internal: bool, include_marked_for_deletion: bool) -> frozenset[str]:
+        key = include_internal, include_marked_for_deletion
+        names = self._names.get(key)
+        if names is None:
+            names = self._names[key] = frozenset(
+                self.counts
+                if not (include_internal or include_marked_for_deletion)
+                else (
+                    name
+                    for name, state in self.states.items()
+                    if (include_internal or not state.internal)
+                    and (include_marked_for_deletion or not state.marked_for_deletion)
+                )
+            )
+        return names
+
+
+def is_visible(state: State) -> bool:
+    return not (state.internal or state.marked_for_deletion)
+
+
+def seen_by_policies(state: State) -> TopicState:
+    return topic_state(
+        state.replicas, state.configs, marked_for_deletion=state.marked_for_deletion, internal=state.internal
+    )
+
+
+class SeenStates(RememberedStates[State]):
+    def __init__(self) -> None:
+        super().__init__(seen_by_policies)
+
+
+class ReplayedCluster:
+    """A `ClusterState` at one point of a replay, which stays as it is while the replay goes on."""
+
+    __slots__ = ("_seen", "_topics", "cluster_size")
+
+    def __init__(self, topics: ReplayedTopics, cluster_size: int, seen: SeenStates) -> None:
+        self._topics = topics
+        self.cluster_size = cluster_size
+        self._seen = seen
+
+    @property
+    def counts(self) -> TopicCounts:
+        return self._topics.counts
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        state = self._topics.states.get(topic)
+        return None if state is None else self._seen.of(topic, state)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        return self._topics.names(
+            include_internal=include_internal, include_marked_for_deletion=include_marked_for_deletion
+        )

@@ -1,0 +1,267 @@
+"""Events that somebody looks for, newest first, in files that may be many, large, compressed or
+broken.
+
+Rule: one search reads so much, for so long, and holds so much, whatever lies in the folder; then it
+says where to go on. Lines are looked at as bytes, and only those that hold a needle are decoded.
+What cannot be read is told and never raised. For a thread: it waits for files.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from .event import MAX_LINE_BYTES, AuditEvent
+from .compression import BROKEN, is_compressed, opened, plain_name
+from .files import NAME
+from .reading import Place, audit_files, located
+
+BLOCK_BYTES = 1 << 20
+MAX_PROBLEMS = 5
+END = 1 << 50
+"""Of any file."""
+
+T = TypeVar("T")
+
+
+class Cursor(NamedTuple):
+    """Where a search goes on: before this byte of this file, and in all older files."""
+
+    file: str
+    """Its name, without the ending of a compressed one: it may be compressed meanwhile."""
+    offset: int
+    """Of the text, not of what is compressed."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.offset}"
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    """Read a cursor; None if the text, which a stranger may have written, is not one."""
+    file, _, offset = text.rpartition(":")
+    valid = NAME.fullmatch(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
+    return Cursor(file, int(offset)) if valid else None
+
+
+class Question(NamedTuple, Generic[T]):
+    """What a search looks for."""
+
+    cluster_id: str
+    """Other clusters' files may lie beside."""
+    needles: Sequence[bytes]
+    """Lines that hold none of them are passed over."""
+    wanted: Callable[[AuditEvent], T | None]
+    """What is told of an event; None for nothing."""
+
+
+class Limits(NamedTuple):
+    """What one search may cost."""
+
+    rows: int
+    max_bytes: int = 256 << 20
+    max_seconds: float = 2.0
+    block_bytes: int = BLOCK_BYTES
+    max_line_bytes: int = MAX_LINE_BYTES
+
+
+class Found(msgspec.Struct, Generic[T]):
+    """The events that a search found, newest first."""
+
+    rows: list[T]
+    next: Cursor | None
+    """None: everything was searched."""
+    problems: list[str]
+
+
+class _Exhausted(Exception):  # noqa: N818 - it is planned for
+    """The search has reached one of its limits."""
+
+
+class _Line(NamedTuple):
+    offset: int
+    data: bytes
+
+
+def search(
+    folders: Iterable[Path],
+    question: Question[T],
+    limits: Limits,
+    start: Cursor | None = None,
+    check_cancelled: Callable[[], None] = lambda: None,
+) -> Found[T]:
+    """Find the events of a cluster that answer the question, from `start` on backwards in time."""
+    return _Search(question, limits, check_cancelled).run(folders, start)
+
+
+class _Search(Generic[T]):
+    def __init__(self, question: Question[T], limits: Limits, check_cancelled: Callable[[], None]) -> None:
+        self._question = question
+        self._limits = limits
+        self._check_cancelled = check_cancelled
+        self._bytes_left = limits.max_bytes
+        self._deadline = float("inf")
+        """A clock that begins with the second block: however slow the disk, a search gets on."""
+        self._rows: list[tuple[Cursor, T]] = []
+        self._problems: list[str] = []
+        self._more_problems = 0
+
+    def run(self, folders: Iterable[Path], start: Cursor | None) -> Found[T]:
+        for path, end in self._files(folders, start):
+            went_on = Cursor(plain_name(path), end)
+            is_first = self._bytes_left == self._limits.max_bytes
+            try:
+                for offset, row in self._matches(path, went_on.offset):
+                    went_on = Cursor(went_on.file, offset)
+                    self._rows.append((went_on, row))
+                    if len(self._rows) > self._limits.rows:
+                        return self._found(self._rows[-2][0])
+            except _Exhausted as exhausted:
+                (reached,) = exhausted.args
+                if reached is not None:
+                    return self._found(Cursor(went_on.file, reached))
+                if not is_first:
+                    return self._found(went_on)
+                self._complain(f"{path.name} is too large to be searched while it is compressed")
+                return self._found(Cursor(went_on.file, 0))
+            except OSError as error:
+                self._complain(f"{path.name} cannot be read: {error.strerror}")
+        return self._found(None)
+
+    def _found(self, following: Cursor | None) -> Found[T]:
+        if self._more_problems:
+            self._problems.append(f"... and {self._more_problems} more")
+        return Found([row for _, row in self._rows[: self._limits.rows]], following, self._problems)
+
+    def _complain(self, problem: str) -> None:
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(problem)
+        else:
+            self._more_problems += 1
+
+    # ------------------------------------------------------------------ files
+
+    def _files(self, folders: Iterable[Path], start: Cursor | None) -> list[tuple[Path, int]]:
+        """Return the cluster's files, newest first, with the offset at which to begin in each."""
+        names: dict[str, Path] = {}
+        for folder in folders:
+            try:
+                paths = audit_files([folder])
+            except OSError as error:
+                self._complain(f"{folder} cannot be read: {error.strerror}")
+                continue
+            for path in paths:
+                match = NAME.fullmatch(plain_name(path))
+                if match is not None and match["cluster"] == self._question.cluster_id:
+                    known = names.get(match[0])
+                    if known is None or is_compressed(known):  # both lie there while it is being compressed
+                        names[match[0]] = path
+        ordered = sorted(names, key=_order, reverse=True)
+        if start is None:
+            return [(names[name], END) for name in ordered]
+        return [
+            (names[name], start.offset if name == start.file else END)
+            for name in ordered
+            if _order(name) <= _order(start.file)
+        ]
+
+    def _matches(self, path: Path, end: int) -> Iterator[tuple[int, T]]:
+        """Yield the matching events of a file, newest first. Raises _Exhausted with the offset to
+        go on at, None if the file must be read from its beginning.
+        """
+        if not is_compressed(path):
+            with opened(path) as stream:
+                yield from self._events(path, self._backwards(path, stream, min(end, path.stat().st_size)))
+            return
+        last: deque[tuple[int, T]] = deque(maxlen=self._limits.rows + 1 - len(self._rows))
+        try:
+            with opened(path) as stream:
+                last.extend(self._events(path, self._forwards(path, stream, end)))
+        except BROKEN as error:
+            self._complain(f"{path.name} is cut, or broken: {error}")
+        yield from reversed(last)
+
+    # ------------------------------------------------------------------ lines
+
+    def _events(self, path: Path, lines: Iterable[_Line]) -> Iterator[tuple[int, T]]:
+        for line in lines:
+            found = located(Place(path, 0), line.data)
+            if found.event is None:
+                self._complain(f"{path.name}: the line at byte {line.offset} cannot be read: {found.problem}"[:300])
+            elif (
+                found.event.cluster_id == self._question.cluster_id
+                and (row := self._question.wanted(found.event)) is not None
+            ):
+                yield line.offset, row
+
+    def _backwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
+        """Yield the lines with a needle that end at or before `end`, last one first; a line without
+        an end does not count.
+        """
+        carry, skips, position = b"", True, end
+        while position > 0:
+            begin = max(0, position - self._limits.block_bytes)
+            self._spend(position - begin, at=position + len(carry))
+            stream.seek(begin)
+            data = stream.read(position - begin)
+            position = begin
+            if skips:
+                data = data[: data.rfind(b"\n") + 1]
+                skips = not data
+            data += carry
+            cut = data.find(b"\n") + 1 if begin else 0
+            carry = data[: cut or len(data)] if begin else b""
+            yield from self._with_needle(begin + cut, data[len(carry) :], newest_first=True)
+            if len(carry) > self._limits.max_line_bytes:
+                self._complain(f"{path.name}: the line that ends at byte {begin + len(carry)} is too long to be read")
+                carry, skips = b"", True
+            if len(carry) < len(data):
+                self._start_clock()
+
+    def _forwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
+        """Yield the lines with a needle that begin before `end`, first one first."""
+        carry, offset, skips = b"", 0, False
+        while offset < end and (data := stream.read(self._limits.block_bytes)):
+            self._spend(len(data), at=None)
+            data = carry + data
+            cut = data.rfind(b"\n") + 1
+            whole, carry = data[:cut], data[cut:]
+            skipped = whole.find(b"\n") + 1 if skips else 0
+            lines = self._with_needle(offset + skipped, whole[skipped:], newest_first=False)
+            yield from (line for line in lines if line.offset < end)
+            self._start_clock()
+            offset, skips = offset + cut, skips and not cut
+            if len(carry) > self._limits.max_line_bytes:
+                if not skips:
+                    self._complain(f"{path.name}: the line at byte {offset} is too long to be read")
+                offset, carry, skips = offset + len(carry), b"", True
+
+    def _with_needle(self, offset: int, block: bytes, *, newest_first: bool) -> Iterator[_Line]:
+        """Yield the lines with a needle of a block of whole lines that begins at `offset`."""
+        found: set[tuple[int, int]] = set()
+        for needle in self._question.needles:
+            at = block.find(needle)
+            while at >= 0:
+                begin, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at) + 1
+                found.add((begin, end))
+                at = block.find(needle, end)
+        for begin, end in sorted(found, reverse=newest_first):
+            self._spend(0, at=offset + end if newest_first else None)
+            yield _Line(offset + begin, block[begin:end])
+
+    def _start_clock(self) -> None:
+        self._deadline = min(self._deadline, time.monotonic() + self._limits.max_seconds)
+
+    def _spend(self, count: int, *, at: int | None) -> None:
+        self._check_cancelled()
+        if self._bytes_left < count or time.monotonic() > self._deadline:
+            raise _Exhausted(at)
+        self._bytes_left -= count
+
+
+def _order(name: str) -> tuple[int, int, int, str]:
+    match = NAME.fullmatch(name)
+    assert match is not None
+    return int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0), name

@@ -1,0 +1,146 @@
+"""Whether an audit log is whole: what is missing, double, cut, out of order, or contradicts itself.
+
+Rule: it says what is so, and where, and goes on; a thing that was found once is not found again in
+all that follows from it.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
+from .replay import Replay
+from .compression import plain_name
+from .files import NAME
+from .reading import Located, Place, Torn, copies, is_copy, read_all
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is wrong with an audit log, and where it shows."""
+
+    kind: str
+    """`gap`, `duplicate`, `torn`, `unreadable`, `unknown-schema`, `epoch-order`, `no-snapshot`,
+    `snapshot`, `state`, `dropped`, `misplaced` or `no-copy`.
+    """
+    file: Path
+    line: int
+    text: str
+
+
+class Summary(msgspec.Struct):
+    """What an audit log holds, as counts."""
+
+    files: set[Path] = msgspec.field(default_factory=set)
+    events: int = 0
+    findings: int = 0
+    epochs: set[tuple[str, int]] = msgspec.field(default_factory=set)
+
+    @property
+    def clusters(self) -> set[str]:
+        return {cluster for cluster, _ in self.epochs}
+
+
+class _Cluster:
+    """How far the log of one cluster was read."""
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.sequence = 0
+        self.node = -1
+        self.replay = Replay()
+        self.in_snapshot = False
+
+
+class Verification:
+    """Verifies an audit log: iterate over `findings`, after which `summary` is complete."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.summary = Summary()
+        self._paths = list(paths)
+        self._clusters: dict[str, _Cluster] = {}
+
+    def findings(self) -> Iterator[Finding]:
+        for copy, original in sorted(copies(self._paths).items()):
+            if not is_copy(copy, original):
+                self.summary.findings += 1
+                yield Finding("no-copy", copy, 1, f"it is another than {original.name}, which is read instead")
+        for located in read_all(self._paths):
+            self.summary.files.add(located.place.file)
+            for kind, text in self._look(located):
+                self.summary.findings += 1
+                yield Finding(kind, located.place.file, located.place.line, text)
+
+    def _look(self, located: Located) -> Iterator[tuple[str, str]]:
+        event = located.event
+        if event is None:
+            problem = located.problem
+            kind = (
+                "torn"
+                if isinstance(problem, Torn)
+                else "unknown-schema"
+                if isinstance(problem, UnknownSchemaError)
+                else "unreadable"
+            )
+            yield kind, str(problem)
+            return
+        self.summary.events += 1
+        self.summary.epochs.add((event.cluster_id, event.epoch))
+        yield from self._check_place(located.place, event)
+        cluster = self._clusters.setdefault(event.cluster_id, _Cluster())
+        if event.epoch < cluster.epoch:
+            yield "epoch-order", f"epoch {event.epoch} comes after epoch {cluster.epoch}"
+            return
+        if event.epoch == cluster.epoch and event.sequence <= cluster.sequence:
+            yield "duplicate", f"event {event.sequence} of epoch {event.epoch} was there before"
+            return
+        yield from self._follow(cluster, event)
+        yield from self._check_snapshot(cluster, event)
+        kind = "dropped" if isinstance(event, Dropped) else "snapshot" if isinstance(event, SnapshotEnd) else "state"
+        for text in cluster.replay.apply(event):
+            yield kind, text
+
+    def _check_place(self, place: Place, event: AuditEvent) -> Iterator[tuple[str, str]]:
+        match = NAME.fullmatch(plain_name(place.file))
+        if match is not None and (match["cluster"], int(match["epoch"]), int(match["node"])) != (
+            event.cluster_id,
+            event.epoch,
+            event.decided_node,
+        ):
+            yield (
+                "misplaced",
+                f"an event of cluster {event.cluster_id}, epoch {event.epoch}, node {event.decided_node} in another's file",
+            )
+
+    def _follow(self, cluster: _Cluster, event: AuditEvent) -> Iterator[tuple[str, str]]:
+        """Compare an event with the one before it in its cluster, and tell if events between them
+        are missing.
+        """
+        is_new = event.epoch != cluster.epoch
+        expected = 1 if is_new else cluster.sequence + 1
+        if event.sequence != expected:
+            what = (
+                f"event {expected} is"
+                if expected == event.sequence - 1
+                else f"events {expected} to {event.sequence - 1} are"
+            )
+            yield "gap", f"{what} missing in epoch {event.epoch}"
+            cluster.replay.lost()
+            cluster.in_snapshot = False
+        elif is_new and not isinstance(event, SnapshotBegin):
+            yield "no-snapshot", f"epoch {event.epoch} does not begin with a snapshot"
+            cluster.replay.lost()
+        if is_new and cluster.in_snapshot:
+            cluster.replay.lost()  # its controller lost its place while it wrote the snapshot
+            cluster.in_snapshot = False
+        cluster.epoch, cluster.sequence = event.epoch, event.sequence
+
+    def _check_snapshot(self, cluster: _Cluster, event: AuditEvent) -> Iterator[tuple[str, str]]:
+        if isinstance(event, SnapshotBegin):
+            cluster.in_snapshot = True
+        elif isinstance(event, SnapshotEnd):
+            cluster.in_snapshot = False
+        elif cluster.in_snapshot and not isinstance(event, SnapshotTopics):
+            yield "snapshot", "the snapshot before this event has no end"
+            cluster.in_snapshot = False
+            cluster.replay.lost()

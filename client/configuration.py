@@ -1,0 +1,128 @@
+"""A client's configuration, by Kafka's own keys: a file that Kafka's tools take with
+`--command-config` serves here too.
+
+Rule: what is wrong is a sentence that names the file, the line and the key, never the value: it may
+be a secret. A key of Kafka's that changes nothing here is taken in silence; one that Kafka would
+follow and that is not followed here is a warning, and so is a key that nobody knows.
+"""
+
+import ssl
+from collections.abc import Iterator
+
+import msgspec
+
+from ..controller.config.jaas import JaasError, parse_jaas
+from ..controller.errors import ConfigurationError
+from ..controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
+from ..policies.configs.values import MAX_PORT, is_number
+from ..text.properties import PropertiesError, parse_properties
+from .keys import doubt_about
+from .properties import ClientProperties
+
+CLIENT_ID = "minicontroller"
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+class Address(msgspec.Struct, frozen=True):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ClientConfig(msgspec.Struct, frozen=True):
+    """All that a client needs to know before it connects."""
+
+    bootstrap_servers: tuple[Address, ...]
+    client_id: str = CLIENT_ID
+    credentials: Credentials | None = None
+    tls: ssl.SSLContext | None = None
+    request_timeout_seconds: float = 30.0  # Kafka: request.timeout.ms
+    api_timeout_seconds: float = 60.0  # Kafka: default.api.timeout.ms
+    retry_backoff_seconds: float = 0.1  # Kafka: retry.backoff.ms
+    warnings: tuple[str, ...] = ()
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Read addresses such as `host:port,[::1]:9093`. Raises ConfigurationError."""
+    addresses = tuple(_address(part.strip()) for part in text.split(",") if part.strip())
+    if not addresses:
+        raise ConfigurationError("bootstrap.servers is empty: it lists nodes as HOST:PORT, separated by commas.")
+    return addresses
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    if text.startswith("["):
+        host = host.removeprefix("[").removesuffix("]") if host.endswith("]") else ""
+    elif ":" in host:
+        host = ""  # an IPv6 address without brackets does not tell where its port begins
+    if not (host and is_number(port, MAX_PORT) and int(port)):
+        raise ConfigurationError(f"{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
+    try:
+        host.encode("idna")  # what is no name by its form makes Python's look-up fail in a way of its own
+    except UnicodeError:
+        raise ConfigurationError(f"{host!r} is no name of a host.") from None
+    return Address(host, int(port))
+
+
+def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
+    """Read the configuration of a properties file (`text` is empty if there is none); `bootstrap`
+    goes before the file's. Raises ConfigurationError.
+    """
+    try:
+        parsed = parse_properties(text, file)
+    except PropertiesError as error:
+        raise ConfigurationError(str(error)) from None
+    properties = ClientProperties(parsed.entries, file)
+    servers = properties.text("bootstrap.servers") or default_bootstrap if bootstrap is None else bootstrap
+    request_timeout = properties.seconds("request.timeout.ms", 30.0)
+    protocol = _protocol(properties)
+    return ClientConfig(
+        bootstrap_servers=parse_addresses(servers),
+        client_id=properties.text("client.id") or CLIENT_ID,
+        credentials=_credentials(properties) if protocol.startswith("SASL") else None,
+        tls=_tls(properties) if protocol.endswith("SSL") else None,
+        request_timeout_seconds=request_timeout,
+        api_timeout_seconds=max(properties.seconds("default.api.timeout.ms", 60.0), request_timeout),
+        retry_backoff_seconds=properties.seconds("retry.backoff.ms", 0.1),
+        warnings=(*parsed.warnings, *_warnings(properties)),
+    )
+
+
+def _protocol(properties: ClientProperties) -> str:
+    protocol = (properties.text("security.protocol") or "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise properties.fault("security.protocol", f"must be one of {', '.join(PROTOCOLS)}")
+    return protocol
+
+
+def _tls(properties: ClientProperties) -> ssl.SSLContext:
+    from .tls import client_context
+
+    return client_context(properties)
+
+
+def _credentials(properties: ClientProperties) -> Credentials:
+    mechanism = properties.text("sasl.mechanism")
+    if mechanism not in MECHANISMS:
+        raise properties.fault("sasl.mechanism", f"must be one of {', '.join(MECHANISMS)}: no other one is spoken here")
+    try:
+        jaas = parse_jaas(properties.text("sasl.jaas.config"))
+    except JaasError as error:
+        raise properties.fault("sasl.jaas.config", f"cannot be read: {error}") from None
+    if jaas.username is None or jaas.password is None:
+        raise properties.fault("sasl.jaas.config", "lacks a username or a password")
+    if mechanism == "PLAIN":
+        return PlainCredentials(jaas.username, jaas.password)
+    return ScramCredentials(jaas.username, jaas.password, mechanism)
+
+
+def _warnings(properties: ClientProperties) -> Iterator[str]:
+    for key in properties.entries:
+        doubt = doubt_about(key)
+        if doubt:
+            yield f"{properties.place(key)}: {doubt}"

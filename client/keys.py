@@ -1,0 +1,82 @@
+"""The keys of Kafka's clients (AdminClientConfig, SslConfigs, SaslConfigs), and what becomes of
+each here.
+
+Rule: a key that changes nothing here is taken in silence; one that Kafka would follow and that is
+not followed here is a warning, and so is a key that nobody knows.
+"""
+
+TRUSTSTORE = "ssl.truststore.location"
+TRUSTED = "ssl.truststore.certificates"
+KEYSTORE = "ssl.keystore.location"
+CHAIN, KEY = "ssl.keystore.certificate.chain", "ssl.keystore.key"
+KEY_PASSWORD = "ssl.key.password"  # noqa: S105 - the key's name
+ENABLED = "ssl.enabled.protocols"
+NAME_CHECK = "ssl.endpoint.identification.algorithm"
+
+
+TLS_KEYS = frozenset({TRUSTSTORE, TRUSTED, KEYSTORE, CHAIN, KEY, KEY_PASSWORD, NAME_CHECK, ENABLED})
+TLS_KEYS |= {location.replace(".location", ".type") for location in (TRUSTSTORE, KEYSTORE)}
+
+TIMES = ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms")
+FOLLOWED = {
+    "bootstrap.servers",
+    "client.id",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    *TIMES,
+    *TLS_KEYS,
+}
+WITHOUT_EFFECT = frozenset(
+    [
+        "client.dns.lookup",
+        "connections.max.idle.ms",
+        "enable.metrics.push",
+        "metadata.max.age.ms",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "metadata.recovery.strategy",
+        "metric.reporters",
+        "receive.buffer.bytes",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "retries",
+        "retry.backoff.max.ms",
+        "send.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+        "ssl.keymanager.algorithm",
+        "ssl.keystore.password",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "ssl.truststore.password",
+    ]
+)
+FAMILIES = ("metrics.", "auto.", "sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.")
+"""Of keys without effect, too many to list."""
+NOT_FOLLOWED = frozenset(
+    [
+        "bootstrap.controllers",
+        "config.providers",
+        "sasl.client.callback.handler.class",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "security.providers",
+        "ssl.cipher.suites",
+        "ssl.engine.factory.class",
+    ]
+)
+"""In Kafka's clients they change who is asked, who is trusted, or what a value means."""
+
+
+def doubt_about(key: str) -> str:
+    """Return a sentence about a key that is probably a slip; nothing if it is none."""
+    if key in NOT_FOLLOWED or key.startswith("config.providers."):
+        return f"{key} is not followed here."
+    if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, FOLLOWED, n=1)
+    return f"no client knows the key {key}{f'; did you mean {near[0]}?' if near else '.'}"

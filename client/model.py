@@ -1,0 +1,167 @@
+"""What goes into the admin client and what comes out of it: plain, frozen, in Kafka's own terms."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TypeVar
+
+import msgspec
+
+from ..protocol.error_codes import ErrorCode
+from .errors import AdminError
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+Results = dict[K, T | AdminError]
+"""By element: its value or its error (K117-2)."""
+
+BROKER_DEFAULT = -1
+"""Partitions or replication factor as the node's configuration has them (KIP-464)."""
+
+
+class NewTopic(msgspec.Struct, frozen=True):
+    """A topic that shall be created, by counts or by the broker ids of each partition, the
+    preferred leader first.
+    """
+
+    name: str
+    num_partitions: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
+    replica_assignments: tuple[tuple[int, ...], ...] = ()
+    configs: Mapping[str, str | None] = {}
+
+
+class CreatedTopic(msgspec.Struct, frozen=True):
+    """A created or validated topic as the node reports it. Nodes that are too old report no counts
+    (-1) and no id.
+    """
+
+    topic_id: bytes
+    num_partitions: int
+    replication_factor: int
+
+
+class TopicListing(msgspec.Struct, frozen=True):
+    name: str
+    num_partitions: int
+    replication_factor: int
+    is_internal: bool
+
+
+class PartitionDescription(msgspec.Struct, frozen=True):
+    """A partition as a node describes it; `leader` is None where there is none."""
+
+    index: int
+    leader: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline: tuple[int, ...]
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.isr) < len(self.replicas)
+
+
+class TopicDescription(msgspec.Struct, frozen=True):
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+
+    @property
+    def replication_factor(self) -> int:
+        """How many replicas partition 0 has, as Kafka's tools count."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+    @property
+    def listing(self) -> TopicListing:
+        return TopicListing(self.name, len(self.partitions), self.replication_factor, self.is_internal)
+
+
+class BrokerDescription(msgspec.Struct, frozen=True):
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class ClusterDescription(msgspec.Struct, frozen=True):
+    """A cluster as a node describes it; `controller_id` is None while there is none."""
+
+    cluster_id: str | None
+    controller_id: int | None
+    brokers: tuple[BrokerDescription, ...]
+    topics: tuple[TopicDescription, ...]
+
+
+class ResourceType(IntEnum):
+    """The types of what has configs, with Kafka's numbers."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """What has configs: a topic, a broker by its id, or with an empty name all brokers."""
+
+    type: ResourceType
+    name: str
+
+    @classmethod
+    def topic(cls, name: str) -> "Resource":
+        return cls(ResourceType.TOPIC, name)
+
+    @classmethod
+    def broker(cls, broker_id: int) -> "Resource":
+        return cls(ResourceType.BROKER, str(broker_id))
+
+    @classmethod
+    def all_brokers(cls) -> "Resource":
+        return cls(ResourceType.BROKER, "")
+
+    @property
+    def broker_id(self) -> int | None:
+        """The id of the node that alone can answer for this resource; None if any can."""
+        return int(self.name) if self.type is ResourceType.BROKER and self.name else None
+
+    def __str__(self) -> str:
+        if self.type is ResourceType.TOPIC:
+            return f"topic {self.name}"
+        return f"broker {self.name}" if self.name else "the cluster's default"
+
+
+SOURCES = ("unknown", "topic", "broker", "cluster default", "static", "default", "broker logger")
+"""Where a value comes from, by Kafka's number, in words."""
+SET_HERE = {ResourceType.TOPIC: ("topic",), ResourceType.BROKER: ("broker", "cluster default")}
+"""The sources of what was set on the resource itself, and can be unset."""
+
+
+class ConfigEntry(msgspec.Struct, frozen=True):
+    """A config as a node describes it; `value` is None if it is secret, or there is none."""
+
+    name: str
+    value: str | None
+    source: str
+    is_read_only: bool
+    is_sensitive: bool
+
+
+class ConfigOperation(IntEnum):
+    """What a change does to a config, with Kafka's numbers (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(msgspec.Struct, frozen=True):
+    operation: ConfigOperation
+    name: str
+    value: str | None = None
+
+
+def result_of(code: int, message: str | None, value: T) -> T | AdminError:
+    """Return the value, or an AdminError if the code says no."""
+    return value if code == ErrorCode.NONE else AdminError(code, message)

@@ -1,0 +1,1 @@
+"""The active controller: its election, its one writer, and what it tells the nodes."""

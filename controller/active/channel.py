@@ -1,0 +1,332 @@
+"""The channel to one registered node: what it must still be told, and the task that tells it.
+
+Rule: what a node still has to be told is kept as names of topics and partitions, never as requests;
+requests are made from the newest image when the node is ready for them. So a slow node costs a
+bounded amount of memory, a burst of changes becomes few requests, and a node that comes back is
+told the present and not the past. A topic that it was never told of need not be taken back. An
+error is not an acknowledgement: the node is told again.
+
+Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata,
+StopReplica. A node that has just registered gets UpdateMetadata first: a follower whose leader it
+has not heard of would not start, silently.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from ...protocol.messages.stop_replica import StopReplicaResponse
+from ...protocol.messages.update_metadata import UpdateMetadataResponse
+from ..metadata.image import Broker, Image, Topic
+from ..requests.time_slices import Turn
+from . import control_requests
+
+if TYPE_CHECKING:
+    from .propagation import Propagation
+
+log = logging.getLogger("minicontroller.propagation")
+
+ANSWER_SECONDS = 30.0
+"""Kafka's `controller.socket.timeout.ms`: what was lost on a connection that stays open is told
+again on another one.
+"""
+RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
+CONTRADICTED_SECONDS = 1.0
+"""The pause before a broker that takes another node for the controller is asked again, and makes us
+look in the store again.
+"""
+MIN_INTERVAL_SECONDS = 0.005
+"""The pause between two rounds to a node for whose answer nobody waits: under load several changes
+travel together.
+"""
+
+T = TypeVar("T")
+
+
+class Unreachable(Exception):  # noqa: N818
+    """The node could not be reached, or did not answer."""
+
+
+class ControlLink(Protocol):
+    """The way to one node: sends one request at a time, and returns its answer. Raises
+    Unreachable.
+    """
+
+    async def request(self, message: control_requests.ControlRequest) -> object: ...
+
+    async def aclose(self) -> None: ...
+
+
+LinkFactory = Callable[[Broker], ControlLink]
+
+
+class Channel:
+    """Keeps what one registered node must still be told, and tells it."""
+
+    def __init__(self, broker: Broker, link: ControlLink, owner: "Propagation") -> None:
+        self.broker = broker
+        self.acknowledged = -1
+        """The newest change that the node has in its metadata."""
+        self.is_reached = True
+        """Whether the node answered the last request; true before the first one."""
+        self._heard = self._expected = -1
+        """Numbers of changes: the newest that the node was told it knows of, and the newest that
+        one of its clients knows of.
+        """
+        self.configured = 0
+        """The number of the newest request to read the configs anew that the node has answered."""
+        self._configs = 0
+        """The number of the newest request to read the configs anew."""
+        self.scope = trio.CancelScope()
+        self._link = link
+        self._owner = owner
+        self._fresh = True
+        self._sequence = -1
+        self._brokers_changed = False
+        self._metadata: dict[str, set[int] | None] = {}
+        self._unheard: set[str] = set()
+        """New topics of which nothing was sent to the node yet."""
+        self._forgotten: dict[str, Topic] = {}
+        self._leaders: dict[str, dict[int, bool]] = {}
+        self._stops: dict[str, tuple[Topic, set[int]]] = {}
+        self._deletions: dict[str, Topic] = {}
+        self._wake = trio.Event()
+        self._urgent = trio.Event()
+        self._complaint: int = ErrorCode.NONE
+        """The last error that was written to the log; NONE once the node has answered without one.
+        """
+
+    # ------------------------------------------------------------------ what is to be told
+
+    def brokers_changed(self, sequence: int) -> None:
+        self._brokers_changed = True
+        self.hurry(sequence)
+
+    def configs_changed(self, request: int) -> None:
+        """Have the node read the configs of brokers in the store anew."""
+        self._configs = max(request, self._configs)
+        self.hurry(self._sequence)
+
+    def expect(self, sequence: int) -> None:
+        """Note that a client of the node learns what this change brought about: the node holds back
+        its reads until it is told that it has the change.
+        """
+        if sequence > self._heard:
+            self._expected = max(sequence, self._expected)
+            self._stir(sequence)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
+
+    def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
+        """Have the node told that these partitions of a topic changed (None: all of them).
+        `is_new`: the topic has just been made.
+        """
+        if is_new:
+            self._unheard.add(topic)
+        known = self._metadata.get(topic, set())
+        self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
+        self._stir(sequence)
+
+    def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
+        """Have LeaderAndIsr sent for a partition with a replica on the node. `is_new`: the
+        partition has just been made.
+        """
+        partitions = self._leaders.setdefault(topic, {})
+        partitions[partition] = partitions.get(partition, False) or is_new
+
+    def forget(self, sequence: int, topic: Topic) -> None:
+        """Have the node told that the topic is being deleted. Of a topic of which it was told
+        nothing yet, it is told nothing at all.
+        """
+        self._metadata.pop(topic.name, None)
+        self._leaders.pop(topic.name, None)
+        if topic.name in self._unheard:
+            self._unheard.discard(topic.name)
+            self._stir(sequence)
+            return
+        before = self._forgotten.get(topic.name)
+        if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is taken away by itself
+            self._forgotten[topic.name] = topic
+        self._stir(sequence)
+
+    def stop(self, topic: Topic, partition: int) -> None:
+        """Have the node stop following a partition and keep its data (controlled shutdown)."""
+        _, known = self._stops.get(topic.name, (topic, set()))
+        self._stops[topic.name] = topic, known | {partition}
+        self._stir(self._sequence)
+
+    def delete(self, topic: Topic) -> None:
+        """Have the node stop the replicas of a topic that is being deleted, then delete them."""
+        self._deletions[topic.name] = topic
+        self.hurry(self._sequence)
+
+    def hurry(self, sequence: int) -> None:
+        """Send what is due up to this change at once, since somebody waits for it."""
+        self._stir(sequence)
+        self._urgent.set()
+
+    def _stir(self, sequence: int) -> None:
+        self._sequence = max(sequence, self._sequence)
+        self._wake.set()
+
+    # ------------------------------------------------------------------ telling it
+
+    async def run(self) -> None:
+        with self.scope:
+            try:
+                while True:
+                    await self._wake.wait()
+                    self._wake = trio.Event()
+                    await self._round()
+                    with trio.move_on_after(MIN_INTERVAL_SECONDS):
+                        await self._urgent.wait()
+            finally:
+                with trio.move_on_after(0.5, shield=True):
+                    await self._link.aclose()
+
+    async def _round(self) -> None:
+        self._urgent = trio.Event()
+        image, sequence, fresh = self._owner.image(), self._sequence, self._fresh
+        leaders, self._leaders = self._leaders, {}
+        metadata, self._metadata = self._metadata, {}
+        forgotten, self._forgotten = self._forgotten, {}
+        self._unheard = set()
+        stops, self._stops = self._stops, {}
+        deletions, self._deletions = self._deletions, {}
+        brokers_changed, self._brokers_changed = self._brokers_changed, False
+
+        if fresh:
+            await self._update_metadata(image, metadata, forgotten, sequence, complete=True)
+            self._fresh = False
+        if leaders and not self.broker.proves_itself:
+            await self._leader_and_isr(image, leaders)
+        if not fresh and (metadata or forgotten or brokers_changed or self._expected > self._heard):
+            await self._update_metadata(image, metadata, forgotten, sequence)
+        self.acknowledged = max(self.acknowledged, sequence)
+        self._owner.acknowledged()
+        if (
+            leaders and self.broker.proves_itself
+        ):  # it has no logs, so nobody who waits for it has to wait for this as well
+            await self._leader_and_isr(image, leaders)
+        if self.configured < self._configs:
+            await self._update_configs(image)
+        if stops:
+            await self._send(control_requests.stop_replica(image, self.broker, stops, delete=False))
+        if deletions:
+            await self._delete_replicas(image, deletions)
+
+    async def _leader_and_isr(self, image: Image, leaders: dict[str, dict[int, bool]]) -> None:
+        states = ((state, len(state.partition_states)) for state in control_requests.leader_states(image, leaders))
+        listener = self._owner.inter_broker_listener
+        for part in await in_parts(states):
+            if part:
+                answer = await self._send(control_requests.leader_and_isr(image, self.broker, part, listener))
+                assert isinstance(answer, LeaderAndIsrResponse)
+                self._owner.leader_and_isr_answered(self.broker, answer)
+
+    async def _update_metadata(
+        self,
+        image: Image,
+        metadata: dict[str, set[int] | None],
+        forgotten: dict[str, Topic],
+        sequence: int,
+        *,
+        complete: bool = False,
+    ) -> None:
+        states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
+        # What is complete says in one request also what is not there.
+        parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
+        for part in parts:
+            heard = sequence if part is parts[-1] else None
+            await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete, heard=heard))
+        self._heard = sequence
+
+    async def _update_configs(self, image: Image) -> None:
+        """Ask the node once to read the configs anew. If it cannot, it is asked again in the next
+        round: a node that has lost the store is told of the metadata all the same.
+        """
+        request, is_done = self._configs, False
+        try:
+            answer = await self._ask(control_requests.update_metadata(image, self.broker, [], configs=True))
+            assert isinstance(answer, UpdateMetadataResponse)
+            is_done = answer.error_code == ErrorCode.NONE
+        except Unreachable as error:
+            log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
+        if is_done:
+            self.configured = request
+            self._owner.acknowledged()
+        else:
+            await trio.sleep(RETRY_SECONDS)
+            self.hurry(self._sequence)
+
+    async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
+        for part in await in_parts((topic, len(topic.partitions)) for topic in topics.values()):
+            here = control_requests.replicas_on(self.broker.broker_id, part)
+            await self._send(control_requests.stop_replica(image, self.broker, here, delete=False))
+            answer = await self._send(control_requests.stop_replica(image, self.broker, here, delete=True))
+            assert isinstance(answer, StopReplicaResponse)
+            failed = {error.topic_name for error in answer.partition_errors if error.error_code != ErrorCode.NONE}
+            self._owner.replicas_deleted(self.broker, [topic for topic in part if topic.name not in failed])
+
+    async def _send(self, message: control_requests.ControlRequest) -> object:
+        """Send a request until it is answered without an error, and return the answer: the task
+        ends with the node's registration, not with a failure.
+        """
+        while True:
+            pause_seconds = RETRY_SECONDS
+            try:
+                answer = await self._ask(message)
+            except Unreachable as error:
+                log.debug("broker %d does not answer yet: %s", self.broker.broker_id, error)
+            else:
+                assert isinstance(answer, LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse)
+                if answer.error_code == ErrorCode.NONE:
+                    self._complaint = ErrorCode.NONE
+                    return answer
+                pause_seconds = self._refused(message, answer.error_code)
+            await trio.sleep(pause_seconds)
+
+    async def _ask(self, message: control_requests.ControlRequest) -> object:
+        try:
+            with trio.fail_after(ANSWER_SECONDS):
+                answer = await self._link.request(message)
+        except Unreachable:
+            self.is_reached = False
+            raise
+        except trio.TooSlowError:
+            self.is_reached = False
+            log.warning("broker %d has not answered for %d s: it is told again", self.broker.broker_id, ANSWER_SECONDS)
+            await self._link.aclose()
+            raise Unreachable("no answer in time") from None
+        self.is_reached = True
+        return answer
+
+    def _refused(self, message: control_requests.ControlRequest, code: int) -> float:
+        """Log a node's error, and return the pause before it is asked again. If it takes another
+        node for the controller, the store is asked: it alone decides.
+        """
+        if code != self._complaint:  # not once more for every attempt
+            self._complaint = code
+            log.warning("broker %d answers %s with error %d", self.broker.broker_id, type(message).__name__, code)
+        if code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._owner.contradicted()
+            return CONTRADICTED_SECONDS
+        return RETRY_SECONDS
+
+
+async def in_parts(states: Iterable[tuple[T, int]], most: float = control_requests.MOST_PARTITIONS) -> list[list[T]]:
+    """Divide states, each given with its number of partitions, into parts of up to `most`
+    partitions; there is at least one part, and no state is divided.
+    """
+    turn, parts, total = Turn(), list[list[T]]([[]]), 0
+    for state, partitions in states:
+        if parts[-1] and total + partitions > most:
+            parts.append([])
+            total = 0
+        parts[-1].append(state)
+        total += partitions
+        await turn.pause()
+    return parts

@@ -1,0 +1,84 @@
+"""Packs the writer's elements into commits: in order, many in one, below the store's limit."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from ..store.base import Operation, StoreError, weight
+from .jobs import Element
+
+
+class Commit:
+    """Operations that take effect together. `finishes` are the elements that are settled with it,
+    in order.
+    """
+
+    __slots__ = ("error", "finished", "finishes", "operations", "owners", "place", "weight")
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.owners: list[Element] = []
+        """The element of each operation."""
+        self.finishes: list[Element] = []
+        self.weight = 0
+        self.place = 0
+        """How many commits with operations were sent before this one."""
+        self.finished = False
+        """Whether the store has answered."""
+        self.error: StoreError | None = None
+
+    def add(self, element: Element, operations: Sequence[Operation], total: int, *, last: bool) -> None:
+        self.operations.extend(operations)
+        self.owners.extend([element] * len(operations))
+        self.weight += total
+        if last:
+            self.finishes.append(element)
+
+    def begun(self) -> None:
+        """Note that the commit is on its way to the store."""
+        for element in dict.fromkeys(self.owners):
+            element.begun += 1
+
+    def refused(self) -> None:
+        """Note that the store refused the commit: none of its operations took effect."""
+        for element in dict.fromkeys(self.owners):
+            element.begun -= 1
+
+    @property
+    def elements(self) -> list[Element]:
+        """The elements of the commit in order: those settled with it, then one that goes on in the
+        next commit, if there is one.
+        """
+        divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
+        return [*self.finishes, *divided]
+
+
+def pack(elements: Iterable[Element], limit: int) -> list[Commit]:
+    """Pack elements, in order, into commits of at most `limit` bytes. What one job writes is in one
+    commit where it fits; only an element that exceeds a commit alone is divided.
+    """
+    commits: list[Commit] = []
+    for _, group in groupby(elements, key=lambda element: element.job):
+        of_job = list(group)
+        total = sum(element.weight for element in of_job)
+        if not commits or (commits[-1].weight + total > limit >= total):
+            commits.append(Commit())
+        for element in of_job:
+            _add(commits, element, limit)
+    return commits
+
+
+def _add(commits: list[Commit], element: Element, limit: int) -> None:
+    total = element.weight
+    if commits[-1].weight + total > limit:
+        commits.append(Commit())
+    if total <= limit:
+        commits[-1].add(element, element.operations, total, last=True)
+        return
+    first = size = 0
+    for index, one in enumerate(map(weight, element.operations)):
+        if size + one > limit:
+            commits[-1].add(element, element.operations[first:index], size, last=False)
+            commits.append(Commit())
+            first, size = index, 0
+        size += one
+    commits[-1].add(element, element.operations[first:], size, last=True)

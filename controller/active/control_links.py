@@ -1,0 +1,104 @@
+"""From the controller to the nodes, and from a node to the controller: the connections that carry
+no client's request.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import trio
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from ...protocol.messages.stop_replica import StopReplicaRequest
+from ...protocol.messages.update_metadata import UpdateMetadataRequest
+from ...protocol.schema import WireStruct
+from ..metadata.image import Broker, Endpoint
+from ..network.peer import PeerConnection, PeerUnavailable
+from ..security.credentials import Credentials
+from ..security.listeners import NodeLogins
+from .channel import ControlLink, Unreachable
+from .control_requests import VERSIONS, ControlRequest
+
+if TYPE_CHECKING:
+    from ..handlers.node import Node
+
+log = logging.getLogger("minicontroller.controller")
+
+KEYS: dict[type[ControlRequest], ApiKey] = {
+    LeaderAndIsrRequest: ApiKey.LEADER_AND_ISR,
+    UpdateMetadataRequest: ApiKey.UPDATE_METADATA,
+    StopReplicaRequest: ApiKey.STOP_REPLICA,
+}
+
+
+class PeerLink:
+    """The control connection to one broker. A broker that does not listen where nodes meet is never
+    reached.
+    """
+
+    def __init__(self, peer: PeerConnection | None) -> None:
+        self._peer = peer
+
+    async def request(self, message: ControlRequest) -> object:
+        if self._peer is None:
+            raise Unreachable("it has no endpoint for nodes")
+        try:
+            return await self._peer.request(KEYS[type(message)], VERSIONS[type(message)], message)
+        except PeerUnavailable as error:
+            raise Unreachable(str(error)) from error
+
+    async def aclose(self) -> None:
+        if self._peer is not None:
+            self._peer.close()
+        await trio.lowlevel.checkpoint()
+
+
+class ControlLinks:
+    """Makes connections between this node and the others."""
+
+    def __init__(self, nursery: trio.Nursery, node: "Node", logins: NodeLogins) -> None:
+        self._nursery = nursery
+        self._node = node
+        self._listener = node.config.control_plane_listener.name
+        self._logins = logins
+        self._controller: tuple[int, Endpoint, PeerConnection] | None = None
+
+    def link(self, broker: Broker) -> ControlLink:
+        """Make the controller's link to a broker."""
+        if not broker.proves_itself:
+            log.warning(
+                "broker %d does not prove itself as nodes do: it is Kafka's own, or of an older version. It is told what happens, and what it "
+                "asks is believed only where SASL between nodes has shown who it is",
+                broker.broker_id,
+            )
+        meeting = self._node.config.inter_broker_listener.name
+        endpoint = broker.endpoint(self._listener) or broker.endpoint(meeting)
+        if endpoint is None:
+            log.warning(
+                "broker %d has no listener %s, where the nodes of this cluster meet: it is told nothing. Its inter.broker.listener.name "
+                "has to be the same as everywhere",
+                broker.broker_id,
+                meeting,
+            )
+            return PeerLink(None)
+        return PeerLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
+
+    async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+        """Send a request to the controller that this node knows of. Raises PeerUnavailable."""
+        image = self._node.cache.image
+        broker = image.brokers.get(image.controller_id)
+        endpoint = None if broker is None else broker.endpoint(self._node.config.inter_broker_listener.name)
+        if broker is None or endpoint is None:
+            raise PeerUnavailable("no controller is known", in_doubt=False)
+        if self._controller is None or self._controller[:2] != (broker.broker_id, endpoint):
+            if self._controller is not None:
+                self._controller[2].close()
+            peer = self._connection(endpoint, self._logins.at(broker, endpoint))
+            self._controller = broker.broker_id, endpoint, peer
+        return await self._controller[2].request(key, version, message)
+
+    def _connection(self, endpoint: Endpoint, logins: Sequence[Credentials]) -> PeerConnection:
+        return PeerConnection(
+            self._nursery, endpoint.host, endpoint.port, client_id=str(self._node.broker_id), logins=logins
+        )

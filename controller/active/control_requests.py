@@ -1,0 +1,274 @@
+"""The three requests of the controller, made from an image. Pure.
+
+Versions are fixed, as a real controller fixes them: every broker from 3.4 on takes them, and no
+ApiVersions is asked first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ...protocol import registry
+from ...protocol.messages.leader_and_isr import (
+    LeaderAndIsrLiveLeader,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from ...protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
+from ...protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from ..metadata.image import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Image, Partition, Topic
+
+ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+VERSIONS: dict[type[ControlRequest], int] = {LeaderAndIsrRequest: 7, UpdateMetadataRequest: 8, StopReplicaRequest: 4}
+EPOCH_DURING_DELETE = -2
+"""Leader epoch in StopReplica of a topic that is being deleted (Kafka:
+LeaderAndIsr.EPOCH_DURING_DELETE).
+"""
+COMPLETE_TAG = 10_000
+"""Our own tag of UpdateMetadata: what this request does not name does not exist. Kafka's brokers
+pass over tags that they do not know; Kafka's own `Type` says the same, but from KRaft controllers
+alone.
+"""
+
+
+CONFIGS_TAG = 10_001
+"""Our own, too: answered when the node has read the configs of brokers anew, or with an error if it
+cannot. A broker of Kafka answers at once: nobody can tell when it reads a notification.
+"""
+
+HEARD_TAG = 10_002
+"""Our own, too: eight bytes, the number of the newest change that a node knows of when it has this
+request and those before it.
+"""
+
+MOST_PARTITIONS = 2_000
+"""In one request, unless a single topic has more to be told at once: about 20 ms of work at either
+end.
+"""
+
+
+def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
+    """Yield the states of partitions, which `wanted` names by topic with whether their replica on
+    the target is new. A large topic has several.
+    """
+    for name, partitions in wanted.items():
+        topic = image.topics.get(name)
+        if topic is None or topic.marked_for_deletion:
+            continue
+        here = [
+            index for index in sorted(partitions) if index < len(topic.partitions) and topic.partitions[index].has_state
+        ]
+        for start in range(0, len(here), MOST_PARTITIONS):
+            states = [
+                _leader_and_isr_state(index, topic.partitions[index], partitions[index])
+                for index in here[start : start + MOST_PARTITIONS]
+            ]
+            yield LeaderAndIsrTopicState(topic_name=name, topic_id=topic.topic_id, partition_states=states)
+
+
+def leader_and_isr(
+    image: Image, target: Broker, states: list[LeaderAndIsrTopicState], inter_broker_listener: str
+) -> LeaderAndIsrRequest:
+    """Make LeaderAndIsr of these partitions and of where their leaders listen."""
+    leaders = {partition.leader for topic in states for partition in topic.partition_states}
+    return LeaderAndIsrRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=states,
+        live_leaders=_live_leaders(image, leaders, inter_broker_listener),
+    )
+
+
+def _leader_and_isr_state(index: int, partition: Partition, is_new: bool) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        partition_index=index,
+        controller_epoch=partition.controller_epoch,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        isr=list(partition.isr),
+        partition_epoch=partition.partition_epoch,
+        replicas=list(partition.replicas),
+        adding_replicas=list(partition.adding_replicas),
+        removing_replicas=list(partition.removing_replicas),
+        is_new=is_new,
+        leader_recovery_state=partition.leader_recovery_state,
+    )
+
+
+def _live_leaders(image: Image, leaders: Iterable[int], listener: str) -> list[LeaderAndIsrLiveLeader]:
+    live = []
+    for leader in sorted(leaders):
+        broker = image.brokers.get(leader)
+        endpoint = broker.endpoint(listener) if broker is not None else None
+        if endpoint is not None:
+            live.append(LeaderAndIsrLiveLeader(broker_id=leader, host_name=endpoint.host, port=endpoint.port))
+    return live
+
+
+TopicState = UpdateMetadataTopicState | bytes
+"""As a struct, or encoded already."""
+
+
+def topic_states(
+    image: Image,
+    changed: Mapping[str, set[int] | None],
+    forgotten: Mapping[str, Topic],
+    whole_topic: Callable[[Topic, frozenset[int]], TopicState],
+) -> Iterator[tuple[TopicState, int]]:
+    """Yield what UpdateMetadata says of forgotten topics and changed partitions, each with how many
+    partitions it tells of.
+
+    `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a
+    topic of the same name may be new.
+    """
+    live = image.live_ids()
+    for topic in forgotten.values():
+        if topic.was_ever_led:
+            yield _forgotten_state(topic, live), len(topic.partitions)
+    for name, partitions in changed.items():
+        now = image.topics.get(name)
+        if now is None or now.marked_for_deletion or not now.was_ever_led:
+            continue
+        if partitions is None or len(partitions) == len(now.partitions):
+            yield whole_topic(now, live), len(now.partitions)
+        else:
+            yield _topic_state(now, sorted(partitions), live), len(partitions)
+
+
+def update_metadata(
+    image: Image,
+    target: Broker,
+    states: list[TopicState],
+    *,
+    complete: bool = False,
+    configs: bool = False,
+    heard: int | None = None,
+) -> UpdateMetadataRequest:
+    """Make UpdateMetadata of all brokers (the list replaces what the target knows) and these
+    topics. With `complete`, what is not named does not exist.
+
+    `configs` have changed in the store. `heard` is the newest change that the target knows of with
+    this.
+    """
+    tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
+    if heard is not None:
+        tags[HEARD_TAG] = heard.to_bytes(8, signed=True)
+    return UpdateMetadataRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=states,  # type: ignore[arg-type] # elements may be encoded already
+        live_brokers=[_live_broker(broker) for _, broker in sorted(image.brokers.items())],
+        unknown_tags=tags or None,
+    )
+
+
+def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
+    """Encode a whole topic as it stands in UpdateMetadata."""
+    encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
+    return encode(whole_topic_state(topic, live))
+
+
+def whole_topic_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
+    return _topic_state(topic, range(len(topic.partitions)), live)
+
+
+def _topic_state(topic: Topic, partitions: Iterable[int], live: frozenset[int]) -> UpdateMetadataTopicState:
+    return UpdateMetadataTopicState(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partition_states=[
+            UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=partition.controller_epoch,
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=list(partition.isr),
+                zk_version=partition.partition_epoch,
+                replicas=list(partition.replicas),
+                offline_replicas=list(partition.offline(live)),
+            )
+            for index in partitions
+            if (partition := topic.partitions[index]).has_state
+        ],
+    )
+
+
+def _forgotten_state(topic: Topic, live: frozenset[int]) -> UpdateMetadataTopicState:
+    """Return the state of a topic that is gone: its leader says so, and the epochs are those of a
+    new partition (Kafka: LeaderAndIsr.duringDelete).
+    """
+    return UpdateMetadataTopicState(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partition_states=[
+            UpdateMetadataPartitionState(
+                partition_index=index,
+                controller_epoch=partition.controller_epoch,
+                leader=LEADER_DURING_DELETE,
+                isr=list(partition.isr),
+                replicas=list(partition.replicas),
+                offline_replicas=list(partition.offline(live)),
+            )
+            for index, partition in enumerate(topic.partitions)
+            if partition.has_state
+        ],
+    )
+
+
+def _live_broker(broker: Broker) -> UpdateMetadataBroker:
+    return UpdateMetadataBroker(
+        id=broker.broker_id,
+        endpoints=[
+            UpdateMetadataEndpoint(
+                port=endpoint.port,
+                host=endpoint.host,
+                listener=endpoint.listener,
+                security_protocol=SECURITY_PROTOCOLS[endpoint.security_protocol],
+            )
+            for endpoint in broker.endpoints
+        ],
+        rack=broker.rack,
+    )
+
+
+def replicas_on(broker_id: int, topics: Iterable[Topic]) -> dict[str, tuple[Topic, set[int]]]:
+    """Return the partitions of these topics that have a replica on the broker."""
+    return {
+        topic.name: (topic, {i for i, partition in enumerate(topic.partitions) if broker_id in partition.replicas})
+        for topic in topics
+    }
+
+
+def stop_replica(
+    image: Image, target: Broker, replicas: Mapping[str, tuple[Topic, set[int]]], *, delete: bool
+) -> StopReplicaRequest:
+    """Make StopReplica of these replicas, which deletes their data too if `delete`."""
+    return StopReplicaRequest(
+        controller_id=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        broker_epoch=target.epoch,
+        topic_states=[
+            StopReplicaTopicState(
+                topic_name=name,
+                partition_states=[
+                    StopReplicaPartitionState(
+                        partition_index=index,
+                        leader_epoch=EPOCH_DURING_DELETE
+                        if topic.marked_for_deletion
+                        else topic.partitions[index].leader_epoch,
+                        delete_partition=delete,
+                    )
+                    for index in sorted(partitions)
+                ],
+            )
+            for name, (topic, partitions) in replicas.items()
+        ],
+    )

@@ -1,0 +1,165 @@
+"""Topics on their way out: after the marker, the replicas; after the replicas, the znodes.
+
+Rule: a topic is gone for clients when it is marked (every node is told so at once); what follows is
+asynchronous, needs every replica, and is resumed from the marker by whichever controller finds it.
+A replica on a broker that is not there waits for its return.
+"""
+
+import contextlib
+import functools
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from ..metadata.image import Image, Topic
+from ..store.base import Delete, Operation
+from ..znodes import layout
+from .jobs import ControllerMoved, Draft, Element
+
+if TYPE_CHECKING:
+    from .active_controller import ActiveController
+
+
+log = logging.getLogger("minicontroller.controller")
+
+RETRY_SECONDS = 5.0
+"""Until what others hindered is tried again."""
+
+Key = tuple[str, bytes]
+"""Name and id: a topic of the same name may be born, and marked, before this one is forgotten."""
+
+
+class Deletions:
+    """The replicas of marked topics that are still to be deleted."""
+
+    def __init__(self, controller: "ActiveController") -> None:
+        self._controller = controller
+        self._replicas_left: dict[Key, set[int]] = {}
+        self._without_replicas: list[Topic] = []
+        self._wake = trio.Event()
+
+    def start(self, topic: Topic) -> None:
+        """Delete the replicas of a topic that has been marked."""
+        brokers = {replica for partition in topic.partitions for replica in partition.replicas}
+        brokers.difference_update(self._controller.nearby.ids)  # they have no logs
+        self._replicas_left[_key(topic)] = brokers
+        for broker_id in brokers.intersection(self._controller.image.brokers):
+            self._controller.propagation.delete_replicas(topic, broker_id)
+        self._finish_if_empty(topic)
+
+    def resume(self, image: Image) -> None:
+        """Begin, or go on with, every marked topic: a controller was elected, or a broker came
+        back.
+        """
+        self._replicas_left = {key: left for key, left in self._replicas_left.items() if key[0] in image.topics}
+        for topic in image.topics.values():
+            if topic.marked_for_deletion:
+                self.start(topic)
+
+    def replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
+        """Note that the broker has deleted its replicas of these topics."""
+        for topic in topics:
+            left = self._replicas_left.get(_key(topic))
+            if left is not None:
+                left.discard(broker_id)
+                self._finish_if_empty(topic)
+
+    def _finish_if_empty(self, topic: Topic) -> None:
+        if not self._replicas_left[_key(topic)]:
+            self._without_replicas.append(topic)
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Delete the znodes of topics without replicas, many in one commit; what is left, the next
+        controller finds marked.
+        """
+        left: list[Topic] = []
+        while True:
+            with trio.move_on_after(RETRY_SECONDS if left else math.inf):
+                await self._wake.wait()
+            self._wake = trio.Event()
+            topics, self._without_replicas = [*left, *self._without_replicas], []
+            with contextlib.suppress(ControllerMoved):
+                left = await self._delete_znodes(topics)
+
+    async def _delete_znodes(self, topics: list[Topic]) -> list[Topic]:
+        """Delete the znodes of these topics, and return the topics of which some are left: others
+        keep writing below them.
+        """
+        left = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
+        refused = left()
+        if refused:
+            left = await self._controller.write(lambda draft: self._plan(draft, refused, self._existing_znodes))
+        for topic in left():
+            log.warning(
+                "the znodes of topic %s cannot be deleted, because others write there: trying again", topic.name
+            )
+        for topic in topics:
+            if topic not in left():
+                self._replicas_left.pop(_key(topic), None)
+        return left()
+
+    async def _plan(
+        self, draft: Draft, topics: list[Topic], znodes: Callable[[Topic], Awaitable[list[Operation]]]
+    ) -> Callable[[], list[Topic]]:
+        """Stage the end of these topics, and return a function that tells, after the commit, for
+        which of them the store refused it.
+        """
+        staged: list[tuple[Topic, Element]] = []
+        for topic in topics:
+            await draft.turn.pause()
+            current = draft.image.topics.get(topic.name)
+            if current is not None and current.marked_for_deletion and current.topic_id == topic.topic_id:
+                gone = functools.partial(_is_gone, topic.name)
+                staged.append((current, draft.stage(topic.name, await znodes(current), evolve=_no_topic, holds=gone)))
+        return lambda: [topic for topic, element in staged if element.refusal is not None]
+
+    async def _existing_znodes(self, topic: Topic) -> list[Operation]:
+        """Return the deletions of a topic's znodes that exist: it was never whole, a predecessor
+        began, or others wrote below it.
+        """
+        store, marker = self._controller.node.store, layout.delete_topic_path(topic.name)
+        found: list[str] = []
+        level = [layout.topic_path(topic.name), layout.topic_config_path(topic.name)]
+        while level:
+            lists = zip(level, await store.children_many(level), strict=True)
+            there = [(path, children) for path, children in lists if children is not None]
+            found += [path for path, _ in there]
+            level = [f"{path}/{child}" for path, children in there for child in children]
+        if await store.get(marker) is not None:
+            found.insert(0, marker)  # the last that goes
+        return [Delete(path) for path in reversed(found)]
+
+
+async def _znodes_of_whole_topic(topic: Topic) -> list[Operation]:
+    """Return the deletions of a topic's znodes: children first, the marker last, so that a
+    successor finds what is left.
+    """
+    operations: list[Operation] = []
+    for index in range(len(topic.partitions)):
+        operations += [
+            Delete(layout.partition_state_path(topic.name, index)),
+            Delete(layout.partition_path(topic.name, index)),
+        ]
+    operations += [
+        Delete(layout.partitions_path(topic.name)),
+        Delete(layout.topic_path(topic.name)),
+        Delete(layout.topic_config_path(topic.name)),
+        Delete(layout.delete_topic_path(topic.name)),
+    ]
+    return operations
+
+
+def _key(topic: Topic) -> Key:
+    return topic.name, topic.topic_id
+
+
+def _no_topic(_topic: Topic | None) -> None:
+    return None
+
+
+def _is_gone(name: str, image: Image) -> bool:
+    return name not in image.topics

@@ -1,0 +1,103 @@
+"""Jobs that wait for the writer.
+
+Rule: urgent jobs pass all others, and jobs that were planned once and are to be planned anew pass
+even those. The others are taken in the order of their coming: a connection has one request at a
+time under way, at whichever node, so each connection gets its turn. There is room for so many of
+them (`queued.max.requests`); those beyond stay outside until there is, and leave when their callers
+stop waiting. A job inside that nobody waits for any more is never planned either, unless it is to
+be carried out all the same.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from .jobs import ControllerMoved, Job
+
+ROOM = 500
+"""Kafka's default of `queued.max.requests`."""
+
+Line = OrderedDict[Job, None]
+"""Jobs in order, each of which can leave quickly from the middle."""
+
+
+class JobQueue:
+    """The jobs that wait for the writer, from `put` to `take`; after `close` there are none."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        self.given_up = 0
+        """How many jobs were dropped because nobody waited for them any more."""
+        self._room = room
+        self._urgent = Line()
+        self._inside = Line()
+        self._outside = Line()
+        self._closed: BaseException | None = None
+
+    def __len__(self) -> int:
+        return len(self._urgent) + len(self._inside)
+
+    def __bool__(self) -> bool:
+        return bool(self._urgent or self._inside)
+
+    @property
+    def outside(self) -> int:
+        """How many jobs wait for room."""
+        return len(self._outside)
+
+    def put(self, job: Job, *, urgent: bool) -> None:
+        """Add a job at the end of its line. Raises ControllerMoved once the queue is closed."""
+        if self._closed is not None:
+            raise ControllerMoved from self._closed
+        if urgent:
+            self._urgent[job] = None
+        elif len(self._inside) < self._room:
+            self._inside[job] = None
+        else:
+            self._outside[job] = None
+
+    def put_back(self, jobs: Iterable[Job]) -> None:
+        """Put jobs that were planned once before all others, in this order; those that were given
+        up since are dropped.
+        """
+        for job in reversed(list(jobs)):
+            if job.is_given_up:
+                self.drop(job)
+            else:
+                self._urgent[job] = None
+                self._urgent.move_to_end(job, last=False)
+
+    def take(self) -> Job:
+        """Remove the next job and return it."""
+        job, _ = (self._urgent or self._inside).popitem(last=False)
+        self._call_in()
+        return job
+
+    def leave(self, job: Job, *, in_any_case: bool) -> None:
+        """Give up a job whose caller waits no more: if it is not planned yet, it will not be. One
+        with room stays if it is to be done `in_any_case`.
+        """
+        if in_any_case and job not in self._outside:
+            return
+        job.is_given_up = True
+        for line in (self._urgent, self._inside, self._outside):
+            if job in line:
+                del line[job]
+                self.drop(job)
+        self._call_in()
+
+    def drop(self, job: Job) -> None:
+        """End a given-up job of which nothing was done, and nothing will be."""
+        self.given_up += 1
+        job.done.set()
+
+    def close(self, reason: BaseException) -> None:
+        """Fail all jobs that wait, and refuse those that come later, with ControllerMoved."""
+        self._closed = reason
+        for line in (self._urgent, self._inside, self._outside):
+            for job in line:
+                job.fail(ControllerMoved())
+            line.clear()
+
+    def _call_in(self) -> None:
+        while self._outside and len(self._inside) < self._room:
+            job, _ = self._outside.popitem(last=False)
+            self._inside[job] = None

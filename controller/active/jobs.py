@@ -1,0 +1,300 @@
+"""The writer's jobs, which plan elements on a draft, and the journal, which is told what becomes of
+them.
+
+Rule: a plan changes nothing but its draft, so a job can be planned again for as long as none of its
+elements took effect. Every decision is an element: one that writes, one that only validates and one
+that is refused go the same way, in the order in which they were planned.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..metadata.image import EntityConfigs, Image, Topic
+from ..requests.time_slices import Turn
+from ..store.base import Operation, weight
+
+PART_SECONDS = 0.1
+"""How long a request of many elements is planned at a time while other jobs wait."""
+
+
+class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedException)
+    """Another controller was elected: this one writes nothing more."""
+
+
+class InDoubt(Exception):  # noqa: N818
+    """The connection broke while commits were in flight: only the store knows which of them took
+    effect.
+    """
+
+
+class Element:
+    """One element of a job: the operations that it writes, if any, and what they change in the
+    image.
+    """
+
+    __slots__ = (
+        "begun",
+        "evolve",
+        "evolve_image",
+        "holds",
+        "is_decision_only",
+        "job",
+        "key",
+        "operations",
+        "record",
+        "refusal",
+        "settled",
+        "topic",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        topic: str | None,
+        operations: Sequence[Operation],
+        evolve: Callable[[Topic | None], Topic | None],
+        holds: Callable[[Image], bool],
+    ) -> None:
+        self.topic = topic
+        self.key = topic if topic is not None or not operations else operations[0].path
+        """Names what the element changes: elements with the same key build upon each other. None:
+        it changes nothing.
+        """
+        self.operations = operations
+        self.weight = sum(map(weight, operations))
+        self.evolve = evolve
+        """Makes of the topic before this element the topic after it; None is no topic."""
+        self.evolve_image: Callable[[Image], Image] | None = None
+        """Makes of the image before this element the image after it, if it changes anything else
+        than a topic.
+        """
+        self.holds = holds
+        """Whether an image, freshly loaded, shows that the element took effect."""
+        self.is_decision_only = False
+        """Whether it was refused or only validated: there is nothing to carry out."""
+        self.refusal: Refusal | None = None
+        """Set when it was refused, by its plan or by the store."""
+        self.begun = 0
+        """How many commits with operations of it were sent and not refused: while there is one, it
+        may have taken effect.
+        """
+        self.settled = False
+        self.job: Job
+        self.record: Any = None
+        """The journal's record of the decision that this element carries out."""
+
+    def apply(self, image: Image) -> Image:
+        if self.refusal is not None:
+            return image
+        if self.topic is not None:
+            after = self.evolve(image.topics.get(self.topic))
+            return image.with_topic(after) if after is not None else image.with_topics((), (self.topic,))
+        return image if self.evolve_image is None else self.evolve_image(image)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Refuse the element: it keeps its place, and writes nothing."""
+        self.refusal = refusal
+        self.operations, self.weight = (), 0
+
+
+def decision(refusal: Refusal | None) -> Element:
+    """Make an element that writes nothing: a refusal, or the outcome of a dry run."""
+    element = Element(None, (), _same, _shows)
+    element.is_decision_only = True
+    if refusal is not None:  # its traceback leads to the draft, and from there back to here
+        element.refusal = refusal.with_traceback(None)
+    return element
+
+
+def observation(evolve_image: Callable[[Image], Image]) -> Element:
+    """Make an element that writes nothing, for what others have written elsewhere
+    than in a topic.
+    """
+    element = Element(None, (), _same, _shows)
+    element.evolve_image = evolve_image
+    return element
+
+
+def observed_topic(topic: Topic | None, name: str) -> Element:
+    """Make an element that writes nothing, for a topic that others have written, or
+    deleted (None).
+    """
+    return Element(name, (), lambda _before: topic, _shows)
+
+
+def _same(topic: Topic | None) -> Topic | None:
+    return topic
+
+
+def _shows(_image: Image) -> bool:
+    return True
+
+
+class Draft:
+    """What a job plans its elements on: it shows the image with everything before them, the job's
+    own earlier elements included.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        max_bytes: int,
+        turn: Turn,
+        *,
+        barred: Mapping[str | None, Refusal] | None = None,
+        others_wait: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.image = image
+        self.turn = turn
+        """The plan's turn in the event loop: it pauses between its elements."""
+        self.elements: list[Element] = []
+        self.judgements: dict[tuple[str, str], Any] = {}
+        """What the policy was asked and said, by kind and name of the resource."""
+        self.disturbances = 0
+        """The journal's count of disturbances when the job was planned."""
+        self.is_supposed = False
+        """Whether the image shows more than the elements write: what a dry run would have made."""
+        self.suppositions: list[Callable[[Image], Image]] = []
+        self.elements_left = 0
+        """How many of the request's elements are for a later job."""
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        """How many bytes the staged operations have."""
+        self._barred = barred or {}
+        self._ends = trio.current_time() + PART_SECONDS
+        self._others_wait = others_wait
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the plan is to end before its next element, so that another job goes on: what is
+        staged fills a commit (a job takes effect whole, and can be planned again whole), or others
+        wait and PART_SECONDS are over.
+        """
+        return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
+
+    def stage(
+        self,
+        topic: str | None,
+        operations: Sequence[Operation],
+        *,
+        evolve: Callable[[Topic | None], Topic | None] = _same,
+        holds: Callable[[Image], bool] = _shows,
+    ) -> Element:
+        """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot
+        take one of its operations: sent, it would leave everything in doubt that is in flight.
+        """
+        return self._add(Element(topic, operations, evolve, holds))
+
+    def stage_configs(self, entity: str, operations: Sequence[Operation], configs: EntityConfigs) -> Element:
+        """Add an element that writes the configs of a broker, or of all of them; `entity` is their
+        path below `/config`. Raises Refusal.
+        """
+        element = Element(None, operations, _same, lambda image: image.configs.get(entity) == configs)
+        element.evolve_image = lambda image: image.with_configs(entity, configs)
+        return self._add(element)
+
+    def observe_configs(self, entity: str, configs: EntityConfigs) -> None:
+        """Add an element that writes nothing, for configs of a broker, or of all of them, that
+        others have written.
+        """
+        self._add(observation(lambda image: image.with_configs(entity, configs)))
+
+    def decide(self, refusal: Refusal | None = None) -> Element:
+        """Add an element that writes nothing: it is settled when all that it was
+        decided upon is.
+        """
+        element = decision(refusal)
+        self.elements.append(element)
+        return element
+
+    def suppose(self, evolve_image: Callable[[Image], Image]) -> None:
+        """Let the rest of the request, and nobody else, see the image so changed."""
+        self.suppositions.append(evolve_image)
+        self.image = evolve_image(self.image)
+        self.is_supposed = True
+
+    def _add(self, element: Element) -> Element:
+        if element.weight > self._max_bytes and (heaviest := max(map(weight, element.operations))) > self._max_bytes:
+            text = f"This takes {heaviest} bytes in one place of the store, which takes {self._max_bytes}."
+            raise Refusal(ErrorCode.INVALID_REQUEST, text)
+        refusal = self._barred.get(element.key) if self._barred else None
+        if refusal is not None:
+            element.refuse(refusal)
+        self.elements.append(element)
+        self._bytes += element.weight
+        self.image = element.apply(self.image)
+        return element
+
+
+class Job:
+    """A request for changes, from its planning to the last of its commits."""
+
+    __slots__ = (
+        "barred",
+        "conflicts",
+        "done",
+        "elements",
+        "error",
+        "is_given_up",
+        "open_elements",
+        "plan",
+        "result",
+        "unexplained",
+    )
+
+    def __init__(self, plan: Callable[[Draft], Any]) -> None:
+        self.plan = plan
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.elements: list[Element] = []
+        self.open_elements = 0
+        self.is_given_up = False
+        """Whether nobody waits for it any more: it is not planned any more, and a plan that is
+        under way comes to nothing.
+        """
+        self.conflicts = 0
+        """How often others wrote what it was about to write."""
+        self.unexplained = 0
+        """In how many conflicts nothing was found that the image did not show: others had taken it
+        back meanwhile, or the plan is wrong.
+        """
+        self.barred: dict[str | None, Refusal] = {}
+        """Refusals of elements that the store refuses again and again, by key."""
+        self.done = trio.Event()
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done.is_set():
+            self.error = error
+            self.done.set()
+
+    @property
+    def nothing_of_it_stands(self) -> bool:
+        """Whether no element took effect, or may have: the job can be done anew, here or by another
+        controller.
+        """
+        return not any(element.begun or element.settled for element in self.elements)
+
+
+class Journal(Protocol):
+    """Is told what becomes of decisions, in the order in which they take effect."""
+
+    disturbances: int
+    """How often elements did not take effect as they were planned, so that later plans saw what
+    never was.
+    """
+
+    def disturbed(self, topics: Collection[str]) -> None:
+        """Note that elements of these topics will not take effect as plans saw them."""
+
+    def restarted(self, image: Image) -> None: ...
+
+    def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
+        """Note that these elements are settled, in this order: they took effect, were refused, or
+        had nothing to write.
+        """
+
+    def doubted(self, image: Image | None, element: Element) -> None: ...

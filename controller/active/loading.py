@@ -1,0 +1,165 @@
+"""Reading the whole state of the cluster from the store: in a few rounds of pipelined reads,
+however many topics there are.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
+from immutables import Map
+
+from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Image, Partition, Topic
+from ..metadata.topic_names import is_valid_topic_name
+from ..store.base import Entry, Store, Watch
+from ..znodes import layout, registrations
+
+log = logging.getLogger("minicontroller.controller")
+
+PATHS = (*layout.PERSISTENT_PATHS, layout.COMMITS)
+
+
+async def ensure_paths(store: Store) -> bool:
+    """Make the znodes that every Kafka cluster has, and ours, where they are missing. Return
+    whether one was.
+    """
+    entries = await store.get_many(PATHS)
+    missing = [path for path, entry in zip(PATHS, entries, strict=True) if entry is None]
+    for path in missing:
+        await store.ensure(path)
+    return bool(missing)
+
+
+async def load(
+    store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
+) -> Image:
+    """Load the image of what the store holds, with watches on the lists it was read from; `created`
+    as in `load_topics`.
+    """
+    await store.sync()
+    brokers = await load_brokers(store, on_brokers)
+    names = await topic_names(store, on_topics)
+    marked = frozenset(await store.children(layout.DELETE_TOPICS, on_deletions))
+    topics = await load_topics(store, names, marked, created)
+    configs = await load_broker_configs(store)
+    return msgspec.structs.replace(Image().with_brokers(brokers).with_topics(topics), configs=Map(configs))
+
+
+async def load_broker_configs(store: Store, names: Sequence[str] | None = None) -> dict[str, EntityConfigs]:
+    """Load the configs of these brokers, or of all that have some, the default of all among them,
+    by their path below `/config`.
+    """
+    if names is None:
+        names = await store.children(layout.BROKER_CONFIGS)
+    entries = await store.get_many([layout.broker_config_path(name) for name in names])
+    return {
+        layout.entity_path(layout.BROKERS_ENTITY, name): entity_configs(f"broker {name}", entry)
+        for name, entry in zip(names, entries, strict=True)
+    }
+
+
+async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
+    """Load the registered brokers. A registration that cannot be read is left out,
+    and said to be.
+    """
+    ids = list(_broker_ids(await store.children(layout.BROKER_IDS, watch)))
+    entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids])
+    brokers = []
+    for broker_id, entry in zip(ids, entries, strict=True):
+        if entry is None or entry.data is None:
+            continue
+        try:
+            brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
+        except layout.LayoutError as error:
+            log.warning("the registration of broker %d is unreadable and ignored: %s", broker_id, error)
+    return brokers
+
+
+def _broker_ids(names: Iterable[str]) -> Iterator[int]:
+    for name in names:
+        try:
+            yield registrations.decode_broker_id(name)
+        except layout.LayoutError as error:
+            log.warning("a registration is ignored: %s", error)
+
+
+async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
+    """Return the names of all topics. What no topic can be called is none, whoever put it there."""
+    return [name for name in await store.children(layout.TOPICS, watch) if is_valid_topic_name(name)]
+
+
+async def load_topics(
+    store: Store, names: Sequence[str], marked: Collection[str], created: dict[str, int] | None = None
+) -> list[Topic]:
+    """Load these topics with their partitions' states and configs. An unreadable one is left out,
+    and said to be.
+
+    When they were created, which an image does not tell, is put into `created`, in milliseconds
+    since 1970.
+    """
+    entries = await store.get_many([layout.topic_path(name) for name in names])
+    topics: list[Topic] = []
+    for name, entry in zip(names, entries, strict=True):
+        if entry is None or entry.data is None:
+            continue
+        try:
+            topics.append(layout.decode_topic(name, entry.data, entry.stat.version))
+            if created is not None:
+                created[name] = entry.stat.ctime_ms
+        except layout.LayoutError as error:
+            log.warning("topic %s is unreadable and ignored: %s", name, error)
+    configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])
+    paths = [layout.partition_state_path(topic.name, i) for topic in topics for i in range(len(topic.partitions))]
+    states = iter(await store.get_many(paths))
+    loaded = []
+    for topic, config in zip(topics, configs, strict=True):
+        partitions = [_with_state(topic.name, partition, next(states)) for partition in topic.partitions]
+        loaded.append(
+            msgspec.structs.replace(
+                topic,
+                partitions=tuple(partitions),
+                configs=(its := entity_configs(f"topic {topic.name}", config)).configs,
+                config_version=its.version,
+                marked_for_deletion=topic.name in marked,
+                has_partitions_znode=any(partition.has_state for partition in partitions),
+            )
+        )
+    return await _with_partitions_znodes(store, loaded)
+
+
+async def _with_partitions_znodes(store: Store, topics: Sequence[Topic]) -> list[Topic]:
+    """Look for those above the states where there is no state yet."""
+    unled = [layout.partitions_path(topic.name) for topic in topics if not topic.has_partitions_znode]
+    entries = dict(zip(unled, await store.get_many(unled), strict=True))
+    return [
+        msgspec.structs.replace(topic, has_partitions_znode=True)
+        if entries.get(layout.partitions_path(topic.name)) is not None
+        else topic
+        for topic in topics
+    ]
+
+
+def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partition:
+    """Add its state to a partition. One that says nothing leaves open who has the data: nobody
+    leads, until an unclean election is allowed.
+    """
+    if entry is None:
+        return partition
+    try:
+        return layout.decode_partition_state(partition, entry.data, entry.stat.version)
+    except layout.LayoutError as error:
+        log.warning("a state of topic %s is unreadable, so nobody leads: %s", topic, error)
+        return msgspec.structs.replace(partition, partition_epoch=entry.stat.version)
+
+
+def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
+    """Read the configs of an entity of its znode. One that cannot be read says nothing, is not
+    written over, and the log tells so.
+    """
+    if entry is None:
+        return NO_ENTITY_CONFIGS
+    try:
+        found = layout.decode_config(entry.data)
+    except layout.LayoutError as error:
+        log.warning("the configs of %s are unreadable and ignored: %s", whose, error)
+        return EntityConfigs(NO_CONFIGS, UNREADABLE)
+    return EntityConfigs(Map(found) if found else NO_CONFIGS, entry.stat.version)

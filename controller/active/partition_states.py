@@ -1,0 +1,232 @@
+"""Changes of partition states, as jobs of the writer: what `leadership` decides, written down and
+told.
+
+Rule: a state is written on the condition that it is the one that was judged (the znode's version),
+so an election never overwrites what a leader wrote meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+import msgspec
+
+from ..metadata import leadership
+from ..metadata.image import Broker, Image, Partition, Topic
+from ..store.base import Create, Operation, SetData, Store
+from ..znodes import layout
+from .jobs import Draft, Element
+from .loading import load_topics
+
+Unclean = Callable[[Topic], bool]
+
+
+async def settle(
+    draft: Draft,
+    store: Store,
+    epoch: int,
+    unclean: Unclean,
+    *,
+    brokers: Collection[int] | None = None,
+    bounced: Collection[int] = (),
+) -> list[Element]:
+    """Give every partition with a replica on one of these brokers (None: every partition) the
+    leader and the ISR it should have.
+
+    Bounced brokers, which came back under the same id, are taken for dead first: they lost what
+    only their memory held. What a broker had lost in an earlier registration it may have again.
+    """
+    if brokers is not None:
+        _forget_losses(draft, brokers)
+    for topic in list(draft.image.topics.values()):
+        await draft.turn.pause()
+        if not topic.marked_for_deletion and (brokers is None or _has_replica_on(topic, brokers)):
+            if bounced:
+                live = frozenset(draft.image.live_ids()) - frozenset(bounced)
+                await _settle_topic(draft, store, topic.name, live, epoch, unclean=unclean(topic))
+            await _settle_topic(draft, store, topic.name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+    return draft.elements
+
+
+async def settle_topics(
+    draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]
+) -> list[Element]:
+    """Give every partition of these topics the leader and the ISR it should have."""
+    for name in names:
+        await draft.turn.pause()
+        topic = draft.image.topics.get(name)
+        if topic is not None and not topic.marked_for_deletion:
+            await _settle_topic(draft, store, name, draft.image.live_ids(), epoch, unclean=unclean(topic))
+    return draft.elements
+
+
+def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
+    """Mark the replicas of these partitions, by topic id, as lost by a registration of a broker,
+    and return the topics to be settled.
+    """
+    now = draft.image.brokers.get(broker.broker_id)
+    if now is None or now.epoch != broker.epoch:
+        return []
+    names = []
+    for topic_id, indexes in lost.items():
+        topic = draft.image.topic_by_id(topic_id)
+        if topic is not None and _with_losses(topic_id, indexes, broker.broker_id, topic) is not topic:
+            draft.stage(topic.name, (), evolve=partial(_with_losses, topic_id, indexes, broker.broker_id))
+            names.append(topic.name)
+    return names
+
+
+def _with_losses(topic_id: bytes, indexes: Collection[int], broker_id: int, topic: Topic | None) -> Topic | None:
+    if topic is None or topic.topic_id != topic_id:
+        return topic
+    news = {
+        index: msgspec.structs.replace(partition, lost_replicas=(*partition.lost_replicas, broker_id))
+        for index, partition in enumerate(topic.partitions)
+        if index in indexes and broker_id in partition.replicas and broker_id not in partition.lost_replicas
+    }
+    return topic.with_partitions(news) if news else topic
+
+
+def _forget_losses(draft: Draft, brokers: Collection[int]) -> None:
+    for topic in list(draft.image.topics.values()):
+        if any(replica in brokers for partition in topic.partitions for replica in partition.lost_replicas):
+            draft.stage(topic.name, (), evolve=partial(_without_losses, brokers))
+
+
+def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | None:
+    return topic and topic.with_partitions(
+        {
+            index: msgspec.structs.replace(
+                partition, lost_replicas=tuple(each for each in partition.lost_replicas if each not in brokers)
+            )
+            for index, partition in enumerate(topic.partitions)
+            if any(each in brokers for each in partition.lost_replicas)
+        }
+    )
+
+
+async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
+    """Read the states of these topics as others have written them, but not of a topic of which
+    something of ours is on its way.
+    """
+    quiet = [
+        name
+        for name in names
+        if (topic := draft.image.topics.get(name)) is not None and topic == committed.topics.get(name)
+    ]
+    for found in await load_topics(store, quiet, frozenset()):
+        states = {index: each for index, each in enumerate(found.partitions) if each.has_state}
+        draft.stage(found.name, (), evolve=partial(_with_states, found.topic_id, states))
+
+
+def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic | None) -> Topic | None:
+    if topic is None or topic.topic_id != topic_id:
+        return topic
+    news = {}
+    for index, state in states.items():
+        if index < len(topic.partitions) and (known := topic.partitions[index]).replicas == state.replicas:
+            told = msgspec.structs.replace(state, lost_replicas=known.lost_replicas)
+            if told != known:
+                news[index] = told
+    return topic.with_partitions(news) if news else topic
+
+
+async def _settle_topic(
+    draft: Draft, store: Store, name: str, live: Collection[int], epoch: int, *, unclean: bool
+) -> None:
+    topic = draft.image.topics[name]
+    changed = {
+        index: state
+        for index, partition in enumerate(topic.partitions)
+        if (state := leadership.settle(partition, live, unclean=unclean)) is not None
+    }
+    if not changed:
+        return
+    parents: list[Operation] = []
+    if any(not topic.partitions[index].has_state for index in changed):
+        parents = await missing_parents(store, topic, changed)
+    stage_states(draft, topic, changed, epoch, parents)
+
+
+async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
+    """Return what creates the missing znodes above the states of these partitions: others than us
+    create topics without them.
+    """
+    (existing,) = await store.children_many([layout.partitions_path(topic.name)])
+    known = set(existing or ())
+    return missing_parent(topic) + [
+        Create(layout.partition_path(topic.name, index)) for index in partitions if str(index) not in known
+    ]
+
+
+def missing_parent(topic: Topic) -> list[Operation]:
+    """Return what creates the znode above the partitions, where the topic has none."""
+    return [] if topic.has_partitions_znode else [Create(layout.partitions_path(topic.name))]
+
+
+def with_parent(topic: Topic) -> Topic:
+    """Return the topic with the znode above its partitions."""
+    return topic if topic.has_partitions_znode else msgspec.structs.replace(topic, has_partitions_znode=True)
+
+
+def stage_states(
+    draft: Draft, topic: Topic, states: Mapping[int, Partition], epoch: int, parents: Collection[Operation] = ()
+) -> Element:
+    """Write the states of some partitions of a topic."""
+    written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
+    operations: list[Operation] = list(parents)
+    for index, state in written.items():
+        path, data = layout.partition_state_path(topic.name, index), layout.encode_partition_state(state)
+        before = topic.partitions[index]
+        operations.append(SetData(path, data, before.partition_epoch) if before.has_state else Create(path, data))
+
+    def evolve(current: Topic | None) -> Topic | None:
+        return current and with_parent(current.with_partitions(written))
+
+    def holds(image: Image) -> bool:
+        current = image.topics.get(topic.name)
+        return current is not None and all(
+            index < len(current.partitions) and current.partitions[index].partition_epoch >= state.partition_epoch
+            for index, state in written.items()
+        )
+
+    return draft.stage(topic.name, operations, evolve=evolve, holds=holds)
+
+
+async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:
+    """Controlled shutdown: take the broker out of the ISR everywhere, moving leadership first.
+
+    Returns the partitions that it follows no more, by topic: it may stop them.
+    """
+    stopped: dict[str, list[int]] = {}
+    live = draft.image.live_ids()
+    for topic in list(draft.image.topics.values()):
+        await draft.turn.pause()
+        if topic.marked_for_deletion:
+            continue
+        changed = {
+            index: state
+            for index, partition in enumerate(topic.partitions)
+            if (state := leadership.release(partition, broker_id, live)) is not None
+        }
+        if changed:
+            followed = [index for index in changed if topic.partitions[index].leader != broker_id]
+            if followed:
+                stopped[topic.name] = followed
+            stage_states(draft, topic, changed, epoch)
+    return stopped
+
+
+def still_led(image: Image, broker_id: int) -> list[tuple[str, int]]:
+    """Return the partitions with other replicas that a broker in controlled shutdown could not hand
+    over.
+    """
+    return [
+        (name, index)
+        for name, topic in image.topics.items()
+        for index, partition in enumerate(topic.partitions)
+        if partition.leader == broker_id and len(partition.replicas) > 1 and not topic.marked_for_deletion
+    ]
+
+
+def _has_replica_on(topic: Topic, brokers: Collection[int]) -> bool:
+    return any(replica in brokers for partition in topic.partitions for replica in partition.replicas)

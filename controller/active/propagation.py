@@ -1,0 +1,277 @@
+"""The controller tells every registered node what changed, by a channel to each, and knows who has
+acknowledged what.
+
+Rule: a registered node has a channel for as long as that registration lives; a node that registers
+anew gets another one. Whoever waits for the nodes waits for those that are registered, and no
+longer than this node is the controller.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from ..metadata.cache import first_number
+from ..metadata.image import NO_TOPIC_ID, Broker, Image, Partition, Topic
+from . import control_requests
+from .channel import Channel, LinkFactory
+
+log = logging.getLogger("minicontroller.propagation")
+
+
+class Propagation:
+    """Channels to all registered nodes but those of this process, which learn of changes without
+    the wire.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_here: Callable[[Broker], bool],
+        inter_broker_listener: str,
+        controller_epoch: int,
+        image: Callable[[], Image],
+        link: LinkFactory,
+        on_replicas_deleted: Callable[[int, list[Topic]], None],
+        on_replicas_lost: Callable[[Broker, Mapping[bytes, Collection[int]]], None],
+        contradicted: Callable[[], None],
+    ) -> None:
+        self.image = image
+        self.inter_broker_listener = inter_broker_listener
+        self._is_here = is_here
+        self._link = link
+        self._on_replicas_deleted = on_replicas_deleted
+        self._on_replicas_lost = on_replicas_lost
+        """Called with the partitions, by topic id, whose replica the broker has lost with a
+        directory.
+        """
+        self.contradicted = contradicted
+        """Called when a broker says that another controller rules."""
+        self._channels: dict[int, Channel] = {}
+        self._sequence = first_number(controller_epoch)
+        """The number of the newest change."""
+        self._configs = 0
+        """Counts the requests to read the configs anew."""
+        self._nursery: trio.Nursery | None = None
+        self._ended = False
+        self._acknowledgements = trio.lowlevel.ParkingLot()
+        self._encoded: dict[str, tuple[Topic, bytes]] = {}
+        self._encoded_for: frozenset[int] = frozenset()
+        """The brokers that were live when `_encoded` was made: they decide which replicas are
+        offline.
+        """
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        try:
+            async with trio.open_nursery() as self._nursery:
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._ended = True
+            self.acknowledged()
+
+    # ------------------------------------------------------------------ brokers
+
+    def restart(self, image: Image) -> None:
+        """Close all channels, and tell every node everything anew: the state was loaded anew."""
+        for channel in self._channels.values():
+            channel.scope.cancel()
+        self._channels.clear()
+        self._encoded.clear()
+        self.brokers_changed(image)
+
+    def brokers_changed(self, image: Image) -> None:
+        """Open channels to new brokers, close those of brokers that are gone or have registered
+        anew, and tell all nodes of it.
+        """
+        assert self._nursery is not None
+        self._sequence += 1
+        for broker_id, channel in list(self._channels.items()):
+            broker = image.brokers.get(broker_id)
+            if (
+                broker is None
+                or broker.epoch != channel.broker.epoch
+                or broker.endpoints != channel.broker.endpoints
+                or self._is_here(broker)
+            ):
+                channel.scope.cancel()
+                del self._channels[broker_id]
+            else:
+                channel.broker = broker
+                channel.brokers_changed(self._sequence)
+        for broker_id, broker in image.brokers.items():
+            if broker_id not in self._channels and not self._is_here(broker):
+                channel = self._channels[broker_id] = Channel(broker, self._link(broker), self)
+                self._tell_everything(channel, image)
+                self._nursery.start_soon(channel.run)
+        self.acknowledged()
+
+    def _tell_everything(self, channel: Channel, image: Image) -> None:
+        channel.brokers_changed(self._sequence)
+        channel.configs_changed(self._configs)
+        for name, topic in image.topics.items():
+            if topic.marked_for_deletion:
+                channel.forget(self._sequence, topic)
+                continue
+            channel.metadata(self._sequence, name, None)
+            self._tell_leaders(channel, topic)
+
+    def tell_replicas(self, broker_id: int, image: Image) -> None:
+        """Send a broker LeaderAndIsr for all its replicas once more: its answer says which of them
+        it has lost.
+        """
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            for topic in image.topics.values():
+                if not topic.marked_for_deletion:
+                    self._tell_leaders(channel, topic)
+            channel.hurry(self._sequence)
+
+    def _tell_leaders(self, channel: Channel, topic: Topic) -> None:
+        for index, partition in enumerate(topic.partitions):
+            if partition.has_state and channel.broker.broker_id in partition.replicas:
+                channel.leaders(topic.name, index, is_new=False)
+
+    # ------------------------------------------------------------------ topics
+
+    def topic_changed(self, before: Topic | None, after: Topic) -> None:
+        """Tell all nodes which partitions have another state, and the replicas of these by
+        LeaderAndIsr.
+        """
+        self._sequence += 1
+        known: tuple[Partition, ...] = ()
+        if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
+            known = before.partitions
+        is_named = before is None or before.topic_id == after.topic_id
+        changed = [
+            index
+            for index, partition in enumerate(after.partitions)
+            if partition.has_state and (index >= len(known) or known[index] is not partition or not is_named)
+        ]
+        if not changed:
+            return
+        for broker_id, channel in self._channels.items():
+            channel.metadata(self._sequence, after.name, changed, is_new=before is None or not before.was_ever_led)
+            for index in changed:
+                partition = after.partitions[index]
+                is_new = index >= len(known) or not known[index].has_state
+                # An ISR that its leader has changed (AlterPartition) leaves the leader epoch alone,
+                # and is no news to replicas.
+                is_news = is_new or not is_named or known[index].leader_epoch != partition.leader_epoch
+                if broker_id in partition.replicas and is_news:
+                    channel.leaders(after.name, index, is_new=is_new)
+
+    def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
+        """Tell all nodes that replicas of these partitions went offline or came back, and nothing
+        else about them changed.
+        """
+        self._sequence += 1
+        for channel in self._channels.values():
+            channel.metadata(self._sequence, topic.name, partitions)
+
+    def topic_forgotten(self, topic: Topic) -> None:
+        """Tell all nodes that the topic is marked for deletion, so that nobody serves
+        it any more.
+        """
+        self._sequence += 1
+        self._encoded.pop(topic.name, None)
+        for channel in self._channels.values():
+            channel.forget(self._sequence, topic)
+
+    def delete_replicas(self, topic: Topic, broker_id: int) -> None:
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            channel.delete(topic)
+
+    def stop_replica(self, topic: Topic, partition: int, broker_id: int) -> None:
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            channel.stop(topic, partition)
+
+    # ------------------------------------------------------------------ who knows what
+
+    async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
+        """Wait until every registered node, or this one, has in its metadata all that was told
+        before this call; one that loses its registration is not waited for. With `configs`, wait
+        also until they have read the configs of brokers anew.
+
+        Return False if the controller's term ended first: then it is not known who has it.
+        """
+        sequence, request = self._sequence, 0
+        if configs:
+            request = self._configs = self._configs + 1
+        for channel in self._behind(sequence, request, broker_id):
+            channel.configs_changed(request)
+            channel.hurry(sequence)
+        while (behind := self._behind(sequence, request, broker_id)) and not self._ended:
+            await self._acknowledgements.park()
+        return not behind
+
+    def expect_at(self, broker_id: int) -> int:
+        """Return the number of the newest change, and have this node told of it: now, or when it
+        registers again.
+        """
+        channel = self._channels.get(broker_id)
+        if channel is not None:
+            channel.expect(self._sequence)
+        return self._sequence
+
+    def reaches(self, broker_id: int) -> bool:
+        """Return whether this node is told of changes as they come, as far as the last request to
+        it shows.
+        """
+        channel = self._channels.get(broker_id)
+        return channel is None or channel.is_reached
+
+    def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
+        """Return the channels, of all nodes or of this one, that have not acknowledged this change
+        or this request to read configs.
+        """
+        channels = self._channels.values() if broker_id is None else filter(None, [self._channels.get(broker_id)])
+        return [channel for channel in channels if channel.acknowledged < sequence or channel.configured < request]
+
+    @property
+    def behind(self) -> int:
+        """How many registered nodes have not acknowledged the newest change."""
+        return sum(channel.acknowledged < self._sequence for channel in self._channels.values())
+
+    def acknowledged(self) -> None:
+        self._acknowledgements.unpark_all()
+
+    def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None:
+        """Log the errors of partitions in a broker's answer, and report the replicas that it has
+        lost with a directory. STALE_CONTROLLER_EPOCH is normal after an election: the broker has
+        this leader epoch already.
+        """
+        rows = [
+            (topic.topic_id, row.partition_index, row.error_code)
+            for topic in answer.topics
+            for row in topic.partition_errors
+        ]
+        for code, count in Counter(code for _, _, code in rows).items():
+            if code not in (ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH):
+                log.warning("broker %d refuses %d partitions with error %d", broker.broker_id, count, code)
+        lost: dict[bytes, set[int]] = {}
+        for topic_id, index, code in rows:
+            if code == ErrorCode.KAFKA_STORAGE_ERROR:
+                lost.setdefault(topic_id, set()).add(index)
+        if lost:
+            self._on_replicas_lost(broker, lost)
+
+    def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None:
+        self._on_replicas_deleted(broker.broker_id, topics)
+
+    def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes:
+        """Return the whole topic as an element of UpdateMetadata, encoded once for all nodes."""
+        if live != self._encoded_for:
+            self._encoded.clear()
+            self._encoded_for = live
+        cached = self._encoded.get(topic.name)
+        if cached is None or cached[0] is not topic:
+            if len(self._encoded) >= 1024:
+                self._encoded.clear()
+            cached = self._encoded[topic.name] = (topic, control_requests.encode_topic_state(topic, live))
+        return cached[1]

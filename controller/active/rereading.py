@@ -1,0 +1,62 @@
+"""What others than the controller wrote, where one of its commits met it: read anew, one topic or
+entity at a time.
+
+Rule: what is found is told as elements without operations, and nothing where the image shows all of
+it: then a plan would meet it again.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..metadata.image import NO_ENTITY_CONFIGS, Image, Topic
+from ..store.base import Store
+from ..znodes import layout
+from .jobs import Element, observation, observed_topic
+from .loading import load_broker_configs, load_topics
+
+
+async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
+    """Return what the image has to learn of what this znode belongs to; `created` as in
+    `load_topics`. Raises StoreError.
+    """
+    for parent in (layout.TOPICS, layout.TOPIC_CONFIGS, layout.DELETE_TOPICS):
+        if path.startswith(f"{parent}/"):
+            return await _topic(store, image, path.removeprefix(f"{parent}/").partition("/")[0], created)
+    if path.startswith(f"{layout.BROKER_CONFIGS}/"):
+        return await _broker(store, image, path.removeprefix(f"{layout.BROKER_CONFIGS}/"))
+    return ()
+
+
+async def _topic(store: Store, image: Image, name: str, created: dict[str, int] | None) -> Sequence[Element]:
+    marker = await store.get(layout.delete_topic_path(name))
+    found = await load_topics(store, [name], () if marker is None else (name,), created)
+    known = image.topics.get(name)
+    if found:
+        topic = _with_what_is_not_stored(found[0], known)
+        return () if topic == known else [observed_topic(topic, name)]
+    news = [] if known is None else [observed_topic(None, name)]
+    entry = await store.get(layout.topic_config_path(name))
+    left = -1 if entry is None else entry.stat.version  # whatever it says, it is overwritten
+    if left != image.leftover_configs.get(name, -1):
+        news.append(observation(lambda image: image.with_leftover_configs(name, left)))
+    return news
+
+
+def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
+    """Add which replicas their brokers have lost, which only the controller's memory tells."""
+    if known is None or known.topic_id != found.topic_id:
+        return found
+    lost = {
+        index: replace(partition, lost_replicas=before.lost_replicas)
+        for index, (partition, before) in enumerate(zip(found.partitions, known.partitions, strict=False))
+        if before.lost_replicas and before.replicas == partition.replicas
+    }
+    return found.with_partitions(lost) if lost else found
+
+
+async def _broker(store: Store, image: Image, name: str) -> Sequence[Element]:
+    ((entity, found),) = (await load_broker_configs(store, [name])).items()
+    if found == image.configs.get(entity, NO_ENTITY_CONFIGS):
+        return ()
+    return [observation(lambda image: image.with_configs(entity, found))]

@@ -1,0 +1,275 @@
+"""What the controller notices in the store: brokers that come and go, and what others than itself
+write.
+
+Rule: a watch says only that something changed; what changed is found by reading and comparing.
+Watches fire for our own writes too, so a list that we write ourselves is read again at most once in
+a while.
+"""
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from ..metadata.image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Image, Topic
+from ..metadata.random_ids import new_id
+from ..metadata.topic_names import is_valid_topic_name
+from ..store.base import Delete, NodeMissing, SessionExpired, SetData, StoreUnavailable
+from ..store.sessions import wait_connected
+from ..store.signal import Bell
+from ..znodes import layout
+from . import notifications, partition_states
+from .jobs import ControllerMoved, Draft, Element
+from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
+
+if TYPE_CHECKING:
+    from .active_controller import ActiveController
+
+log = logging.getLogger("minicontroller.controller")
+
+REREAD_SECONDS = 1.0
+"""Between two readings of a list that our own writes change: what another broker writes is seen no
+later than this.
+"""
+
+REREAD_STATES_SECONDS = 0.05
+"""Between two readings of states that others keep writing."""
+
+
+class StoreWatches:
+    """The bells of `/brokers/ids`, `/brokers/topics` and `/admin/delete_topics`, and what to do
+    when they ring.
+    """
+
+    def __init__(self, controller: "ActiveController") -> None:
+        self.brokers, self.topics, self.deletions, self.configs = Bell(), Bell(), Bell(), Bell()
+        self._controller = controller
+        self._store = controller.node.store
+        self.notices, self.states = Bell(), Bell()
+        self._changed_configs: set[tuple[str, str]] = set()
+        self._changed_states: set[str] = set()
+        self._again: set[tuple[str, str]] = set()
+        """Entities whose configs could not be judged when they were read last."""
+
+    def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
+        """Note that entities' configs, or what these inherit, were changed, by kind and name as in
+        `/config/changes`.
+        """
+        self._changed_configs.update(entities)
+        if self._changed_configs:
+            self.configs.ring()
+
+    def states_changed(self, topics: Iterable[str]) -> None:
+        """Note that somebody else wrote states of these topics."""
+        self._changed_states.update(topics)
+        if self._changed_states:
+            self.states.ring()
+
+    def states_known(self) -> None:
+        """Note that everything has just been read."""
+        self._changed_states.clear()
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._follow, self.brokers, self._read_brokers, 0.0)
+            nursery.start_soon(self._follow, self.topics, self._read_topics, REREAD_SECONDS)
+            nursery.start_soon(self._follow, self.deletions, self._read_deletions, REREAD_SECONDS)
+            nursery.start_soon(self._follow, self.configs, self._read_configs, 0.0)
+            nursery.start_soon(self._follow, self.notices, self._read_notices, 0.0)
+            nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
+
+    async def _follow(self, bell: Bell, read: Callable[[], Awaitable[None]], pause: float) -> None:
+        while True:
+            await bell.wait()
+            try:
+                await self._read_what_is_there(bell, read)
+            except StoreUnavailable as error:
+                log.debug("%s: looking again when the connection is back", error)
+                bell.ring()  # the watch was not set again
+                await wait_connected(self._store)
+            except (SessionExpired, ControllerMoved) as error:
+                log.debug("nothing more to follow: %s", error)
+                return
+            await trio.sleep(pause)
+
+    async def _read_what_is_there(self, bell: Bell, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await read()
+        except NodeMissing as error:
+            log.warning("%s was removed from the store by others, and is made again", error.path)
+            await ensure_paths(self._store)
+            bell.ring()
+
+    async def _read_brokers(self) -> None:
+        await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.ring))
+
+    async def _read_topics(self) -> None:
+        names = await topic_names(self._store, self.topics.ring)
+        known, there = self._controller.image.topics, set(names)
+        missing = [name for name, topic in known.items() if name not in there and not topic.marked_for_deletion]
+        if missing or not all(name in known for name in names):
+            await self._controller.write(lambda draft: self._adopt_topics(draft, names, missing))
+
+    async def _adopt_topics(self, draft: Draft, names: list[str], missing: list[str]) -> None:
+        """Take over topics that others have written without states, and drop those that they have
+        removed.
+
+        This is a job, so that nothing of ours is half-way. Unknown are topics that neither the
+        draft nor the image has: one whose end is planned and not yet sent is still in the store.
+        """
+        known = self._controller.image.topics
+        unknown = [name for name in names if name not in draft.image.topics and name not in known]
+        await self._drop(draft, [name for name in missing if self._is_unchanged(draft, name)])
+        ledger = self._controller.ledger
+        found = await load_topics(self._store, unknown, frozenset(), None if ledger is None else ledger.created)
+        for topic in found:
+            log.info("topic %s was created by another broker", topic.name)
+            self._adopt(draft, topic)
+        controller = self._controller
+        await partition_states.settle_topics(
+            draft, self._store, controller.epoch, controller.unclean_leader_election, [topic.name for topic in found]
+        )
+
+    async def _drop(self, draft: Draft, names: list[str]) -> None:
+        """Drop topics that others have removed without a mark: nobody is shown them any more
+        (Kafka: processTopicChange).
+        """
+        entries = await self._store.get_many([layout.topic_path(name) for name in names])
+        for name, entry in zip(names, entries, strict=True):
+            if entry is None:
+                log.warning("topic %s was removed from ZooKeeper by others", name)
+                draft.stage(name, (), evolve=_no_topic, holds=functools.partial(_is_missing, name))
+
+    def _adopt(self, draft: Draft, topic: Topic) -> None:
+        draft.stage(topic.name, (), evolve=lambda _: topic, holds=lambda image: topic.name in image.topics)
+        if topic.topic_id == NO_TOPIC_ID:
+            identify(draft, topic)
+
+    async def _read_deletions(self) -> None:
+        marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
+        names = [name for name in marked if is_valid_topic_name(name)]
+        topics = self._controller.image.topics
+        if any(name not in topics or not topics[name].marked_for_deletion for name in names):
+            await self._controller.write(lambda draft: self._adopt_markers(draft, names))
+
+    async def _adopt_markers(self, draft: Draft, names: list[str]) -> None:
+        """Take over deletion markers that others have written of topics that exist, and remove the
+        others.
+        """
+        markers = await self._store.get_many([layout.delete_topic_path(name) for name in names])
+        for name, marker in zip(names, markers, strict=True):
+            topic = draft.image.topics.get(name)
+            if marker is None or (topic is not None and topic.marked_for_deletion):
+                continue
+            if topic is not None and not self._is_unchanged(draft, name):
+                continue  # the mark is of a topic of this name whose end is planned and not yet sent
+            if topic is None or not self._controller.node.config.boolean("delete.topic.enable"):
+                draft.stage(None, [Delete(layout.delete_topic_path(name))])
+            else:
+                draft.stage(name, (), evolve=_marked)
+
+    async def _read_notices(self) -> None:
+        found = await notifications.read(self._store, self.notices.ring)
+        for broker_id in found.lost_directories:
+            self._controller.ask_for_lost_replicas(broker_id)
+        self.states_changed(found.changed_isrs)
+        if found.paths:
+            await self._controller.write(lambda draft: notifications.remove(draft, found.paths), urgent=True)
+
+    async def _read_states(self) -> None:
+        names, self._changed_states = self._changed_states, set()
+        try:
+            elements = await self._controller.write(lambda draft: self._adopt_states(draft, sorted(names)), urgent=True)
+        except StoreUnavailable:
+            self._changed_states |= names
+            raise
+        self.states_changed(each.topic for each in elements if each.topic is not None and each.refusal is not None)
+
+    async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
+        controller = self._controller
+        await partition_states.read_anew(draft, self._store, controller.image, names)
+        for name in names:
+            topic = draft.image.topics.get(name)
+            if topic is not None and topic.topic_id == NO_TOPIC_ID and not topic.marked_for_deletion:
+                identify(draft, topic)
+        return await partition_states.settle_topics(
+            draft, self._store, controller.epoch, controller.unclean_leader_election, names
+        )
+
+    def _is_unchanged(self, draft: Draft, name: str) -> bool:
+        """Whether nothing is planned for a topic that the store does not show yet."""
+        return draft.image.topics.get(name) is self._controller.image.topics.get(name)
+
+    async def _read_configs(self) -> None:
+        entities, self._changed_configs = self._changed_configs, set()
+        topics = sorted(name for kind, name in entities if kind == layout.TOPICS_ENTITY)
+        brokers = sorted(name for kind, name in entities if kind == layout.BROKERS_ENTITY)
+        self._again = set()
+        try:
+            await self._controller.write(lambda draft: self._adopt_configs(draft, topics, brokers))
+        except StoreUnavailable:
+            self._changed_configs |= entities
+            raise
+        if self._again:
+            await trio.sleep(REREAD_STATES_SECONDS)
+            self.configs_changed(self._again)
+
+    async def _adopt_configs(self, draft: Draft, topics: list[str], brokers: list[str]) -> None:
+        """Take over configs that others wrote; and, whoever wrote it, elect where a change allows
+        an unclean election.
+
+        Where something of ours is on its way it is looked at again, because that may be anything, a
+        notification or not. The rest is as it was read, whatever its version: a znode that was
+        deleted and made again begins at version 0.
+        """
+        committed = self._controller.image.configs
+        for path, found in (await load_broker_configs(self._store, brokers)).items():
+            known = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
+            if known is not committed.get(path, NO_ENTITY_CONFIGS):
+                self._again.add((layout.BROKERS_ENTITY, path.removeprefix(f"{layout.BROKERS_ENTITY}/")))
+            elif found != known:
+                draft.observe_configs(path, found)
+        quiet = [name for name in topics if self._is_unchanged(draft, name)]
+        self._again.update((layout.TOPICS_ENTITY, name) for name in topics if name not in quiet)
+        topics = [name for name in quiet if name in draft.image.topics]
+        entries = await self._store.get_many([layout.topic_config_path(name) for name in topics])
+        for name, entry in zip(topics, entries, strict=True):
+            topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)
+            if not topic.has_configs(configs.configs, configs.version):
+                draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
+        controller = self._controller
+        await partition_states.settle_topics(
+            draft, self._store, controller.epoch, controller.unclean_leader_election, topics
+        )
+
+
+def identify(draft: Draft, topic: Topic) -> None:
+    """Give an id to a topic that has none: it is from before Kafka 2.8, or was made by tools of
+    that time.
+    """
+    named = msgspec.structs.replace(topic, topic_id=new_id(), version=topic.version + 1)
+    draft.stage(
+        topic.name,
+        [SetData(layout.topic_path(topic.name), layout.encode_topic(named), topic.version)],
+        evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id, version=named.version),
+        holds=lambda image: image.topic_by_id(named.topic_id) is not None,
+    )
+
+
+def _no_topic(_topic: Topic | None) -> None:
+    return None
+
+
+def _is_missing(name: str, image: Image) -> bool:
+    return name not in image.topics
+
+
+def _marked(topic: Topic | None) -> Topic | None:
+    return topic and msgspec.structs.replace(topic, marked_for_deletion=True)
+
+
+def _with_configs(found: EntityConfigs, topic: Topic | None) -> Topic | None:
+    return topic and topic.with_configs(found.configs, found.version)

@@ -1,0 +1,471 @@
+"""The one writer: every change of the metadata passes through one task, in order, and reaches the
+store in fenced commits.
+
+A job plans its elements against the image as it will be when everything before it has taken effect.
+As many jobs as wait are committed together (group commit), a few commits may be in flight, and no
+element is settled before its commit is. Each commit checks the version of `/controller_epoch`: once
+another controller is elected, none of ours takes effect. Each commit that writes also counts itself
+in a znode of ours, on the condition that all before it have: behind a commit that is refused none
+takes effect.
+
+How a commit can fail, and what becomes of it:
+- the fence: another controller was elected. `ControllerMoved`; every job is told so.
+- the session ended: `SessionExpired`, with the same result.
+- the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the
+  state anew and calls `reset`. What was never sent is planned again.
+- one operation was refused: somebody else wrote there. What they wrote is read, and all that was
+  planned since is planned again, in order. An element that the store refuses although nothing has
+  changed, or again and again, is refused.
+"""
+
+import functools
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+import trio
+
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..metadata.image import Image
+from ..requests.time_slices import Turn
+from ..store.base import (
+    Check,
+    NodeExists,
+    NodeMissing,
+    Operation,
+    Session,
+    SessionExpired,
+    SetData,
+    Store,
+    StoreError,
+    StoreUnavailable,
+    VersionConflict,
+    weight,
+)
+from ..store.sessions import wait_connected
+from ..znodes import layout
+from .commits import Commit, pack
+from .job_queue import ROOM, JobQueue
+from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
+
+T = TypeVar("T")
+
+MAX_CONFLICTS = 10
+"""How often a job is planned anew because others wrote what it was about to write, before the
+element that met them is refused.
+"""
+MAX_UNEXPLAINED = 3
+"""How often a job is planned anew though nothing new was found where others wrote: they may have
+taken it back at once.
+"""
+OPERATIONS_BEFORE = 2
+"""How many operations a commit that writes begins with: the fence and the count."""
+MAX_COMMITS_IN_FLIGHT = 2
+"""One commit travels while the next is planned; more make commits smaller, and a commit's price is
+mostly its own, not its operations'.
+"""
+MAX_PLANNED_JOBS = 200
+PLANNING_SECONDS = 0.05
+"""How long jobs are planned, MAX_PLANNED_JOBS at most, before the result is sent and answers are
+collected.
+"""
+
+
+Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
+"""Returns what others wrote at this path, as elements without operations that bring the image up to
+date. Raises StoreError.
+"""
+
+
+async def _nothing_new(_image: Image, _path: str) -> Sequence[Element]:
+    return ()
+
+
+class Writer:
+    """Plans jobs one at a time and commits them in groups. `image` is what has been committed."""
+
+    def __init__(
+        self,
+        store: Store,
+        fence: Check,
+        image: Image,
+        on_commit: Callable[[Image, Image, Sequence[Element]], None],
+        *,
+        journal: Journal | None = None,
+        reread: Reread = _nothing_new,
+        room: int = ROOM,
+    ) -> None:
+        self.image = image
+        self._journal = journal
+        self._pending = image
+        self._store = store
+        self._fence = fence
+        self._max_bytes = store.max_commit_bytes - weight(fence) - weight(_count(0))
+        """How many bytes the operations of a commit may have, beside the fence and the count."""
+        self._on_commit = on_commit
+        """Called with the image before, the image after, and the elements that were settled, for
+        each commit in order.
+        """
+        self._reread = reread
+        self.queue = JobQueue(room)
+        self._begun: dict[Job, None] = {}
+        """Jobs that are being planned or have open elements, in order."""
+        self._planned: list[Element] = []
+        """Elements that are not yet packed into commits."""
+        self._ready: deque[Commit] = deque()
+        """Commits that wait for room in flight."""
+        self._in_flight: deque[Commit] = deque()
+        self._count = 0
+        """The store's count of commits once all that are in flight have taken effect."""
+        self._wake = trio.lowlevel.ParkingLot()
+        self._turn = Turn()
+
+    # ------------------------------------------------------------------ what others call
+
+    @property
+    def in_flight(self) -> int:
+        """How many commits were sent and are not settled."""
+        return len(self._in_flight)
+
+    async def write(
+        self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
+    ) -> T:
+        """Plan a job, commit it, and return what the plan returned; its elements tell in `refusal`
+        which of them the store refused.
+
+        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved,
+        or what the plan raised. If the caller is cancelled, a job that is not planned yet is
+        dropped, unless it has room in the queue and is to be carried out `in_any_case`.
+        """
+        job = Job(plan)
+        self.queue.put(job, urgent=urgent)
+        self._go_on()
+        try:
+            await job.done.wait()
+        except trio.Cancelled:
+            self.queue.leave(job, in_any_case=in_any_case)
+            raise
+        if job.error is not None:
+            raise job.error
+        result: T = job.result
+        return result
+
+    def reset(self, image: Image, count: int) -> None:
+        """Go on from an image and a count of commits that were freshly loaded: what was in doubt is
+        settled by whether the image shows it, jobs of which nothing was sent are planned again, and
+        the unsent rest of the others is sent as it is.
+        """
+        self._disturbed(element for job in self._begun for element in job.elements)
+        self._forget_what_is_under_way()
+        self.image, self._count = image, count
+        begun, self._begun = self._begun, {}
+        self._plan_again([job for job in begun if job.nothing_of_it_stands])
+        left: list[Element] = []
+        for job in begun:
+            if not job.nothing_of_it_stands:
+                self._begun[job] = None
+                left += [element for element in job.elements if not element.begun and not element.settled]
+                self._settle_by(image, [element for element in job.elements if element.begun])
+        if self._journal is not None:
+            self._journal.restarted(image)
+        self._planned = left
+        self._make_ready()
+        self._rebase()
+
+    def adopt(self, image: Image) -> None:
+        """Take over a change that came from elsewhere than a job: brokers, or topics that others
+        wrote. Nothing is committed.
+        """
+        self.image = image
+        self._rebase()
+
+    async def finish(self) -> None:
+        """Begin no other job, and return when all that were begun are settled."""
+        self.queue.close(ControllerMoved())
+        for job in list(self._begun):
+            await job.done.wait()
+
+    def close(self, reason: BaseException) -> None:
+        """End all jobs: those that may have taken effect time out, and the others, as well as any
+        later ones, fail with ControllerMoved.
+        """
+        self.queue.close(reason)
+        begun, self._begun = self._begun, {}
+        for job in begun:
+            if job.nothing_of_it_stands:
+                job.fail(ControllerMoved())  # another controller may do it
+            else:
+                self._settle_by(None, job.elements)
+
+    def _settle_by(self, image: Image | None, elements: Sequence[Element]) -> None:
+        """Settle the open elements: those that the image shows took effect, the others time out
+        (without an image, all).
+        """
+        for element in elements:
+            if not element.settled:
+                if element.refusal is None and (image is None or not element.holds(image)):
+                    element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
+                if self._journal is not None:
+                    self._journal.doubted(image, element)
+                self._element_settled(element)
+
+    def _plan_again(self, jobs: Iterable[Job]) -> None:
+        """Put these jobs before all that wait, in their order, to be planned again."""
+        again = list(jobs)
+        for job in again:
+            self._begun.pop(job, None)
+            job.elements = []
+        self.queue.put_back(again)
+
+    def _disturbed(self, elements: Iterable[Element]) -> None:
+        """Tell the journal that these elements will not take effect, or not as they
+        were planned.
+        """
+        if self._journal is not None:
+            self._journal.disturbed({element.topic for element in elements if element.topic is not None})
+
+    # ------------------------------------------------------------------ the task
+
+    async def run(self) -> None:
+        """Plan and commit until the fence, the session or the connection ends it. Raises
+        ControllerMoved, SessionExpired or InDoubt.
+        """
+        while True:
+            if self._in_flight and self._in_flight[0].finished:
+                await self._collect()
+            elif (self.queue or self._ready) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
+                if self._store.session is not Session.CONNECTED:
+                    await wait_connected(self._store)  # sent now, it would be in doubt for nothing
+                    continue
+                if not self._ready:
+                    await self._plan_waiting()
+                if self._ready:
+                    self._send()
+                    await self._turn.pause()
+            else:
+                await self._wake.park()
+
+    async def _plan_waiting(self) -> None:
+        """Plan a part of the waiting jobs, so that what is planned is sent before the rest is
+        planned.
+        """
+        total, ends = 0, trio.current_time() + PLANNING_SECONDS
+        for _ in range(MAX_PLANNED_JOBS):
+            job = self.queue.take()
+            await self._plan(job)
+            await self._turn.pause()
+            total += sum(element.weight for element in job.elements)
+            if not self.queue or total >= self._max_bytes or trio.current_time() >= ends:
+                break
+        self._make_ready()
+
+    async def _plan(self, job: Job) -> None:
+        base = self._pending
+        draft = Draft(base, self._max_bytes, self._turn, barred=job.barred, others_wait=self._somebody_waits)
+        if self._journal is not None:
+            draft.disturbances = self._journal.disturbances
+        job.elements, job.error = [], None
+        self._begun[job] = None
+        try:
+            job.result = await job.plan(draft)
+        except StoreUnavailable as error:
+            raise InDoubt from error  # what it could not read is read with everything else, and it is planned again
+        except SessionExpired:
+            raise
+        except Exception as error:  # noqa: BLE001 - the plan's errors belong to its caller; the writer goes on
+            job.error = error
+            draft.elements = [element for element in draft.elements if element.is_decision_only]
+            draft.is_supposed = True
+        if job.is_given_up:
+            del self._begun[job]
+            self.queue.drop(job)
+            return
+        job.elements = draft.elements
+        if not job.elements:
+            del self._begun[job]
+            job.done.set()
+            return
+        job.open_elements = len(job.elements)
+        for element in job.elements:
+            element.job = job
+        self._planned += job.elements
+        if self._pending is base and not draft.is_supposed:
+            self._pending = draft.image
+        else:  # it supposed what will not be, or brokers came or went while it was planned
+            self._pending = functools.reduce(lambda image, element: element.apply(image), job.elements, self._pending)
+
+    def _make_ready(self) -> None:
+        self._ready.extend(pack(self._planned, self._max_bytes))
+        self._planned = []
+
+    def _forget_what_is_under_way(self) -> None:
+        self._in_flight.clear()
+        self._ready.clear()
+        self._planned = []
+
+    def _somebody_waits(self) -> bool:
+        return bool(self.queue or self._planned or self._ready or any(commit.finished for commit in self._in_flight))
+
+    def _send(self) -> None:
+        if self._store.session is Session.SUSPENDED:
+            raise InDoubt  # of what went before; what is not sent is not in doubt
+        commit = self._ready.popleft()
+        commit.begun()
+        self._in_flight.append(commit)
+        # The fence also where there is nothing to write: nobody is told what a controller decided
+        # that was deposed.
+        operations: list[Operation] = [self._fence]
+        commit.place = self._count
+        if commit.operations:
+            operations += [_count(self._count), *commit.operations]
+            self._count += 1
+        self._store.send(operations, functools.partial(self._answered, commit))
+
+    def _answered(self, commit: Commit, error: StoreError | None) -> None:
+        commit.error = error
+        if error is not None and not isinstance(error, StoreUnavailable):
+            commit.refused()
+        commit.finished = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._wake:  # to wake nobody is not free either
+            self._wake.unpark_all()
+
+    # ------------------------------------------------------------------ what came back
+
+    async def _collect(self) -> None:
+        commit = self._in_flight[0]
+        if commit.error is None:
+            self._in_flight.popleft()
+            # With nothing else under way, what was planned is what is there.
+            self._settle(commit, None if self._in_flight or self._ready or self._planned else self._pending)
+            return
+        while not all(each.finished for each in self._in_flight):
+            await self._wake.park()
+        self._raise_if_fatal(commit, commit.error)
+        for behind in self._in_flight:
+            if behind.error is not None and not _is_behind(behind.error):
+                self._raise_if_fatal(behind, behind.error)
+        await self._go_back_before(commit, commit.error)
+
+    def _raise_if_fatal(self, commit: Commit, error: StoreError) -> None:
+        if error.index == 0:  # the fence
+            raise ControllerMoved from error
+        if isinstance(error, SessionExpired):
+            raise error
+        if isinstance(error, StoreUnavailable) or error.index is None or error.index < OPERATIONS_BEFORE:
+            raise InDoubt from error
+        if commit.owners[error.index - OPERATIONS_BEFORE].begun:
+            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
+
+    async def _go_back_before(self, refused: Commit, error: StoreError) -> None:
+        """Take back the plans from a refused commit on, of which nothing took effect: read what
+        others wrote, and plan again.
+        """
+        assert error.index is not None
+        element = refused.owners[error.index - OPERATIONS_BEFORE]
+        try:
+            news = await self._reread(self.image, error.path or "")
+        except StoreUnavailable as unavailable:
+            raise InDoubt from unavailable
+        undone = self._undone()
+        if any(each.begun for each in undone):
+            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
+        self._disturbed(undone)
+        self._forget_what_is_under_way()
+        self._count = refused.place
+        self._take_effect(news, None)
+        self._blame(element, _refusal(error), learned=bool(news))
+        self._planned = self._settle_for(undone, element, _refusal(error))
+        self._make_ready()
+        self._plan_again(dict.fromkeys(each.job for each in undone if each.job.nothing_of_it_stands))
+        self._rebase()
+
+    def _undone(self) -> list[Element]:
+        """Return all elements that are planned and not settled, in order."""
+        commits = (*self._in_flight, *self._ready)
+        return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
+
+    def _blame(self, element: Element, refusal: Refusal, *, learned: bool) -> None:
+        """Count that others wrote what this element was about to write (`learned`: news to the
+        image). After too many times it is refused.
+        """
+        job = element.job
+        job.conflicts += 1
+        job.unexplained += not learned
+        if job.unexplained > MAX_UNEXPLAINED or job.conflicts > MAX_CONFLICTS:
+            job.barred[element.key] = refusal
+
+    def _settle_for(self, undone: Iterable[Element], blamed: Element, refusal: Refusal) -> list[Element]:
+        """Return the elements of jobs that took effect in part: to be sent as planned, or refused
+        where they build upon one that will not be.
+        """
+        kept, gone = [], {blamed.key}
+        for element in undone:
+            if element.job.nothing_of_it_stands:
+                gone.add(element.key)
+                continue
+            if element.key is not None and element.key in gone:
+                element.refuse(refusal)
+            kept.append(element)
+        return kept
+
+    def _settle(self, commit: Commit, after: Image | None = None) -> None:
+        """Let the elements of a commit take effect, and settle them. `after`: the image with them,
+        where that is known.
+        """
+        self._take_effect(commit.finishes, after)
+        for element in commit.finishes:
+            self._element_settled(element)
+
+    def _take_effect(self, elements: Sequence[Element], after: Image | None) -> None:
+        if not elements:
+            return
+        before = self.image
+        if after is None:
+            after = functools.reduce(lambda image, element: element.apply(image), elements, before)
+        self.image = after
+        if self._journal is not None:
+            self._journal.committed(before, after, elements)
+        self._on_commit(before, after, elements)
+
+    def _element_settled(self, element: Element) -> None:
+        element.settled = True
+        job = element.job
+        del element.job  # a circle is left to the garbage collector, which then has more to do than the writer
+        job.open_elements -= 1
+        if job.open_elements == 0:
+            self._begun.pop(job, None)
+            job.done.set()
+
+    def _rebase(self) -> None:
+        self._pending = functools.reduce(lambda image, element: element.apply(image), self._undone(), self.image)
+
+
+def _count(count: int) -> SetData:
+    """Return the operation that counts one more commit in the store, where there are `count` so
+    far.
+    """
+    return SetData(layout.COMMITS, None, count)
+
+
+def _is_behind(error: StoreError) -> bool:
+    """Whether a commit was refused because one before it was."""
+    return isinstance(error, VersionConflict) and error.index == 1
+
+
+def _refusal(error: StoreError) -> Refusal:
+    match error:
+        case NodeExists():
+            return Refusal(
+                ErrorCode.TOPIC_ALREADY_EXISTS,
+                f"Somebody else than this cluster's controller has created {error.path}.",
+            )
+        case NodeMissing():
+            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        case VersionConflict():
+            return Refusal(ErrorCode.INVALID_UPDATE_VERSION)
+        case _:
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,1 @@
+"""What every node does, whether it is the active controller or not."""

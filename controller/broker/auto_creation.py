@@ -1,0 +1,200 @@
+"""Topics that nobody created and somebody uses: made by way of the controller and its policy, as if
+the client had sent CreateTopics.
+
+Rule: one creation at a time for a topic and a caller; whoever asks meanwhile and is the same caller
+shares its outcome, so that a service with a thousand connections costs one request. The same is who
+looks the same in everything that a policy is asked and the audit log tells: the policy may allow
+one what it refuses another, and each has a line there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import trio
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ..config.node_config import NodeConfig
+from ..errors import Refusal
+from ..requests.bounds import MAX_CHANGES
+from ..requests.context import RequestContext
+
+if TYPE_CHECKING:
+    from ..handlers.node import Node
+
+BROKER_DEFAULT = -1
+PATIENCE_SECONDS = 5.0
+"""For the controller, and for there to be one: a client that only wants to know where its topics
+are is not kept longer.
+"""
+TRIGGER_ONLY_MS = 0
+"""A timeout that says: do it, and do not wait until it is complete (K4-C6)."""
+
+AS_SEEN_BY_THE_CLIENT = {
+    ErrorCode.NONE: ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.TOPIC_ALREADY_EXISTS: ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_CONTROLLER: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.INVALID_REQUEST: ErrorCode.INVALID_TOPIC_EXCEPTION,
+}
+"""It is on its way: come again. Without a controller nothing is on its way, but coming again is
+right too. INVALID_REQUEST says of a name that nobody may create it (`__cluster_metadata`): clients
+of Metadata know another code for such names, and give up at once.
+"""
+
+
+class Asker(NamedTuple):
+    """A caller, as policies and the audit log know them."""
+
+    principal: str | None
+    client_id: str | None
+    client_host: str
+    software: str
+    listener: str
+    api: int
+    """By which they asked."""
+    api_version: int
+
+
+class Flight(msgspec.Struct):
+    """One automatic creation that is under way."""
+
+    landed: trio.Event
+    code: ErrorCode | None = None
+    """None if whoever asked the controller went away: then somebody else has to ask."""
+
+
+class AutoCreation:
+    """The automatic creations of one node."""
+
+    def __init__(self) -> None:
+        self._flights: dict[tuple[Asker, str], Flight] = {}
+
+    async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+        """Ask for topics with legal names, and return what Metadata says of each,
+        LEADER_NOT_AVAILABLE if all is well.
+
+        Of more than one request may create none is: they are unknown, as where there is no
+        automatic creation.
+        """
+        if len(names) > MAX_CHANGES:
+            return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        codes: dict[str, ErrorCode] = {}
+        asker = _asker(context)
+        while left := [name for name in names if name not in codes]:
+            joined = {name: self._flights[key] for name in left if (key := (asker, name)) in self._flights}
+            grounded = [name for name in left if name not in joined]
+            if grounded:
+                codes.update(await self._fly(node, context, asker, grounded))
+            for name, flight in joined.items():
+                await flight.landed.wait()
+                if flight.code is not None:
+                    codes[name] = flight.code
+        return codes
+
+    async def _fly(
+        self, node: "Node", context: RequestContext, asker: Asker, names: Iterable[str]
+    ) -> dict[str, ErrorCode]:
+        flights = {name: Flight(trio.Event()) for name in names}
+        self._flights.update({(asker, name): flight for name, flight in flights.items()})
+        try:
+            codes = await _ask_the_controller(node, context, list(flights))
+            for name, flight in flights.items():
+                flight.code = codes[name]
+            return codes
+        finally:
+            for name, flight in flights.items():
+                del self._flights[asker, name]
+                flight.landed.set()
+
+
+def _asker(context: RequestContext) -> Asker:
+    return Asker(
+        context.principal,
+        context.client_id,
+        context.client_host,
+        context.software,
+        context.listener,
+        context.api_key,
+        context.client_api_version,
+    )
+
+
+async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+    """Ask the controller by the route that CreateTopics of this client would take."""
+    route = context.caller.routes.get(ApiKey.CREATE_TOPICS)
+    if route is None:
+        return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    asking = msgspec.structs.replace(
+        context,
+        api_key=ApiKey.CREATE_TOPICS,
+        api_version=route.api.max_version,
+        client_api_version=route.api.max_version,
+        on_behalf_of=context.api_key,
+    )
+    request = CreateTopicsRequest(
+        topics=[creatable_topic(node.config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS
+    )
+    codes: dict[str, ErrorCode] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+    with trio.move_on_after(PATIENCE_SECONDS):
+        try:
+            answer = route.handler(node, asking, request)
+            response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
+        except Refusal as refusal:
+            node.decisions.refused(node, asking, request, refusal)
+            return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
+        codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
+    return codes
+
+
+def as_seen_by_the_client(code: int) -> ErrorCode:
+    return AS_SEEN_BY_THE_CLIENT.get(ErrorCode(code), ErrorCode(code))
+
+
+def creatable_topic(config: NodeConfig, name: str) -> CreatableTopic:
+    """Return the topic with the node's defaults; Kafka's own topics with what their coordinators
+    need.
+    """
+    match name:
+        case "__consumer_offsets":
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("offsets.topic.num.partitions"),
+                replication_factor=config.integer("offsets.topic.replication.factor"),
+                configs=_configs(
+                    {
+                        "cleanup.policy": "compact",
+                        "segment.bytes": str(config.integer("offsets.topic.segment.bytes")),
+                        "compression.type": "producer",
+                    }
+                ),
+            )
+        case "__transaction_state":
+            return CreatableTopic(
+                name=name,
+                num_partitions=config.integer("transaction.state.log.num.partitions"),
+                replication_factor=config.integer("transaction.state.log.replication.factor"),
+                configs=_configs(
+                    {
+                        "cleanup.policy": "compact",
+                        "compression.type": "uncompressed",
+                        "min.insync.replicas": str(config.integer("transaction.state.log.min.isr")),
+                        "segment.bytes": str(config.integer("transaction.state.log.segment.bytes")),
+                        "unclean.leader.election.enable": "false",
+                    }
+                ),
+            )
+        case _:
+            return CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
+
+
+def _configs(configs: Mapping[str, str]) -> list[CreatableTopicConfig]:
+    return [CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]

@@ -1,0 +1,194 @@
+"""The notifications in `/config/changes`: who writes a config adds one, and every node follows
+them.
+
+Rule: a notification only names what changed, so a late or double one does no harm, and what came
+before the start is not looked at at all: the state is loaded after the watch is set. A notification
+is new if its name is: a number that somebody has made up hides none of those that follow. The
+number of looks is bounded: a stream of changes costs a few looks a second, not one a change, since
+every look lists all that is there.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+import trio
+
+from ..store.base import Delete, Session, SessionExpired, Store, StoreError, StoreUnavailable
+from ..store.sessions import wait_connected
+from ..store.signal import Bell
+from ..znodes import layout
+
+log = logging.getLogger("minicontroller.config")
+
+EntityChanged = Callable[[str, str], None]
+"""Called with the type and name of an entity: ("topics", "orders"), ("brokers", "1"), ("users",
+"alice/clients/<default>").
+"""
+
+PAUSE_SECONDS = 0.1
+"""The pause between two looks, the first of which is immediate."""
+LOOKING_SHARE = 20
+"""A look that took long is followed by a pause this many times as long."""
+MAX_PAUSE_SECONDS = 2.0
+"""The longest pause: it may have been the store that was slow, and what others change is to be
+known soon.
+"""
+
+KEPT_MS = 15 * 60 * 1000  # Kafka: how long a notification waits for those who have not seen it
+MAX_KEPT = 100_000
+"""How many notifications may stay: the names of more would no longer fit into what Kafka's brokers
+take from ZooKeeper (4 MiB).
+"""
+TIDY_PAUSE_SECONDS = 30.0
+TIDY_BATCH = 1_000
+TIDY_BATCHES = 10
+"""How many batches are removed after one look: what changed meanwhile waits for its end."""
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class ConfigChanges:
+    """Follows `/config/changes` over any number of sessions."""
+
+    def __init__(self, clock_ms: Callable[[], int]) -> None:
+        self._clock_ms = clock_ms
+        self._bell = Bell()
+        self._seen: frozenset[str] | None = None
+        """The notifications that have been seen, of those that were there at the last look."""
+        self._session_lost = False
+        self._tidy_at = 0.0
+
+    async def follow(
+        self,
+        store: Store,
+        *,
+        load: Callable[[Store], Awaitable[None]],
+        notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        tidies: Callable[[], bool],
+        task_status: trio.TaskStatus[None],
+    ) -> None:
+        """Follow the notifications until cancelled. `load` is called at the start and after each
+        loss of the session or the connection, `notice` for what changes in between; while
+        `tidies()` holds, old ones are removed.
+        """
+        started = False
+        unsubscribe = store.on_session(self._session_changed)
+        try:
+            while True:
+                await wait_connected(store)
+                try:
+                    names = await self._watch_anew(store)
+                    await load(store)
+                    if not started:
+                        task_status.started()
+                        started = True
+                    await self._follow_session(store, names, notice, tidies)
+                except StoreError as error:
+                    log.debug("the changes of configs cannot be followed for a moment: %s", error)
+                    await trio.sleep(PAUSE_SECONDS)
+        finally:
+            unsubscribe()
+
+    async def _watch_anew(self, store: Store) -> list[str]:
+        self._session_lost = False
+        await store.ensure(layout.CONFIG_CHANGES)
+        names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
+        if self._seen is None:
+            self._seen = frozenset(names)
+        return names
+
+    async def _follow_session(
+        self,
+        store: Store,
+        names: list[str],
+        notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        tidies: Callable[[], bool],
+    ) -> None:
+        """Follow the notifications until the session is lost."""
+        began = trio.current_time()
+        while True:
+            await self._process(store, names, notice)
+            took = trio.current_time() - began
+            if tidies() and (began >= self._tidy_at or len(names) > MAX_KEPT):
+                is_tidy = await self.tidy(store, names)
+                self._tidy_at = began + (TIDY_PAUSE_SECONDS if is_tidy else 0)
+            await trio.sleep(min(max(PAUSE_SECONDS, LOOKING_SHARE * took), MAX_PAUSE_SECONDS))
+            await self._bell.wait()
+            if self._session_lost:
+                return
+            began = trio.current_time()
+            names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
+
+    async def _process(
+        self, store: Store, names: Iterable[str], notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]]
+    ) -> None:
+        present = frozenset(names)
+        new = sorted(present.difference(self._seen or ()), key=_number)
+        if not new:
+            self._seen = present
+            return
+        entries = await store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in new])
+        entities: dict[tuple[str, str], None] = {}
+        for name, entry in zip(new, entries, strict=True):
+            if entry is None or not entry.data:
+                continue
+            try:
+                entities[layout.decode_config_change(entry.data)] = None
+            except layout.LayoutError as error:
+                log.warning("the notification %s is unreadable and ignored: %s", name, error)
+        await notice(store, entities)
+        self._seen = present
+
+    async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:
+        """Remove the notifications that are older than KEPT_MS or more than `most`, the oldest
+        first. Return False if some of those are left.
+        """
+        oldest = sorted(names, key=_number)
+        horizon = self._clock_ms() - KEPT_MS
+        for start in range(0, TIDY_BATCHES * TIDY_BATCH, TIDY_BATCH):
+            surplus = len(oldest) - start - most
+            paths = [f"{layout.CONFIG_CHANGES}/{name}" for name in oldest[start : start + TIDY_BATCH]]
+            entries = await store.get_many(paths)
+            doomed = [
+                Delete(path)
+                for index, (path, entry) in enumerate(zip(paths, entries, strict=True))
+                if entry is not None and (index < surplus or entry.stat.ctime_ms < horizon)
+            ]
+            await _remove(store, doomed)
+            if len(doomed) < len(paths) - entries.count(None):
+                return True  # those behind are younger
+            if start + TIDY_BATCH >= len(oldest):
+                return True
+        return False
+
+    def _session_changed(self, state: Session) -> None:
+        if state is Session.EXPIRED:
+            self._session_lost = True
+            self._bell.ring()
+
+
+async def _remove(store: Store, doomed: Sequence[Delete]) -> None:
+    try:
+        if doomed:
+            await store.commit(doomed)
+    except (StoreUnavailable, SessionExpired):
+        raise
+    except StoreError as error:
+        # Others were faster with one of them, have put something below it, or keep it for
+        # themselves: that one stays.
+        log.debug("%s cannot be removed: %s", error.path, error)
+        if len(doomed) > 1:
+            half = len(doomed) // 2
+            await _remove(store, doomed[:half])
+            await _remove(store, doomed[half:])
+
+
+def _number(name: str) -> int:
+    """Return the number that ZooKeeper gave a notification, in the last ten digits of its name, or
+    -1 if there is none.
+    """
+    digits = name[-10:]
+    return int(digits) if digits.isascii() and digits.isdigit() else -1

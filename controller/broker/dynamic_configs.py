@@ -1,0 +1,145 @@
+"""The part of a node's configuration that the store overrides while the node runs:
+`/config/brokers`.
+
+Rule: only what a notification names is read again, or all of it when the controller asks for what
+it has acknowledged. One reading after the other, so that none brings back what is old. Values may
+be secrets: they are kept as they stand in the store, and never logged.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import trio
+
+from ..config.node_config import NodeConfig
+from ..store.base import Entry, Store, StoreError
+from ..znodes import layout
+from .config_notifications import ConfigChanges, EntityChanged, now_ms
+
+log = logging.getLogger("minicontroller.config")
+
+NOTHING: Mapping[str, str] = {}
+CATCH_UP_SECONDS = 1.0
+"""For the store to answer when the controller waits."""
+
+
+class DynamicConfigs:
+    """What the store says of one node's configs, and of those of all nodes, kept up to date by
+    `run`.
+    """
+
+    def __init__(self, config: NodeConfig, broker_id: int, clock_ms: Callable[[], int] = now_ms) -> None:
+        self.current = config
+        """The node's configuration with what is overridden; a new one after each change."""
+        self.of_cluster: Mapping[str, str] = NOTHING
+        """`/config/brokers/<default>`: for every node that has nothing of its own."""
+        self.of_node: Mapping[str, str] = NOTHING
+        """`/config/brokers/<id>`."""
+        self._own_name = str(broker_id)
+        self._changes = ConfigChanges(clock_ms)
+        self._listeners: list[EntityChanged] = []
+        self._reading = trio.Lock()
+        self._begun = self._loaded = 0
+        """Readings of everything, by number: the last that was begun, and the last that is in
+        force.
+        """
+        self._told = 0
+        """How often a controller of this process said what holds: what was read of the store before
+        that is no news.
+        """
+
+    def on_change(self, listener: EntityChanged) -> None:
+        """Call `listener(entity_type, entity_name)` in the event loop's thread for each change that
+        is notified, topics included; for one of this node's own configs once it is in force.
+        """
+        self._listeners.append(listener)
+
+    async def load(self, store: Store) -> None:
+        """Read all configs, nothing older than what was acknowledged to anybody before. Raises
+        StoreUnavailable or SessionExpired.
+
+        Whoever comes while they are read shares the next reading with all who come then.
+        """
+        next_one = self._begun + 1
+        async with self._reading:
+            if self._loaded < next_one:
+                number = self._begun = self._begun + 1
+                await store.sync()
+                await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
+                self._loaded = number
+
+    def told(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
+        """Take over configs that a controller of this process has written, before its client hears
+        of it. None is unreadable: what was in force before stays.
+        """
+        self._told += 1
+        of_node = self.of_node if of_node is None else of_node
+        of_cluster = self.of_cluster if of_cluster is None else of_cluster
+        if (of_node, of_cluster) != (self.of_node, self.of_cluster):
+            self.of_node, self.of_cluster = of_node, of_cluster
+            self.current = self.current.with_dynamic(of_node, of_cluster)
+
+    async def catch_up(self, store: Store) -> bool:
+        """Read all configs for somebody who is waited for; False if the store does not answer in
+        time. What this node reads of the store afterwards, such as the configs of topics, is no
+        older either.
+        """
+        with trio.move_on_after(CATCH_UP_SECONDS):
+            try:
+                await self.load(store)
+            except StoreError as error:
+                log.debug("the configs of the cluster cannot be read now: %s", error)
+            else:
+                return True
+        return False
+
+    async def run(
+        self,
+        store: Store,
+        *,
+        tidies: Callable[[], bool] = lambda: False,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Follow the changes until cancelled; started when all is loaded.
+
+        While `tidies()` holds (it should on the controller, which alone writes) old notifications
+        are removed.
+        """
+        await self._changes.follow(store, load=self.load, notice=self._notice, tidies=tidies, task_status=task_status)
+
+    async def _notice(self, store: Store, entities: Iterable[tuple[str, str]]) -> None:
+        changed = list(entities)
+        mine = [name for kind, name in changed if kind == layout.BROKERS_ENTITY and self._concerns_me(name)]
+        if mine:
+            async with self._reading:
+                await store.sync()  # a server that is behind would take back what a controller here has told
+                await self._read(store, mine)
+        for kind, name in changed:
+            for listener in self._listeners:
+                listener(kind, name)
+
+    def _concerns_me(self, name: str) -> bool:
+        return name in {layout.DEFAULT_ENTITY, self._own_name}
+
+    async def _read(self, store: Store, names: Iterable[str]) -> None:
+        wanted, told = list(names), None
+        entries: list[Entry | None] = []
+        while told != self._told:
+            told = self._told
+            entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
+        before = self.of_node, self.of_cluster
+        for name, entry in zip(wanted, entries, strict=True):
+            self._take(name, entry.data if entry is not None else None)
+        if (self.of_node, self.of_cluster) != before:  # what was parsed of this configuration is kept with it
+            self.current = self.current.with_dynamic(self.of_node, self.of_cluster)
+
+    def _take(self, name: str, data: bytes | None) -> None:
+        try:
+            configs = layout.decode_config(data) if data else NOTHING
+        except layout.LayoutError:
+            log.warning("/config/brokers/%s is unreadable; what it said before stays in force", name)
+            return
+        if name == self._own_name:
+            self.of_node = configs
+        else:
+            self.of_cluster = configs

@@ -1,0 +1,159 @@
+"""The node's own entry in `/brokers/ids`: born and filled in one transaction, and again in every
+new session, or when it is taken away.
+
+Rule: a watch is waited for no longer than the session in which it was set. No two brokers have one
+address: whoever asks for the one would reach the other. A node that starts has to wait for whoever
+has its id or one of its addresses; one that runs is not disturbed.
+"""
+
+import contextlib
+import logging
+import math
+from collections.abc import Callable
+
+import trio
+
+from ..active.loading import load_brokers
+from ..errors import ConfigurationError
+from ..metadata.image import Broker
+from ..store.base import (
+    Create,
+    Delete,
+    NodeExists,
+    NodeMissing,
+    SessionExpired,
+    SetData,
+    Store,
+    StoreUnavailable,
+    VersionConflict,
+)
+from ..store.sessions import wait_connected, while_it_lasts
+from ..store.signal import Bell
+from ..znodes import layout, registrations
+
+log = logging.getLogger("minicontroller.node")
+
+
+class Registration:
+    """Keeps `broker` registered; `on_registered` learns the broker epoch (the czxid) of each
+    registration.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        broker: Broker,
+        clock_ms: Callable[[], int],
+        on_registered: Callable[[int], None],
+        takeover_seconds: float = math.inf,
+    ) -> None:
+        """Prepare a registration; whoever has this node's id or address for `takeover_seconds` when
+        it starts is taken to live.
+        """
+        self._store = store
+        self._broker = broker
+        self._clock_ms = clock_ms
+        self._on_registered = on_registered
+        self._takeover_seconds = takeover_seconds
+        self._own_sessions: set[int] = set()
+        self._started = False
+        self._patience = math.inf
+        """Until when a node that starts waits for others."""
+        self._moved = Bell()
+        """Something has happened to the entry."""
+        self._others_moved = Bell()
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep the broker registered; started once it is for the first time. Raises
+        ConfigurationError if its id or address is another one's.
+        """
+        self._be_patient()
+        self._store.on_session(lambda _session: self._be_patient())
+        while True:
+            await wait_connected(self._store)
+            session_id = self._store.session_id
+            self._own_sessions.add(session_id)
+            try:
+                is_registered = await self._register(session_id)
+            except (StoreUnavailable, SessionExpired) as error:
+                log.debug("not registered yet: %s", error)
+                await trio.lowlevel.checkpoint()
+                continue
+            if not is_registered:
+                continue
+            if not self._started:
+                task_status.started()
+                self._started = True
+            await while_it_lasts(self._store, session_id, self._moved.wait)
+
+    async def _register(self, session_id: int) -> bool:
+        """Register the broker; False if the session ended before."""
+        path, data = (
+            layout.broker_path(self._broker.broker_id),
+            registrations.encode_broker(self._broker, self._clock_ms()),
+        )
+        while self._store.session_id == session_id:
+            if not self._started and (rival := await self._rival()) is not None:
+                log.warning("Broker %d is registered at this node's address: waiting for it to end.", rival.broker_id)
+                common = ", ".join(_addresses(rival) & _addresses(self._broker))
+                await self._wait_for_another(
+                    self._others_moved,
+                    f"Broker {rival.broker_id}, which lives, is registered with an address of this node, {common}: "
+                    "give this node its own in listeners and advertised.listeners.",
+                )
+                continue
+            with contextlib.suppress(NodeExists):
+                await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
+            entry = await self._store.get(path, self._moved.ring)
+            if entry is None:
+                continue
+            is_ours = entry.stat.ephemeral_owner == session_id
+            if is_ours and (self._started or await self._rival(before=entry.stat.czxid) is None):
+                self._on_registered(entry.stat.czxid)
+                return True
+            if is_ours or entry.stat.ephemeral_owner in self._own_sessions:
+                with contextlib.suppress(NodeMissing, VersionConflict):  # its session, or its rival, was faster
+                    await self._store.commit([Delete(path, entry.stat.version)])
+                continue
+            log.warning("Broker id %d is registered by another process: waiting for it to end.", self._broker.broker_id)
+            await self._wait_for_another(
+                self._moved,
+                f"Broker id {self._broker.broker_id} is registered by another process that lives: "
+                "give this node another broker.id.",
+            )
+        return False
+
+    def _be_patient(self) -> None:
+        """Count the time for which a rival is waited for from now on: servers that elect a leader
+        count the time of every session anew, of the dead as well.
+        """
+        self._patience = trio.current_time() + self._takeover_seconds
+
+    async def _wait_for_another(self, moved: Bell, sentence: str) -> None:
+        """Wait for whoever is in the way. Raises ConfigurationError if they are still there when a
+        node that starts has waited long enough.
+        """
+        while True:
+            with trio.move_on_at(math.inf if self._started else self._patience) as scope:
+                await while_it_lasts(self._store, self._store.session_id, moved.wait)
+            if not scope.cancelled_caught:
+                return
+            if trio.current_time() >= self._patience:
+                raise ConfigurationError(sentence)
+
+    async def _rival(self, before: float = math.inf) -> Broker | None:
+        """Return another broker with an address of ours that was registered earlier."""
+        return next(
+            (
+                each
+                for each in await load_brokers(self._store, self._others_moved.ring)
+                if each.broker_id != self._broker.broker_id
+                and each.epoch < before
+                and _addresses(each) & _addresses(self._broker)
+            ),
+            None,
+        )
+
+
+def _addresses(broker: Broker) -> set[str]:
+    return {endpoint.address.lower() for endpoint in broker.endpoints}

@@ -1,0 +1,101 @@
+"""The secret that all nodes of a cluster share. It lies in the cluster's tree: whoever may read and
+write there is a node.
+
+Rule: the first node makes it, the others read it, and all follow it: whoever deletes it, because it
+became known, makes the nodes agree on another one. While there is none that can be read no proof is
+right. It is kept in memory only, and nothing tells it to anybody.
+"""
+
+import logging
+import math
+import secrets
+from collections.abc import Callable
+
+import trio
+
+from ..errors import ConfigurationError
+from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
+from ..store.sessions import wait_connected, while_it_lasts
+from ..store.signal import Bell
+from ..znodes.layout import LayoutError
+from ..znodes.membership import MEMBERSHIP, decode_membership, encode_membership
+
+log = logging.getLogger("minicontroller.node")
+
+SECRET_BYTES = 32
+RETRY_SECONDS = 10.0
+"""Before what must not be read is tried again: no watch tells when it may."""
+
+
+class SharedSecret:
+    """Follows the secret; `current` is None while there is none that can be read."""
+
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        """Prepare to follow the secret; `on_change` is called when what was proved by the last one
+        holds no longer.
+        """
+        self._current: bytes | None = None
+        self._on_change = on_change
+        self._moved = Bell()
+
+    def current(self) -> bytes | None:
+        return self._current
+
+    async def run(self, store: Store, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Follow the secret until cancelled; started once it is known. Raises ConfigurationError if
+        the store does not let this node read it at its start.
+        """
+        started = False
+        while True:
+            await wait_connected(store)
+            session_id = store.session_id
+            patience = math.inf
+            try:
+                self._take(await self._read_or_make(store))
+            except (StoreUnavailable, SessionExpired) as error:
+                log.debug("the secret of the nodes is not known yet: %s", error)
+                await trio.lowlevel.checkpoint()
+                continue
+            except AccessDenied as error:
+                if not started:
+                    raise ConfigurationError(
+                        f"ZooKeeper does not let this node read {MEMBERSHIP}, by which the nodes of the cluster know each other: "
+                        "all of them need the same rights to the cluster's tree."
+                    ) from error
+                self._forget(str(error))
+                patience = RETRY_SECONDS
+            if not started:
+                task_status.started()
+                started = True
+            with trio.move_on_after(patience):
+                await while_it_lasts(store, session_id, self._moved.wait)
+
+    async def _read_or_make(self, store: Store) -> Entry:
+        while True:
+            entry = await store.get(MEMBERSHIP, self._moved.ring)
+            if entry is not None:
+                return entry
+            await store.ensure(MEMBERSHIP.rpartition("/")[0])
+            try:
+                data = encode_membership(secrets.token_bytes(SECRET_BYTES))
+                await store.commit([Create(MEMBERSHIP, data)])
+            except NodeExists:
+                log.debug("another node was faster to make the secret of the nodes")
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            secret = decode_membership(entry.data)
+        except LayoutError as error:
+            self._forget(f"{error}: once it is deleted, the nodes make another one")
+            return
+        if secret != self._current:
+            known, self._current = self._current, secret
+            if known is not None:
+                log.warning("the secret of the nodes is another one: connections between nodes begin anew")
+            self._on_change()
+
+    def _forget(self, reason: str) -> None:
+        log.error("the nodes of the cluster cannot prove themselves to this one: %s", reason)
+        if self._current is not None:
+            self._current = None
+            self._on_change()

@@ -1,0 +1,97 @@
+"""What topics override, for nodes whose image is not told of configs: read from the store, and
+known until a watch says that it changed.
+
+Rule: what is kept has a watch, belongs to the topic of one id, and is forgotten when this node has
+changed it, which may be known here before the watch fires. Only so many are kept: each costs the
+store's server a watch.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ..active.loading import entity_configs
+from ..metadata.image import Topic
+from ..store.base import Session, Store, WatchEvent
+from ..znodes import layout
+
+MAX_KEPT = 10_000
+
+Configs = Mapping[str, str]
+
+
+class Known(msgspec.Struct):
+    topic_id: bytes
+    configs: Configs = {}
+    is_stale: bool = False
+
+    def changed(self, _event: WatchEvent) -> None:
+        self.is_stale = True
+
+
+class TopicOverrides:
+    """A node's memory of what topics override, as the store has it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[str, Known] = OrderedDict()
+        self._session_id = store.session_id
+        """The session that holds the watches."""
+        store.on_session(self._session_changed)
+
+    def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
+        """Return the overrides by topic; None if the store has to be asked."""
+        if self._store.session is not Session.CONNECTED or self._store.session_id != self._session_id:
+            return None if topics else {}
+        found = {}
+        for topic in topics:
+            kept = self._kept.get(topic.name)
+            if kept is None or kept.is_stale or kept.topic_id != topic.topic_id:
+                return None
+            found[topic.name] = kept.configs
+        return found
+
+    async def read(self, topics: Sequence[Topic]) -> dict[str, Configs]:
+        """Read the overrides by topic. A single topic's are kept from then on; many are read in one
+        round. Raises StoreError.
+        """
+        if len(topics) == 1:
+            return {topics[0].name: await self._read_one(topics[0])}
+        entries = await self._store.get_many([layout.topic_config_path(topic.name) for topic in topics])
+        return {
+            topic.name: entity_configs(f"topic {topic.name}", entry).configs
+            for topic, entry in zip(topics, entries, strict=True)
+        }
+
+    def forget(self, name: str) -> None:
+        """Forget a topic whose configs were changed by way of this node."""
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            kept.is_stale = True
+
+    def entity_changed(self, kind: str, name: str) -> None:
+        """Forget an entity that a notification in `/config/changes` names."""
+        if kind == layout.TOPICS_ENTITY:
+            self.forget(name)
+
+    async def _read_one(self, topic: Topic) -> Configs:
+        if self._store.session_id != self._session_id:
+            self._session_id = self._store.session_id
+            self._kept.clear()
+        kept = self._kept[topic.name] = Known(topic.topic_id)
+        kept.is_stale = True  # until it is read
+        reading = Known(topic.topic_id)
+        entry = await self._store.get(layout.topic_config_path(topic.name), reading.changed)
+        reading.configs = entity_configs(f"topic {topic.name}", entry).configs
+        if self._kept.get(topic.name) is kept:  # nobody has changed it, or begun to read it, meanwhile
+            self._kept[topic.name] = reading
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+        return reading.configs
+
+    def _session_changed(self, session: Session) -> None:
+        if session is not Session.CONNECTED:
+            for kept in self._kept.values():
+                kept.is_stale = True
+            self._kept.clear()

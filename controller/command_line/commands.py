@@ -1,0 +1,240 @@
+"""The commands. What goes wrong is said in a sentence, and the exit code tells (1: it failed, 2: it
+was called wrongly).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ... import __version__
+from .lazy import LazyGroup
+from .output import nobody_reads
+from .typed import Seconds, read_text
+
+MAX_PORT = 65_535
+
+
+def _key_values(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> tuple[str, ...]:
+    for setting in settings:
+        if not setting.partition("=")[1]:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE.")
+    return settings
+
+
+def _address(_context: click.Context, _parameter: click.Parameter, address: str) -> tuple[str, int]:
+    from ...policies.configs.values import is_number
+
+    host, _, port = address.rpartition(":")
+    if not (host and is_number(port, MAX_PORT) and int(port)):
+        raise click.BadParameter(f"{address!r} is not HOST:PORT.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+settings_option = partial(click.option, "--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_key_values)
+verbose_option = partial(click.option, "-v", "--verbose", is_flag=True, help="Say more on stderr.")
+
+
+@click.group("minicontroller", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="minicontroller")
+def commands() -> None:
+    """The admin half of a Kafka broker: a cluster for tests, policies for topics, and an
+    administrative client.
+    """
+
+
+for name, place, summary in (
+    ("audit", ".audit:audit", "The audit log: who changed what, and why not."),
+    ("cluster", ".cluster:cluster", "The nodes of a cluster, and what is wrong."),
+    ("configs", ".configs:configs", "The configs of topics and brokers."),
+    ("demo", ".demo:demo", "A cluster with a policy, and what comes of requests."),
+    ("pipeline", "...pipeline.commands:pipeline", "The audit log on Spark: tables, reports, back-tests."),
+    ("policy", ".policy:policy", "Rules for topics: what is wrong, what they decide."),
+    ("topics", ".topics:topics", "The topics of a cluster: list, create, alter, delete."),
+):
+    commands.add_later(name, place, summary)
+
+
+def run() -> NoReturn:
+    """Run the command that was typed. Whatever ends it becomes a sentence and an exit code here, if
+    it is not a defect of ours.
+    """
+    try:
+        code = commands.main(standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        code = 1
+    except OSError as error:
+        nobody_reads()
+        click.echo(f"Error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}.", err=True)
+        code = 1
+    sys.exit(code)
+
+
+@commands.command()
+@click.option("--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Nodes; ids count from 1.")
+@click.option(
+    "--port", default=9092, show_default=True, type=click.IntRange(0, MAX_PORT), help="Of node 1; 0 for free ports."
+)
+@click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
+@settings_option(help="A configuration key of every node; repeatable.")
+@verbose_option()
+@click.option("--end-with-stdin", is_flag=True, hidden=True, help="For a parent that keeps the other end of a pipe.")
+def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbose: bool, end_with_stdin: bool) -> None:
+    """A cluster in one process. Ctrl-C ends it."""
+    if end_with_stdin:
+        _end_with_stdin()
+    from ..node.process import run_cluster
+
+    if port + brokers - 1 > MAX_PORT:
+        raise click.UsageError(
+            f"--port {port} leaves no room for {brokers} nodes: the last would be {port + brokers - 1}."
+        )
+    _run(run_cluster, brokers, port, store, settings, verbose=verbose)
+
+
+@commands.command()
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties in Kafka's format.",
+)
+@settings_option(help="Goes before the environment and the file; repeatable.")
+@verbose_option()
+def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
+    """One node of a cluster on ZooKeeper.
+
+    Environment variables go before what the file says: KAFKA_BROKER_ID is broker.id. The file may
+    be left out where they say it all.
+    """
+    from ..config.environment import PREFIX
+    from ..node.process import run_one
+
+    if file is None and not settings and not any(variable.startswith(PREFIX) for variable in os.environ):
+        raise click.UsageError(f"There is no configuration: name a file by --config, or set {PREFIX}... variables.")
+    _run(run_one, "" if file is None else read_text(file), str(file or "the environment"), settings, verbose=verbose)
+
+
+@commands.command(short_help="Whether the node at HOST:PORT is ready.")
+@click.argument("address", metavar="HOST:PORT", callback=_address)
+@click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds.")
+@click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
+def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
+    """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or
+    1.
+    """
+    import logging
+
+    import trio
+
+    from ..security.credentials import PlainCredentials
+    from .ping import NotReady
+    from .ping import ping as ask
+
+    logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # the answer is one line
+    host, port = address
+    credentials = None if user is None else PlainCredentials(user, os.environ.get("MINICONTROLLER_PASSWORD", ""))
+    try:
+        pulse = trio.run(partial(ask, host, port, timeout_seconds=timeout, credentials=credentials))
+    except NotReady as reason:
+        text = str(reason)
+        raise click.ClickException(text[:1].upper() + text[1:]) from None
+    click.echo(f"ready: {pulse}")
+
+
+@commands.group()
+def protocol() -> None:
+    """What is spoken on the wire."""
+
+
+@protocol.command()
+def apis() -> None:
+    """The APIs and versions that are spoken."""
+    from ...protocol import describe
+    from .tables import print_table
+
+    rows = [(int(row.key), row.name, row.versions, row.flexible_from) for row in describe.apis()]
+    print_table(("key", "API", "versions", "flexible from"), rows)
+
+
+@protocol.command()
+@click.argument("message")
+@click.argument("version", type=int)
+def show(message: str, version: int) -> None:
+    """Show the generated code of a MESSAGE. It is the encoder and the decoder, in a VERSION, of a
+    message such as CreateTopicsRequest.
+    """
+    from ...protocol import describe
+
+    try:
+        click.echo(describe.show(message, version))
+    except (LookupError, ValueError) as error:
+        text = str(error.args[0] if error.args else error)
+        raise click.UsageError(f"{text[:1].upper()}{text[1:]}.") from None
+
+
+def _end_with_stdin() -> None:
+    """Act as upon SIGTERM when nobody holds the other end of stdin any more, whatever this process
+    is doing.
+    """
+    from threading import Thread
+
+    def watch() -> None:
+        while os.read(0, 1024):  # not by `sys.stdin`: its lock would be in the way when Python ends
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: bool) -> None:
+    import gc
+    import logging
+
+    import trio
+
+    from ...policies.faults import PolicyLoadError
+    from ..errors import ConfigurationError, first_of
+    from ..observe.accidents import log_accidents
+    from ..observe.logs import HUMAN, use_format
+
+    expected = (ConfigurationError, PolicyLoadError, OSError)
+    """What the user can mend; anything else is our bug and keeps its trace."""
+    gc.freeze()  # what is loaded by now stays for good, and need not be looked at again
+    logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if verbose else logging.INFO)
+    use_format(HUMAN)
+    log_accidents()
+    try:
+        trio.run(function, *arguments)
+    except BaseExceptionGroup as group:
+        mendable, rest = group.split(expected)
+        if rest is not None:
+            _end_with_defect(rest)
+        assert mendable is not None
+        _explain(first_of(mendable))
+    except expected as error:
+        _explain(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is logged as everything is
+        _end_with_defect(error)
+
+
+def _end_with_defect(error: BaseException) -> NoReturn:
+    import logging
+
+    logging.getLogger("minicontroller").critical("the process ends by a defect", exc_info=error)
+    sys.exit(1)
+
+
+def _explain(error: BaseException) -> NoReturn:
+    raise click.ClickException(str(error)) from None

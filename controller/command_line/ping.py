@@ -1,0 +1,86 @@
+"""Whether a node is ready, asked as a client asks: over the wire, at the address that clients use.
+
+Rule: ready is a node that answers and knows the controller, as this program's `ready:` line means
+it. What listens but does not speak Kafka's protocol, or speaks it without knowing who rules, is not
+ready, and a sentence says why.
+"""
+
+import msgspec
+import trio
+
+from ...protocol import registry
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
+from ...protocol.schema import WireStruct
+from ..network.peer import PeerConnection, PeerUnavailable
+from ..security.credentials import PlainCredentials
+
+CLIENT_ID = "minicontroller-ping"
+OLDEST_API_VERSIONS = 0
+"""Every broker since 0.10 answers it; which versions it speaks beyond, the answer tells."""
+OLDEST_METADATA = 1
+"""The first that names the controller, and that can be asked about no topic (an empty list)."""
+
+
+class NotReady(Exception):  # noqa: N818 - it is an answer
+    """A node is not ready; the message is a sentence that says why."""
+
+
+class Pulse(msgspec.Struct, frozen=True):
+    """What a ready node says of its cluster."""
+
+    controller_id: int
+    broker_ids: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"controller {self.controller_id}, brokers {', '.join(map(str, self.broker_ids))}"
+
+
+async def ping(host: str, port: int, *, timeout_seconds: float, credentials: PlainCredentials | None = None) -> Pulse:
+    """Ask one node whether it is ready. Raises NotReady."""
+    async with trio.open_nursery() as nursery:
+        logins = () if credentials is None else (credentials,)
+        peer = PeerConnection(nursery, host, port, client_id=CLIENT_ID, logins=logins)
+        verdict = await _verdict(peer, timeout_seconds)
+        nursery.cancel_scope.cancel()
+    if isinstance(verdict, NotReady):
+        raise verdict  # outside of the nursery, so that it is not wrapped in a group
+    return verdict
+
+
+async def _verdict(peer: PeerConnection, timeout_seconds: float) -> Pulse | NotReady:
+    try:
+        with trio.fail_after(timeout_seconds):
+            return await _feel(peer)
+    except NotReady as reason:
+        return reason
+    except PeerUnavailable as error:
+        return NotReady(f"{error}.")
+    except trio.TooSlowError:
+        return NotReady(f"{peer} does not answer within {timeout_seconds:g} seconds.")
+
+
+async def _feel(peer: PeerConnection) -> Pulse:
+    metadata = await _ask(peer, ApiKey.METADATA, await _metadata_version(peer), MetadataRequest(topics=[]))
+    assert isinstance(metadata, MetadataResponse)
+    brokers = tuple(sorted(broker.node_id for broker in metadata.brokers))
+    if metadata.controller_id not in brokers:
+        raise NotReady(f"{peer} knows no controller.")
+    return Pulse(metadata.controller_id, brokers)
+
+
+async def _metadata_version(peer: PeerConnection) -> int:
+    answer = await _ask(peer, ApiKey.API_VERSIONS, OLDEST_API_VERSIONS, ApiVersionsRequest())
+    assert isinstance(answer, ApiVersionsResponse)
+    if answer.error_code != ErrorCode.NONE:
+        raise NotReady(f"{peer} answers ApiVersions with error {answer.error_code}.")
+    newest = max((row.max_version for row in answer.api_keys if row.api_key == ApiKey.METADATA), default=-1)
+    if newest < OLDEST_METADATA:
+        raise NotReady(f"{peer} does not serve Metadata from version {OLDEST_METADATA} on.")
+    return min(newest, registry.api(ApiKey.METADATA).max_version)
+
+
+async def _ask(peer: PeerConnection, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+    return await peer.request(key, version, message)

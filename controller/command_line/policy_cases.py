@@ -1,0 +1,324 @@
+"""Requests and cases in TOML, and what the rules make of them.
+
+Rule: what a file does not say has the plainest value (one broker, one partition), and what it says
+wrongly is told with the file. A case decides by the time and the cluster that stand in it, so it
+comes out the same tomorrow.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ...policies.configs.canonical import canonical_configs
+from ...policies.configs.effective import defaults_with
+from ...policies.interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    PolicyRequest,
+    RequestedTopicState,
+    TopicState,
+)
+from ...policies.judging import Judged
+from ...policies.rules import RuleSet
+from ...policies.states import ClusterSnapshot, requested_state, topic_state
+from ...policies.verdict import Action, Finding, refusal
+from ..metadata.image import INTERNAL_TOPICS
+
+APIS = {
+    "create": "CreateTopics",
+    "alter": "IncrementalAlterConfigs",
+    "delete": "DeleteTopics",
+    "delete_records": "DeleteRecords",
+    "alter_broker": "IncrementalAlterConfigs",
+    "alter_loggers": "IncrementalAlterConfigs",
+}
+ENTITIES: Mapping[str, type[AlterBrokerConfigsRequest | AlterLoggersRequest]] = {
+    "alter_broker": AlterBrokerConfigsRequest,
+    "alter_loggers": AlterLoggersRequest,
+}
+"""What is no topic and has configs."""
+
+
+class CaseError(Exception):
+    """A file of cases cannot be used; the message is a sentence that begins with its name."""
+
+
+class TopicGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A topic of a case, by counts or by the replicas of its partitions. What a request leaves as
+    it is need not be said.
+    """
+
+    partitions: int | None = None
+    replication: int | None = None
+    replicas: list[list[int]] | None = None
+    configs: dict[str, str] | None = None
+
+    def rows(self, before: TopicState | None = None) -> list[Sequence[int]]:
+        """Return the replicas of the topic; what is not said is as `before`, or else the least
+        there can be.
+        """
+        if self.replicas is not None:
+            return list(self.replicas)
+        there = [] if before is None else list(before.replica_assignments.values())
+        replication = self.replication or (before.replication_factor if before is not None else 1)
+        placed = list(range(1, replication + 1))
+        kept = [row if self.replication is None or len(row) == replication else placed for row in there]
+        partitions = self.partitions or len(there) or 1
+        return kept[:partitions] + [placed] * (partitions - len(kept))
+
+
+class RequestGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    topic: str = ""
+    broker: str = ""
+    """The id; empty for the default of all brokers."""
+    operation: Literal["create", "alter", "delete", "delete_records", "alter_broker", "alter_loggers"] = "create"
+    principal: str | None = None
+    api: str | None = None
+    client_id: str | None = None
+    client_host: str = "127.0.0.1"
+    validate_only: bool = False
+    automatic: bool = False
+    """The topic is created because somebody used it."""
+    time: datetime | None = None
+    created: datetime | None = None
+    """Of the topic that is to be deleted."""
+    after: TopicGiven | None = None
+    config_operations: dict[str, str] | None = None
+    delete_records_offsets: dict[str, int] = {}
+
+
+class ClusterGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cluster_size: int = 3
+    default_configs: dict[str, str] = {}
+    """What holds for topics that say nothing, by the names of their configs, where that is not
+    Kafka's own default.
+    """
+    topics: dict[str, TopicGiven] = {}
+
+
+class CaseGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    request: RequestGiven
+    name: str = ""
+    before: TopicGiven | None = None
+    """Of the request's topic: short for an entry of `cluster.topics`. Of a broker the configs that
+    it has.
+    """
+    cluster: ClusterGiven = ClusterGiven()
+    expect: Literal["allow", "deny", "warn", "audit"] = "allow"
+    rule: str | None = None
+    message: str | None = None
+    """That this is in the message."""
+
+
+class FileGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    case: list[CaseGiven]
+    rules: list[str] = []
+    """Relative to the file; without it the rule file of the same name: orders.cases.toml is about
+    orders.toml.
+    """
+
+
+class Case(msgspec.Struct, frozen=True):
+    file: Path
+    name: str
+    rules: tuple[Path, ...]
+    request: Judged
+    cluster: ClusterSnapshot
+    expect: str
+    rule: str | None = None
+    message: str | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    case: Case
+    decision: str
+    """`deny`, or the strongest of what lets it pass: `warn`, `audit`, `allow`."""
+    findings: tuple[Finding, ...]
+    failure: str | None
+    """What is not as expected."""
+
+
+def read_request(file: Path) -> Case:
+    """Read a case without an expectation, for `policy check --request`. If it gives no time, it is
+    asked now. Raises CaseError.
+    """
+    given = _converted(file, _document(file), CaseGiven)
+    request = given.request
+    if request.time is None:
+        request = msgspec.structs.replace(request, time=datetime.now(UTC))
+    return _case(file, 1, msgspec.structs.replace(given, request=request), ())
+
+
+def read_cases(file: Path) -> Iterator[Case]:
+    """Read a file of cases. Raises CaseError."""
+    given = _converted(file, _document(file), FileGiven)
+    rules = tuple(file.parent / name for name in given.rules) or (
+        file.with_name(file.name.removesuffix(".cases.toml") + ".toml"),
+    )
+    for number, case in enumerate(given.case, 1):
+        yield _case(file, number, case, rules)
+
+
+def judged(case: Case, rules: RuleSet) -> Outcome:
+    findings = rules.judge(case.request, case.cluster)
+    actions = {finding.action for finding in findings}
+    decision = next((action.value for action in Action if action in actions), "allow")
+    return Outcome(case, decision, findings, _failure(case, decision, findings))
+
+
+def _failure(case: Case, decision: str, findings: Sequence[Finding]) -> str | None:
+    said = "; ".join(f"{finding.rule}: {finding.error or finding.message}" for finding in findings)
+    if decision != case.expect:
+        return f"expected {case.expect}, but it is {decision}{f' ({said})' if said else ''}"
+    decisive = refusal(findings) or next((f for f in findings if f.action.value == decision), None)
+    if case.rule is not None and (decisive is None or decisive.rule != case.rule):
+        return f"expected {decision} by {case.rule}, but it is by {decisive.rule if decisive else 'no rule'}"
+    if case.message is not None and (decisive is None or case.message not in decisive.message):
+        return f"expected {case.message!r} in the message, but it is {decisive.message if decisive else ''!r}"
+    return None
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _document(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CaseError(f"{file}: {error}") from None
+
+
+def _converted(file: Path, document: Mapping[str, Any], kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise CaseError(f"{file}: {error}") from None
+
+
+def _case(file: Path, number: int, given: CaseGiven, rules: tuple[Path, ...]) -> Case:
+    request = given.request
+    topics = {name: _state(name, topic) for name, topic in given.cluster.topics.items()}
+    if request.operation in ENTITIES and request.topic:
+        raise CaseError(f"{file}: case {number}: {request.operation} is about a broker, and names a topic")
+    if request.operation not in ENTITIES and not request.topic:
+        raise CaseError(f"{file}: case {number}: {request.operation} names no topic")
+    if given.before is not None and request.topic:
+        topics[request.topic] = _state(request.topic, given.before)
+    if request.operation in {"alter", "delete", "delete_records"} and request.topic not in topics:
+        topics[request.topic] = _state(request.topic, TopicGiven())
+    try:
+        asked = _asked(given, topics.get(request.topic), canonical_configs(given.cluster.default_configs))
+    except ValueError as error:
+        raise CaseError(f"{file}: case {number}: {error}") from None
+    return Case(
+        file, given.name or f"case {number}", rules, asked, ClusterSnapshot(topics, given.cluster.cluster_size),
+        given.expect, given.rule, given.message,
+    )  # fmt: skip
+
+
+def _state(name: str, given: TopicGiven) -> TopicState:
+    return topic_state(given.rows(), given.configs or {}, internal=name in INTERNAL_TOPICS)
+
+
+def _ms(time: datetime) -> int:
+    if time.tzinfo is None:
+        raise CaseError(f"the time {time} has no zone: write it with Z or an offset")
+    return int(time.timestamp() * 1000)
+
+
+def _asked(given: CaseGiven, before: TopicState | None, defaults: Mapping[str, str]) -> Judged:
+    request = given.request
+    common: dict[str, Any] = {
+        "principal": request.principal,
+        "client_id": request.client_id,
+        "client_host": request.client_host,
+        "api": request.api or APIS[request.operation],
+        "validate_only": request.validate_only,
+        "time_ms": None if request.time is None else _ms(request.time),
+    }
+    if request.operation in ENTITIES:
+        configs = given.before.configs or {} if given.before is not None else {}
+        return _entity_request(request, configs, defaults, common)
+    return _topic_request(request, before, defaults, {**common, "topic": request.topic})
+
+
+def _entity_request(
+    given: RequestGiven, before: Mapping[str, str], defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> AlterBrokerConfigsRequest | AlterLoggersRequest:
+    after = {**before, **(given.config_operations or {})}
+    if given.after is not None and given.after.configs is not None:
+        after = given.after.configs
+    changed: Mapping[str, str | None] = {name: after.get(name) for name in _different(before, after)}
+    asked = ENTITIES[given.operation](
+        **common,
+        broker=given.broker,
+        config_operations=given.config_operations or changed,
+        before=before,
+        after=after,
+    )
+    if isinstance(asked, AlterLoggersRequest):
+        return asked
+    return msgspec.structs.replace(
+        asked, default_configs_before=defaults_with(before, defaults), default_configs=defaults_with(after, defaults)
+    )
+
+
+def _topic_request(
+    given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> PolicyRequest:
+    if given.operation == "delete":
+        return DeleteTopicRequest(**common, created_ms=None if given.created is None else _ms(given.created))
+    if given.operation == "delete_records":
+        offsets = {int(partition): offset for partition, offset in given.delete_records_offsets.items()}
+        return DeleteRecordsRequest(**common, delete_records_offsets=offsets)
+    if given.operation == "create":
+        return CreateTopicRequest(**common, requested_state=_after(given, None, defaults), automatic=given.automatic)
+    return _alteration(given, before or topic_state([[1]]), defaults, common)
+
+
+def _alteration(
+    given: RequestGiven, before: TopicState, defaults: Mapping[str, str], common: Mapping[str, Any]
+) -> AlterTopicRequest:
+    """Make an alteration as a node would: a request names the configs that it changes, and what it
+    names is changed.
+    """
+    after = _after(given, before, defaults)
+    operations: Mapping[str, str | None] | None = given.config_operations
+    moves = _rows(after) != _rows(before)
+    if operations is None and not moves:
+        changed = _different(before.raw_configs, after.raw_configs)
+        operations = {name: after.raw_configs.get(name) for name in changed}
+    api = given.api or ("CreatePartitions" if moves else APIS[given.operation])
+    return AlterTopicRequest(**{**common, "api": api}, requested_state=after, config_operations=operations)
+
+
+def _rows(state: TopicState) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in state.replica_assignments.values()]
+
+
+def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+def _after(given: RequestGiven, before: TopicState | None, defaults: Mapping[str, str]) -> RequestedTopicState:
+    after = given.after or TopicGiven()
+    configs = after.configs
+    if configs is None:
+        configs = {**({} if before is None else before.raw_configs), **(given.config_operations or {})}
+    rows = after.rows(before)
+    is_placed_here = before is None or list(map(tuple, rows)) != _rows(before)
+    return requested_state(
+        rows,
+        configs,
+        internal=given.topic in INTERNAL_TOPICS,
+        generated_replica_assignments=is_placed_here and after.replicas is None,
+        default_configs=defaults,
+    )

@@ -1,0 +1,1 @@
+"""The cluster's metadata as immutable values, and pure functions of them."""

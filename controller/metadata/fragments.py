@@ -1,0 +1,157 @@
+"""The parts of Metadata's answers, kept encoded, so that an answer is put together and not made.
+
+Rule: a fragment is what the encoder writes for a topic or a broker, no byte else. It serves for as
+long as the topic is the same object and the brokers are equal: images never change, so the same
+object says the same. A change of one topic costs the encoding of that topic, in the versions that
+are asked for; a change of the brokers drops all.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from ...protocol import registry
+from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
+from .image import Broker, Endpoint, Image, Partition, Topic
+from .operations import topic_operations
+from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
+
+MAX_DIALECTS = 8
+"""Kept at a time, each with up to a fragment a topic: the clients of a cluster speak few versions,
+at few listeners.
+"""
+SLACK = 256
+"""Fragments of changed and deleted topics are thrown away in heaps of at least this many."""
+
+
+class Dialect(NamedTuple):
+    """What an answer depends on beside the image."""
+
+    version: int
+    listener: str
+    with_operations: bool
+    """The authorized operations of each topic were asked for."""
+
+
+class Joined(list[bytes]):
+    """The encoded elements of an array in one piece: as long as the array, and one element that
+    holds them all.
+
+    For an encoder, which writes the length and then each element, it is the array; ten thousand
+    topics cost it no loop.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, elements: Sequence[bytes]) -> None:
+        super().__init__((b"".join(elements),))
+        self._count = len(elements)
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class DialectFragments:
+    """The encoded topics of one dialect, for the image that it followed last."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.brokers: list[bytes] = []
+        """Those that can be reached at the listener, in the order of their ids. Shared: not to be
+        changed.
+        """
+        self.reachable: Mapping[int, Endpoint] = {}
+        self._dialect = dialect
+        self._view = view if dialect.version >= 6 else view_before_v6 if dialect.version else view_in_v0
+        self._encode_topic = registry.encoder(MetadataResponseTopic, dialect.version)
+        self._encode_broker = registry.encoder(MetadataResponseBroker, dialect.version)
+        self._image: Image | None = None
+        self._topics: dict[str, tuple[Topic, bytes]] = {}
+        self._all: Joined | None = None
+
+    @property
+    def size(self) -> int:
+        """How many topics are held encoded."""
+        return len(self._topics)
+
+    def follow(self, image: Image) -> None:
+        """Answer for this image from now on."""
+        before = self._image
+        if image is before:
+            return
+        self._image = image
+        self._all = None
+        if before is None or (image.brokers is not before.brokers and image.brokers != before.brokers):
+            self._topics.clear()
+            self.reachable = endpoints_at(image.brokers, self._dialect.listener)
+            self.brokers = [self._broker(image.brokers[broker_id], at) for broker_id, at in self.reachable.items()]
+        elif len(self._topics) > len(image.topics) + SLACK:
+            self._topics = {name: kept for name, kept in self._topics.items() if name in image.topics}
+
+    def topic(self, topic: Topic) -> bytes:
+        """Return the encoded element of a topic of the image."""
+        kept = self._topics.get(topic.name)
+        if kept is not None and kept[0] is topic:
+            return kept[1]
+        fragment = self._encode_topic(self._element(topic))
+        self._topics[topic.name] = (topic, fragment)
+        return fragment
+
+    def all_topics(self) -> Joined:
+        """Return the encoded elements of all topics of the image, in the order of their names."""
+        if self._all is None:
+            topics = {} if self._image is None else self._image.topics
+            kept = self._topics.get
+            self._all = Joined(
+                [
+                    held[1] if (held := kept(name)) is not None and held[0] is topic else self.topic(topic)
+                    for name, topic in sorted(topics.items(), key=itemgetter(0))
+                ]
+            )
+        return self._all
+
+    def _element(self, topic: Topic) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=[self._partition(index, partition) for index, partition in known_partitions(topic)],
+            topic_authorized_operations=topic_operations(asked=self._dialect.with_operations),
+        )
+
+    def _partition(self, index: int, partition: Partition) -> MetadataResponsePartition:
+        brokers = {} if self._image is None else self._image.brokers
+        seen = self._view(partition, self.reachable, brokers)
+        return MetadataResponsePartition(
+            error_code=seen.error_code,
+            partition_index=index,
+            leader_id=seen.leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=seen.replicas,
+            isr_nodes=seen.isr,
+            offline_replicas=list(partition.offline_replicas),
+        )
+
+    def _broker(self, broker: Broker, at: Endpoint) -> bytes:
+        return self._encode_broker(
+            MetadataResponseBroker(node_id=broker.broker_id, host=at.host, port=at.port, rack=broker.rack)
+        )
+
+
+class MetadataFragments:
+    """A node's encoded topics, by dialect."""
+
+    def __init__(self) -> None:
+        self._dialects: dict[Dialect, DialectFragments] = {}
+
+    def __len__(self) -> int:
+        return len(self._dialects)
+
+    def of(self, image: Image, dialect: Dialect) -> DialectFragments:
+        """Return the encoded topics for this image, valid until the next call."""
+        fragments = self._dialects.get(dialect)
+        if fragments is None:
+            if len(self._dialects) >= MAX_DIALECTS:
+                del self._dialects[next(iter(self._dialects))]
+            fragments = self._dialects[dialect] = DialectFragments(dialect)
+        fragments.follow(image)
+        return fragments

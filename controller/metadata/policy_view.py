@@ -1,0 +1,88 @@
+"""The image as a policy sees it.
+
+Rule: a view never changes and never copies the cluster. It is made of the image that the next
+change is planned against, so it shows what is accepted but not yet committed; states are made when
+they are asked for, and once for each version of a topic.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ...policies.interface import RequestedTopicState, TopicState
+from ...policies.states import NO_CONFIGS, RememberedStates, VersionedCluster, requested_state, topic_state
+from ...policies.topic_counts import TopicCounts
+from ..observe.secrets import known
+from .image import Image, Topic
+
+
+class TopicStates(RememberedStates[Topic]):
+    """The states of topics as policies see them, for all views of a controller."""
+
+    def __init__(self) -> None:
+        super().__init__(_state)
+
+
+def _state(topic: Topic) -> TopicState:
+    return topic_state(
+        [partition.replicas for partition in topic.partitions],
+        known(topic.configs),
+        marked_for_deletion=topic.marked_for_deletion,
+        internal=topic.is_internal,
+    )
+
+
+class ImageView(msgspec.Struct, frozen=True):
+    """A `VersionedCluster` of an image, which never changes and shares its topics with the one
+    before.
+    """
+
+    image: Image
+    states: TopicStates
+
+    @property
+    def versions(self) -> Mapping[str, object]:
+        return self.image.topics
+
+    def topic_state(self, topic: str) -> TopicState | None:
+        found = self.image.topics.get(topic)
+        return None if found is None else self.states.of(topic, found)
+
+    def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, topic in self.image.topics.items()
+            if (include_marked_for_deletion or not topic.marked_for_deletion)
+            and (include_internal or not topic.is_internal)
+        )
+
+    @property
+    def counts(self) -> TopicCounts | None:
+        """The counts of `topics()`; None if the image keeps none."""
+        return self.image.counts
+
+    @property
+    def cluster_size(self) -> int:
+        return len(self.image.brokers)
+
+
+def view(image: Image, states: TopicStates) -> VersionedCluster:
+    """Return the cluster of `image` as it is before the request that is about to be judged."""
+    states.forget_beyond(len(image.topics))
+    return ImageView(image, states)
+
+
+def requested(
+    topic: Topic, *, defaults: Mapping[str, str] = NO_CONFIGS, generated_replica_assignments: bool = False
+) -> RequestedTopicState:
+    """Return the topic as it will be. `defaults` are those that are not Kafka's own;
+    `generated_replica_assignments` tells whether the controller chose replicas.
+    """
+    return requested_state(
+        [partition.replicas for partition in topic.partitions],
+        known(topic.configs),
+        generated_replica_assignments=generated_replica_assignments,
+        default_configs=defaults,
+        marked_for_deletion=topic.marked_for_deletion,
+        internal=topic.is_internal,
+    )

@@ -1,0 +1,345 @@
+"""One connection: frames in, answers out, in the order of the requests.
+
+Rule: a client's requests are handled one after the other, as Kafka handles them: the next one
+begins when the one before it is answered, so that it sees what that one did, and comes behind it at
+the controller too. What one connection can cost is bounded. It is read no further while enough of
+its requests wait behind the one that runs, or too many bytes of its answers wait to be taken; a
+client that does not read its answers stops being read. When the other end goes, whatever its
+requests still wait for is cancelled with them.
+
+An answer that is there at once costs neither a task nor a channel, and the answers to all requests
+of one read leave in one send. On a connection of a node of ours, which carries the requests of many
+clients, one of each at a time, requests run side by side and are answered as they complete: nodes
+match answers by correlation id, and one slow request holds up no other. A node says of which nobody
+waits for the answer any more. When this end stops, those that forward requests are told that
+nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
+"""
+
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import trio
+
+from ...protocol.errors import ProtocolError
+from ...protocol.frame import FrameBuffer
+from ..observe.logs import about_caller, about_frame
+from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
+from ..security.caller import Caller
+from ..security.sasl import Challenge, Proved, ProvedNode, Rejected
+from .memory import SMALL_BYTES, Memory
+from .peer import FAREWELL, GIVEN_UP_BYTES
+from .transport import Disconnected, Outbox, Transport
+
+log = logging.getLogger("minicontroller.connection")
+
+MAX_RUNNING_OF_NODE = 10_000
+"""Requests on a connection of a node that wait for something at the same time."""
+READ_AHEAD_BYTES = SMALL_BYTES
+"""Of a client's requests behind one that runs: to read on is how its disconnection is noticed."""
+MAX_QUEUED_BYTES = 1024 * 1024
+"""Of answers; the largest answer comes on top. Beyond them the connection is not read."""
+FRAMES_A_TURN = 64
+"""After so many requests other connections have their turn."""
+FAREWELL_SECONDS = 1.0
+"""For the other end to close first: a close with unread bytes would be a reset, which may overtake
+the farewell.
+"""
+MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
+
+
+class UnreadableRequestError(Exception):
+    """A request cannot be read: the connection ends without an answer. The log has been told."""
+
+
+class Connection:
+    """Serves one transport until either end closes it."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        caller: Caller,
+        *,
+        max_request_bytes: int,
+        memory: Memory,
+        failed_authentication_delay: float,
+    ) -> None:
+        self.caller = caller
+        self.last_active = trio.current_time()
+        self.running = 0
+        """Requests that wait for something."""
+        self._transport = transport
+        self._outbox = Outbox(transport, self._on_unread)
+        self._memory = memory
+        self._taken = 0
+        """Of the node's memory: for a large request that comes in or runs."""
+        self._scopes: dict[int, trio.CancelScope] = {}
+        """Of a node's requests that run, by correlation id."""
+        self._busy = False
+        """A client's request waits for something: the task that waits for it takes the next ones,
+        too.
+        """
+        self._fed = False
+        """Something was read since frames were last looked for."""
+        self._frames = FrameBuffer(max_request_bytes)
+        self._failed_authentication_delay = failed_authentication_delay
+        self._room = trio.lowlevel.ParkingLot()
+        self._draining = False
+        self._receiving = False
+        self._reading = trio.CancelScope()
+        self._life = trio.CancelScope()
+        self._nursery: trio.Nursery
+
+    async def run(self) -> None:
+        """Serve until the connection ends; raises only for faults of ours."""
+        try:
+            with self._life:
+                async with trio.open_nursery() as self._nursery:
+                    with self._reading:
+                        await self._serve()
+                        if not self._draining:
+                            self._life.cancel()
+                if self.caller.forwards:
+                    await self._say_farewell()
+        finally:
+            self._transport.close()
+            self._frames.forget()  # whoever still holds the connection, the collector of garbage for one, holds little
+
+    def drain(self) -> None:
+        """Read no more, and end when the requests that run are answered."""
+        self._draining = True
+        if self._receiving:  # anywhere else a cancellation could cut an answer in two
+            self._reading.cancel()
+
+    def cancel(self) -> None:
+        """End the connection now."""
+        self._life.cancel()
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._life.cancel_called
+
+    @property
+    def is_waiting_for_us(self) -> bool:
+        """Whether a request runs and the peer has taken all that was ready for it: then the peer
+        owes us nothing.
+        """
+        return self.running > 0 and self._outbox.queued_bytes == 0
+
+    async def _say_farewell(self) -> None:
+        self._outbox.put(FAREWELL)
+        with trio.move_on_after(FAREWELL_SECONDS):
+            try:
+                await self._outbox.flush()
+                while await self._transport.receive():
+                    pass
+            except Disconnected:
+                pass
+
+    # ------------------------------------------------------------------ reading
+
+    async def _serve(self) -> None:
+        try:
+            while not self._draining and (data := await self._receive()):
+                self.last_active = trio.current_time()
+                self._frames.feed(data)
+                self._fed = True
+                if not self._busy and (pending := await self._answer_frames()) is not None:
+                    self._busy = True
+                    self._nursery.start_soon(self._answer_in_order, pending)
+        except Disconnected:
+            pass
+        except UnreadableRequestError:
+            await self._flush()
+
+    def _complain(self, error: ProtocolError, extra: Mapping[str, Any]) -> None:
+        self.caller.line.counters.protocol_errors += 1
+        self.caller.line.strangers.say(log, "closing %s: %s", self.caller, error, extra=extra)
+
+    async def _receive(self) -> bytes:
+        self._receiving = True
+        while self._busy and self._frames.buffered_bytes >= READ_AHEAD_BYTES:
+            await self._room.park()
+        if (self._taken or self._frames.needed > SMALL_BYTES) and not self._busy:
+            await self._take_memory(self._frames.needed)
+        # A client that waits for an answer seldom sends more before it has that.
+        data = await self._transport.receive(self._memory.read_bytes, expected=not self._busy)
+        self._receiving = False
+        return data
+
+    async def _take_memory(self, size: int) -> None:
+        """Reserve memory for the whole of a frame that has begun to come."""
+        if size == self._taken:
+            return
+        self._memory.give_back(self)
+        self._taken = 0 if size <= SMALL_BYTES or self.caller.from_peer else size
+        if self._taken:
+            await self._memory.room_for(self, size)
+            self.last_active = trio.current_time()
+
+    def _on_unread(self, size: int) -> None:
+        if not self.caller.from_peer:
+            self._memory.unread(self, size)
+
+    async def _answer_frames(self) -> Awaitable[bytes] | None:
+        """Answer the requests that were read, up to one that a client's other requests must wait
+        for; return what it waits for.
+        """
+        if self.caller.from_peer and self._frames.max_bytes < MAX_BETWEEN_NODES_BYTES:
+            self._frames.max_bytes = (
+                MAX_BETWEEN_NODES_BYTES  # clients' requests, larger by who asked, and in newer versions
+            )
+        budget = FRAMES_A_TURN
+        while True:
+            self._fed = False
+            while (frame := self._next_frame()) is not None:
+                pending = self._take(frame)
+                if pending is not None:
+                    await self._flush()
+                    return pending
+                if self.caller.sasl is not None:
+                    await self._after_authentication()
+                budget -= 1
+                if budget <= 0 or self._is_full():
+                    budget = FRAMES_A_TURN
+                    await self._make_room()
+            await self._flush()
+            if not self._fed:
+                return None
+
+    def _next_frame(self) -> bytes | None:
+        try:
+            frame = self._frames.next_frame()
+            if frame is None and not self.caller.authenticated:
+                self._check_unauthenticated()
+        except ProtocolError as error:
+            self._complain(error, about_caller(self.caller))
+            raise UnreadableRequestError from error
+        return frame
+
+    def _check_unauthenticated(self) -> None:
+        if max(self._frames.buffered_bytes, self._frames.needed) > MAX_UNAUTHENTICATED_BYTES:
+            raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
+
+    def _take(self, frame: bytes) -> Awaitable[bytes] | None:
+        """Answer one request, and return what a client's other requests have to wait
+        for, or None.
+        """
+        sasl = self.caller.sasl
+        if sasl is not None and sasl.raw_tokens:
+            self._outbox.put(self._raw_token(frame))
+            return None
+        if self.caller.from_peer and len(frame) == GIVEN_UP_BYTES:
+            self._give_up(int.from_bytes(frame))
+            return None
+        try:
+            answer = self.caller.line.answer(self.caller, frame)
+        except ProtocolError as error:
+            self._complain(error, about_frame(self.caller, frame))
+            raise UnreadableRequestError from error
+        if isinstance(answer, bytes):
+            self._outbox.put(answer)
+            return None
+        self.running += 1
+        if not self.caller.from_peer:
+            if len(frame) > SMALL_BYTES:
+                self._taken = len(frame)
+                self._memory.keep(self, len(frame))
+            return answer
+        correlation_id = int.from_bytes(frame[4:8])
+        self._scopes[correlation_id] = trio.CancelScope()
+        self._nursery.start_soon(self._answer_as_it_comes, correlation_id, answer)
+        return None
+
+    async def _answer_in_order(self, pending: Awaitable[bytes] | None) -> None:
+        """Answer a client's request, then those behind it."""
+        try:
+            while pending is not None:
+                await self._answer(pending)
+                pending = await self._answer_frames()
+        except UnreadableRequestError:
+            await self._flush()
+            self._life.cancel()
+        self._busy = False
+        self._look_for_room()
+
+    async def _answer_as_it_comes(self, correlation_id: int, pending: Awaitable[bytes]) -> None:
+        with self._scopes[correlation_id]:
+            await self._answer(pending)
+        self._scopes.pop(correlation_id, None)
+        await self._flush()
+
+    def _give_up(self, correlation_id: int) -> None:
+        """Stop a request whose client no longer waits for the node that forwarded it."""
+        scope = self._scopes.get(correlation_id)
+        if scope is not None:
+            scope.cancel()
+
+    async def _answer(self, pending: Awaitable[bytes]) -> None:
+        try:
+            answer = await pending
+        finally:
+            self.running -= 1
+            self.last_active = trio.current_time()
+            if self._taken:
+                self._taken = 0
+                self._memory.give_back(self)
+        self._outbox.put(answer)
+
+    async def _flush(self) -> None:
+        try:
+            await self._outbox.flush()
+        except Disconnected:
+            self._life.cancel()
+        self._look_for_room()
+
+    def _look_for_room(self) -> None:
+        if self._room:  # to wake nobody is not free either
+            self._room.unpark_all()
+
+    # ------------------------------------------------------------------ bounds
+
+    def _is_full(self) -> bool:
+        return self.running >= MAX_RUNNING_OF_NODE or self._outbox.queued_bytes >= MAX_QUEUED_BYTES
+
+    async def _make_room(self) -> None:
+        """Let other connections have their turn, and wait until this one may take
+        another request.
+        """
+        await self._flush()
+        await trio.lowlevel.checkpoint()
+        while self._is_full():
+            await self._room.park()
+
+    # ------------------------------------------------------------------ authentication
+
+    def _raw_token(self, token: bytes) -> bytes:
+        """Answer a bare token, which follows SaslHandshake v0, by a bare token. A refusal has no
+        form here: the connection ends.
+        """
+        sasl = self.caller.sasl
+        assert sasl is not None
+        match sasl.authenticate(token):
+            case Challenge(token=reply):
+                return len(reply).to_bytes(4) + reply
+            case Proved(username=username, token=reply):
+                self.caller.proved(username)
+                return len(reply).to_bytes(4) + reply
+            case Rejected() | ProvedNode():  # nodes send no bare tokens
+                return b""
+
+    async def _after_authentication(self) -> None:
+        """Let a request that was answered at a listener with SASL change what the connection may
+        do.
+        """
+        if self.caller.must_leave:
+            self.caller.line.counters.failed_authentications += 1
+            self.caller.line.strangers.say(
+                log, "authentication of %s failed", self.caller, extra=about_caller(self.caller)
+            )
+            # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else
+            # does.
+            await trio.sleep(self._failed_authentication_delay)
+            await self._flush()
+            self._life.cancel()
+            await trio.lowlevel.checkpoint()

@@ -1,0 +1,90 @@
+"""How many connections a node takes, by Kafka's keys: `max.connections` in all, per listener, and
+per address.
+
+Rule: an address that has too many is refused at once. Where a node or a listener is full,
+connections on which nothing happens make room, of addresses that have more than others; while there
+are none, newcomers wait in the kernel's queue. At the inter-broker listener nobody waits, since it
+may be a node: any stranger's connection makes room there.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from .memory import DEFAULT_BYTES
+
+UNLIMITED = 2**31 - 1  # Kafka's default for all of them
+QUIET_SECONDS = 1.0
+"""After so long without a byte, and without a request that runs, a connection may have to make
+room.
+"""
+
+
+class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many connections a node takes, by Kafka's keys and defaults."""
+
+    max_request_bytes: int = 100 * 1024 * 1024
+    """`socket.request.max.bytes`"""
+    max_unfinished_bytes: int = DEFAULT_BYTES
+    """`queued.max.request.bytes`"""
+    max_connections: int = UNLIMITED
+    """`max.connections`"""
+    max_connections_per_ip: int = UNLIMITED
+    """`max.connections.per.ip`"""
+    per_ip_overrides: Mapping[str, int] = {}
+    """`max.connections.per.ip.overrides`, by address"""
+    max_idle_seconds: float = 600.0
+    """`connections.max.idle.ms`"""
+    failed_authentication_delay_seconds: float = 0.1
+    """`connection.failed.authentication.delay.ms`"""
+
+
+class ConnectionQuotas:
+    """Counts the connections of a node."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
+        self._by_listener: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+
+    def of_address(self, address: str) -> int:
+        return self._by_address[address]
+
+    def has_its_share(self, address: str) -> bool:
+        """Whether the address has as many connections as one may have, or more."""
+        return self._by_address[address] * len(self._by_address) >= self.total
+
+    @property
+    def total(self) -> int:
+        return self._by_listener.total()
+
+    def is_full(self) -> bool:
+        """Whether new connections have to wait, at whichever listener for clients."""
+        return self.total >= self._limits.max_connections
+
+    def listener_is_full(self, listener: str, max_of_listener: int | None) -> bool:
+        return max_of_listener is not None and self._by_listener[listener] >= max_of_listener
+
+    def exceeds(self) -> bool:
+        """Whether there are more connections than allowed, since nodes of the cluster are let in
+        beyond the limit.
+        """
+        return self.total > self._limits.max_connections
+
+    def add(self, listener: str, address: str) -> bool:
+        """Count a connection; False, and not counted, if its address has too many already."""
+        limit = self._limits.per_ip_overrides.get(address, self._limits.max_connections_per_ip)
+        if self._by_address[address] >= limit:
+            if limit <= 0:
+                del self._by_address[address]
+            return False
+        self._by_listener[listener] += 1
+        self._by_address[address] += 1
+        return True
+
+    def remove(self, listener: str, address: str) -> None:
+        self._by_listener[listener] -= 1
+        self._by_address[address] -= 1
+        if self._by_address[address] <= 0:
+            del self._by_address[address]

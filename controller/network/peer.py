@@ -1,0 +1,427 @@
+"""The way to another node: one connection, many requests in flight, matched by correlation id.
+
+Rule: whoever asks learns one of three things: the answer, that the request certainly was not read,
+or that nobody knows (`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether
+that would be safe only its sender knows. The connection is many clients': a request or an answer
+that is too large for it fails by itself, and nothing beside it.
+
+A node that stops says farewell on the connections on which requests were forwarded to it, after its
+last answer: what it has not answered by then it has not read. A connection that ends without (the
+node was killed) leaves its requests in doubt.
+"""
+
+import logging
+import math
+import os
+import ssl
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+import trio
+
+from ...protocol import registry
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import ProtocolError
+from ...protocol.frame import FrameBuffer
+from ...protocol.header import DecidedElement, RequestHeader, ResponseHeader
+from ...protocol.schema import WireStruct
+from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
+from ..security.credentials import Credentials
+from .peer_login import StrangerError, log_in
+from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
+
+log = logging.getLogger("minicontroller.peer")
+
+RECONNECT_BACKOFF_SECONDS = 0.1  # Kafka: the sender threads between brokers pause as long
+CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka: socket.connection.setup.timeout.ms
+DEAD_AFTER_SECONDS = 10
+"""A node's machine that vanished must not keep its connection, and the requests on it, for the
+kernel's quarter of an hour.
+"""
+MAX_IDLE_SECONDS = 540.0
+"""Kafka's clients: connections.max.idle.ms, a minute below the server's. A connection that the
+other end may be about to close is not used: a request on it would be left in doubt for nothing.
+"""
+MAX_LOGIN_BYTES = 64 * 1024
+"""Of an answer, before the other end has shown who it is."""
+FAREWELL_ID = -1
+"""The correlation id of no request."""
+FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
+"""A frame with a response's header and nothing else."""
+MAX_UNSENT_BYTES = 1024 * 1024
+"""Beyond, an end that does not read is not told of requests that were given up."""
+GIVEN_UP_BYTES = 4
+"""Of a frame that says of which forwarded request nobody waits for the answer any more: its
+correlation id. No request is as short.
+"""
+
+
+class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
+    """No answer came. With `in_doubt` the request was sent, and what became of it is unknown.
+
+    With `stranger` it was not sent, since nobody there could prove to be the node.
+    """
+
+    def __init__(self, text: str, *, in_doubt: bool, stranger: bool = False) -> None:
+        super().__init__(text)
+        self.in_doubt = in_doubt
+        self.stranger = stranger
+
+
+class TooLargeForPeer(PeerUnavailable):
+    """A request is too large for the peer: it was not sent, and another attempt would not be
+    either.
+    """
+
+
+class OnBehalfOf(msgspec.Struct, frozen=True):
+    """The tags of a forwarded request (KIP-590)."""
+
+    principal: str | None
+    client_host: str
+    client_api_version: int
+    api: int = -1
+    """The API that the client used, if it is another one: see `RequestContext.on_behalf_of`."""
+    node: int = -1
+    """The one that holds the client's connection."""
+    software: str = ""
+    """KIP-511, `name/version`."""
+    decided: Sequence[DecidedElement] = ()
+    """See `RequestContext.decided`."""
+    correlation_id: int = 0
+    """As the client numbered it."""
+
+
+class _Waiter:
+    __slots__ = ("frame", "settled")
+
+    def __init__(self) -> None:
+        self.frame: bytes | None = None
+        self.settled = trio.Event()
+
+
+class _Link:
+    """One connection, from its being made to its end."""
+
+    def __init__(self, transport: Transport, basis: Sequence[object], max_bytes: int) -> None:
+        self.transport = transport
+        self.basis = basis
+        """What was proved on it rests on this."""
+        self.outbox = Outbox(transport)
+        self.frames = FrameBuffer(max_bytes, passes_over=True)
+        self.waiters: dict[int, _Waiter] = {}
+        self.reason = "the connection was closed"
+        self.ended = False
+        self.said_farewell = False
+        self.last_used = trio.current_time()
+        self.expires = math.inf
+        """From when on the other end wants to be shown anew who we are (KIP-368)."""
+
+    @property
+    def is_stale(self) -> bool:
+        return not self.waiters and trio.current_time() - self.last_used > MAX_IDLE_SECONDS
+
+    def settle(self, frame: bytes) -> None:
+        correlation_id = int.from_bytes(frame[:4], signed=True)
+        if correlation_id == FAREWELL_ID:
+            self.said_farewell = True
+            raise Disconnected("it stops")
+        waiter = self.waiters.pop(correlation_id, None)
+        if waiter is not None:  # else whoever asked did not want to wait any longer
+            waiter.frame = frame
+            waiter.settled.set()
+
+    def end(self) -> None:
+        self.ended = True
+        self.transport.close()
+        for waiter in self.waiters.values():
+            waiter.settled.set()
+        self.waiters.clear()
+
+
+class _Attempt:
+    """An attempt to connect, whose outcome all share who ask meanwhile. One who is cancelled leaves
+    it to the others.
+    """
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.over = trio.Event()
+        self.link: _Link | None = None
+        self.failure: Exception = Disconnected("closed from this end")
+
+
+class PeerConnection:
+    """The connection to one address, made when it is first needed, and again after a failure."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        logins: Sequence[Credentials] = (),
+        tls: ssl.SSLContext | None = None,
+        max_bytes: int = MAX_BETWEEN_NODES_BYTES,
+    ) -> None:
+        """Prepare a connection. `logins` are how both ends prove who they are, in this order and
+        before anything else; `max_bytes` limits a request and an answer.
+        """
+        self.host = host
+        self.port = port
+        self._nursery = nursery
+        self._client_id = client_id
+        self._logins = logins
+        self._tls = tls
+        self._max_bytes = max_bytes
+        self._link: _Link | None = None
+        self._attempt: _Attempt | None = None
+        self._not_before = -math.inf
+        self._correlation_id = 0
+        self._complaint = ""
+        """What the log last said of this peer: not once more for every attempt."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def request(
+        self,
+        api_key: ApiKey,
+        version: int,
+        message: WireStruct,
+        *,
+        client_id: str | None = None,
+        on_behalf_of: OnBehalfOf | None = None,
+    ) -> WireStruct:
+        """Send a request, and wait for the answer for as long as the caller's cancel scope allows.
+        Raises PeerUnavailable.
+        """
+        return (await self.ask(api_key, version, message, client_id=client_id, on_behalf_of=on_behalf_of))[1]
+
+    async def ask(
+        self,
+        api_key: ApiKey,
+        version: int,
+        message: WireStruct,
+        *,
+        client_id: str | None = None,
+        on_behalf_of: OnBehalfOf | None = None,
+    ) -> tuple[ResponseHeader, WireStruct]:
+        """Like `request`, for who needs the answer's header as well."""
+        link = self._usable_link() or await self._connect()
+        link.last_used = trio.current_time()
+        header = self._header(api_key, version)
+        if on_behalf_of is not None:
+            header.client_id = client_id
+            header.principal_name = on_behalf_of.principal
+            header.client_host = on_behalf_of.client_host
+            header.client_api_version = on_behalf_of.client_api_version
+            header.on_behalf_of_api = on_behalf_of.api
+            header.received_node = on_behalf_of.node
+            header.software = on_behalf_of.software
+            header.decided = list(on_behalf_of.decided)
+            header.client_correlation_id = on_behalf_of.correlation_id
+        request = registry.encode_request(header, message)
+        if len(request) > self._max_bytes:
+            text = f"The request has {len(request)} bytes on its way between nodes, {self._max_bytes} are allowed."
+            raise TooLargeForPeer(text, in_doubt=False)
+        is_forwarded = on_behalf_of is not None
+        frame = await self._exchange(link, header.correlation_id, request, is_forwarded=is_forwarded)
+        try:
+            return registry.decode_response(api_key, version, frame)
+        except ProtocolError as error:
+            raise PeerUnavailable(f"{self} answers what cannot be read: {error}", in_doubt=True) from error
+
+    def close(self) -> None:
+        """Close the connection; whoever waits is told that the outcome is unknown."""
+        if self._attempt is not None:
+            self._attempt.scope.cancel()
+        if self._link is not None:
+            self._end(self._link, "closed from this end")
+
+    # ------------------------------------------------------------------ one exchange
+
+    def _header(self, api_key: ApiKey, version: int) -> RequestHeader:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        return RequestHeader(
+            api_key=api_key, api_version=version, correlation_id=self._correlation_id, client_id=self._client_id
+        )
+
+    async def _exchange(self, link: _Link, correlation_id: int, request: bytes, *, is_forwarded: bool) -> bytes:
+        if link.ended:
+            raise PeerUnavailable(f"{self} is gone: {link.reason}", in_doubt=False)
+        waiter = link.waiters[correlation_id] = _Waiter()
+        try:
+            link.outbox.put(request)
+            try:
+                if not link.outbox.flush_nowait():
+                    # In a task of the connection: a requester who is cancelled must not cut a
+                    # request in two.
+                    self._nursery.start_soon(self._flush, link)
+            except Disconnected as error:
+                self._end(link, str(error))
+                raise PeerUnavailable(f"{self} is gone: {error}", in_doubt=False) from error
+            await waiter.settled.wait()
+        except trio.Cancelled:
+            if is_forwarded:
+                self._give_up(link, correlation_id)
+            raise
+        finally:
+            link.waiters.pop(correlation_id, None)
+            if link is not self._link and not link.waiters:
+                link.end()  # it was left for another one, and this was its last request
+        if waiter.frame is None:
+            text = f"{self} did not answer: {link.reason}"
+            raise PeerUnavailable(text, in_doubt=not link.said_farewell)
+        return waiter.frame
+
+    def _give_up(self, link: _Link, correlation_id: int) -> None:
+        """Tell the other end that a client is gone or its time over, so that it need not begin the
+        request.
+        """
+        if link.ended or link.outbox.queued_bytes > MAX_UNSENT_BYTES:
+            return
+        link.outbox.put(GIVEN_UP_BYTES.to_bytes(4) + correlation_id.to_bytes(4))
+        try:
+            link.outbox.flush_nowait()  # what is left goes with the next request
+        except Disconnected as error:
+            self._end(link, str(error))
+
+    async def _flush(self, link: _Link) -> None:
+        try:
+            await link.outbox.flush()
+        except Disconnected as error:
+            self._end(link, str(error))
+
+    # ------------------------------------------------------------------ the connection
+
+    def _usable_link(self) -> _Link | None:
+        link = self._link
+        if link is None:
+            return None
+        if link.is_stale:
+            self._end(link, "it was idle for too long")
+        elif link.basis != self._basis() or trio.current_time() >= link.expires:
+            self._leave(link)
+        return self._link
+
+    def _basis(self) -> Sequence[object]:
+        return [login.basis for login in self._logins]
+
+    def _leave(self, link: _Link) -> None:
+        """Use a link no more whose proof holds no longer: what was asked on it is
+        still answered.
+        """
+        self._link = None
+        if not link.waiters:
+            link.end()
+
+    async def _connect(self) -> _Link:
+        if self._attempt is None:
+            self._attempt = _Attempt()
+            self._nursery.start_soon(self._try, self._attempt)
+        attempt = self._attempt
+        await attempt.over.wait()
+        if attempt.link is not None:
+            return attempt.link
+        error = attempt.failure
+        text = f"cannot reach {self}: {_why(error)}"
+        raise PeerUnavailable(text, in_doubt=False, stranger=isinstance(error, StrangerError)) from error
+
+    async def _try(self, attempt: _Attempt) -> None:
+        try:
+            with attempt.scope:
+                await trio.sleep_until(self._not_before)
+                self._not_before = trio.current_time() + RECONNECT_BACKOFF_SECONDS
+                with trio.fail_after(CONNECT_TIMEOUT_SECONDS):
+                    self._link = attempt.link = await self._open()
+                self._complaint = ""
+                self._nursery.start_soon(self._read, self._link)
+        except (OSError, Disconnected, ProtocolError, trio.TooSlowError) as error:
+            attempt.failure = error
+            text = f"cannot reach {self}: {_why(error)}"
+            if text != self._complaint:
+                self._complaint = text
+                log.warning("%s", text)
+        finally:
+            self._attempt = None
+            attempt.over.set()
+
+    async def _open(self) -> _Link:
+        link = _Link(await self._transport(), self._basis(), MAX_LOGIN_BYTES)
+        try:
+            for credentials in self._logins:
+                lifetime = await log_in(partial(self._ask_alone, link), credentials)
+                link.expires = min(link.expires, trio.current_time() + lifetime)
+            link.frames.max_bytes = self._max_bytes
+        except BaseException:
+            link.end()
+            raise
+        return link
+
+    async def _transport(self) -> Transport:
+        try:
+            stream = await trio.open_tcp_stream(self.host, self.port)
+        except (ValueError, OverflowError) as error:  # a node may tell anything of where its neighbours are
+            raise Disconnected("this is no address") from error
+        notice_death(stream.socket, DEAD_AFTER_SECONDS)
+        if self._tls is None:
+            return SocketTransport(stream)
+        from .tls import start_tls
+
+        return await start_tls(stream, self._tls, self.host)
+
+    async def _read(self, link: _Link) -> None:
+        reason = "the connection was closed"
+        try:
+            while True:
+                while (frame := link.frames.next_frame()) is not None:
+                    link.settle(frame)  # at first what came together with the last answer of the login: a farewell
+                data = await link.transport.receive()
+                if not data:
+                    break
+                link.frames.feed(data)
+        except (Disconnected, ProtocolError) as error:
+            reason = str(error)
+        finally:
+            self._end(link, reason)
+
+    def _end(self, link: _Link, reason: str) -> None:
+        if self._link is link:
+            self._link = None
+            link.reason = reason
+            log.info("the connection to %s ended: %s", self, reason)
+        link.end()
+
+    # ------------------------------------------------------------------ who we are
+
+    async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+        link.outbox.put(registry.encode_request(self._header(api_key, version), message))
+        await link.outbox.flush()
+        while (frame := link.frames.next_frame()) is None:
+            data = await link.transport.receive()
+            if not data:
+                raise Disconnected("it closed the connection during authentication")
+            link.frames.feed(data)
+        _, response = registry.decode_response(api_key, version, frame)
+        return response
+
+
+def _why(error: Exception) -> str:
+    """Say why a connection failed, without the system's numbers; a host with several addresses
+    failed at each of them.
+    """
+    if isinstance(error, trio.TooSlowError):
+        return "no answer in time"
+    if not isinstance(error, OSError):
+        return str(error)
+    cause = error.__cause__
+    tried = cause.exceptions if isinstance(cause, BaseExceptionGroup) else [cause or error]
+    return ", ".join(dict.fromkeys(_words(each) for each in tried))
+
+
+def _words(error: BaseException) -> str:
+    number = getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else str(getattr(error, "strerror", None) or error)

@@ -1,0 +1,65 @@
+"""The two ends of a connection show each other who they are, before anything else is said on it.
+
+Rule: one request after the other, by SaslHandshake and SaslAuthenticate; whatever is wrong is a
+`ProtocolError`.
+"""
+
+import math
+from collections.abc import Awaitable, Callable
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.errors import ProtocolError
+from ...protocol.schema import WireStruct
+from ..security.credentials import Credentials
+from ..security.node_proof import MECHANISM as NODE_PROOF
+
+SHARE_OF_A_SESSION = 0.85
+"""Kafka's clients use so much of it at least: a request that met its end would be left in doubt for
+nothing.
+"""
+MOST_CHARACTERS = 500
+"""Of what a stranger says, in the log."""
+HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+
+Ask = Callable[[ApiKey, int, WireStruct], Awaitable[WireStruct]]
+
+
+class StrangerError(ProtocolError):
+    """The other end does not know how nodes prove themselves."""
+
+
+async def log_in(ask: Ask, credentials: Credentials) -> float:
+    """Authenticate with these credentials, and return for how many seconds that holds."""
+    from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+
+    await _agree(ask, credentials.mechanism)
+    exchange = credentials.exchange()
+    token = next(exchange)
+    while True:
+        answer = await ask(ApiKey.SASL_AUTHENTICATE, AUTHENTICATE_VERSION, SaslAuthenticateRequest(auth_bytes=token))
+        assert isinstance(answer, SaslAuthenticateResponse)
+        if answer.error_code != ErrorCode.NONE:
+            why = (answer.error_message or "")[:MOST_CHARACTERS]
+            raise ProtocolError(f"it does not accept us as {credentials.username!r}: {why}")
+        try:
+            token = exchange.send(answer.auth_bytes)
+        except StopIteration:
+            lifetime_ms = answer.session_lifetime_ms
+            return lifetime_ms / 1000 * SHARE_OF_A_SESSION if lifetime_ms > 0 else math.inf
+
+
+async def _agree(ask: Ask, mechanism: str) -> None:
+    from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+    answer = await ask(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, SaslHandshakeRequest(mechanism=mechanism))
+    assert isinstance(answer, SaslHandshakeResponse)
+    if mechanism == NODE_PROOF and answer.error_code != ErrorCode.NONE:
+        raise StrangerError(
+            "it does not know how nodes prove themselves, so it is an older version of this program, or no node of it"
+        )
+    if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        raise ProtocolError("nobody authenticates at this listener: its security protocol is one without SASL")
+    if answer.error_code != ErrorCode.NONE:
+        offered = ", ".join(answer.mechanisms)[:MOST_CHARACTERS] or "none"
+        raise ProtocolError(f"it does not take the SASL mechanism {mechanism}; it offers {offered}")

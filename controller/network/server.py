@@ -1,0 +1,260 @@
+"""The listeners of a node, and the connections that they take.
+
+Rule: a connection is a task of its own behind a guard, and what goes wrong in it ends it and no
+other. What goes wrong with a listener ends the server: a node that is half deaf is worse than one
+that is seen to be down.
+
+Shutdown is one sequence (`shutdown`), first for clients and then for nodes: stop accepting, cancel
+idle reads, let running requests be answered for a while, cancel. A client's request may wait for
+what only another node can tell: who rules now.
+"""
+
+import errno
+import heapq
+import logging
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+
+import trio
+
+from ..observe.logs import Seldom, about_caller
+from ..routing.dispatcher import Dispatcher
+from ..security.caller import Caller, Listener
+from .connection import Connection
+from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
+from .memory import Memory
+from .transport import SocketTransport
+
+log = logging.getLogger("minicontroller.server")
+
+OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+OVERLOADED_PAUSE_SECONDS = 0.1  # trio.serve_listeners waits as long
+SWEEPS_PER_IDLE_TIME = 10
+"""An idle connection is closed between one and 1.1 times `connections.max.idle.ms` after its last
+request.
+"""
+
+
+SHARE_THAT_MAKES_ROOM = 100
+"""One connection out of so many, and at least one, is closed at a time where the node is full."""
+
+
+class PortTakenError(OSError):
+    """Somebody else listens on the port."""
+
+
+class Server:
+    """The listeners of a node: `open`, then `run` until `shutdown`. In between the kernel queues
+    connections.
+    """
+
+    def __init__(self, line: Dispatcher, limits: ConnectionLimits | None = None) -> None:
+        self.limits = limits or ConnectionLimits()
+        self.connections: set[Connection] = set()
+        self.ports: dict[str, int] = {}
+        """By listener: where it really listens, also when it was told port 0."""
+        self.line = line
+        self.memory = Memory(self.limits.max_unfinished_bytes)
+        self._quotas = ConnectionQuotas(self.limits)
+        self._sockets: list[tuple[Listener, trio.SocketListener]] = []
+        self._accepting_clients = trio.CancelScope()
+        self._accepting_nodes = trio.CancelScope()
+        self._changed = trio.lowlevel.ParkingLot()
+        self._overloaded, self._refused, self._closed = Seldom(log), Seldom(log), Seldom(log)
+
+    async def open(self, listeners: Iterable[Listener]) -> None:
+        """Bind all listeners. Raises OSError."""
+        for listener in listeners:
+            for opened in await _listening(listener):
+                self._sockets.append((listener, opened))
+                self.ports[listener.name] = opened.socket.getsockname()[1]
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `shutdown`."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._sweep)
+            nursery.start_soon(self.memory.run)
+            task_status.started()
+            with self._accepting_nodes:
+                async with trio.open_nursery() as for_nodes:
+                    with self._accepting_clients:
+                        async with trio.open_nursery() as for_clients:
+                            for listener, opened in self._sockets:
+                                acceptors = for_nodes if listener.inter_broker else for_clients
+                                acceptors.start_soon(self._accept, listener, opened, nursery)
+            await self._wait(lambda: not self.connections)
+            nursery.cancel_scope.cancel()
+
+    async def shutdown(self, grace_seconds: float) -> None:
+        """Stop serving, and return when the last connection has ended."""
+        self._accepting_clients.cancel()
+        await self._drain({each for each in self.connections if not each.caller.may_be_a_node}, grace_seconds)
+        self._accepting_nodes.cancel()
+        await self._drain(set(self.connections), grace_seconds)
+
+    def part_from_nodes(self) -> None:
+        """End connections of nodes whose proof no longer holds, once their requests are answered;
+        they connect again.
+        """
+        for connection in self.connections:
+            if connection.caller.from_peer and not connection.caller.listener.sasl:
+                connection.drain()
+
+    async def _drain(self, leaving: set[Connection], grace_seconds: float) -> None:
+        await trio.lowlevel.checkpoint()
+        for connection in leaving:
+            connection.drain()
+        with trio.move_on_after(grace_seconds):
+            await self._wait(lambda: not leaving & self.connections)
+        for connection in leaving & self.connections:
+            log.warning(
+                "cutting off %s with %d requests running", connection.caller, connection.running,
+                extra=about_caller(connection.caller),
+            )  # fmt: skip
+            connection.cancel()
+        await self._wait(lambda: not leaving & self.connections)
+
+    # ------------------------------------------------------------------ accepting
+
+    async def _accept(self, listener: Listener, opened: trio.SocketListener, nursery: trio.Nursery) -> None:
+        async with opened:
+            while True:
+                while self._must_wait(listener):
+                    await self._wait_for_room(listener, opened)
+                try:
+                    stream = await opened.accept()
+                except OSError as error:
+                    if error.errno not in OVERLOADED:
+                        raise
+                    self._overloaded.say(
+                        logging.ERROR, "cannot accept a connection: %s; trying again", os.strerror(error.errno)
+                    )
+                    self._make_room(self._strangers())
+                    await trio.sleep(OVERLOADED_PAUSE_SECONDS)
+                else:
+                    self._welcome(listener, stream, nursery)
+
+    def _must_wait(self, listener: Listener) -> bool:
+        if self._quotas.listener_is_full(listener.name, listener.max_connections):
+            return True
+        return not listener.inter_broker and self._quotas.is_full()
+
+    async def _wait_for_room(self, listener: Listener, opened: trio.SocketListener) -> None:
+        """Wait, when a new connection has no place, until that may have changed."""
+        await trio.lowlevel.wait_readable(opened.socket)
+        at = None if self._quotas.is_full() else listener
+        quiet = trio.current_time() - QUIET_SECONDS
+        self._make_room(
+            each
+            for each in self._strangers(at)
+            if each.last_active <= quiet and not each.running and self._quotas.has_its_share(each.caller.host)
+        )
+        with trio.move_on_after(QUIET_SECONDS):
+            await self._changed.park()
+
+    def _welcome(self, listener: Listener, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
+        accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
+        if accepting.cancel_called:  # it came while the last ones were being told
+            stream.socket.close()
+            return
+        try:
+            host, port = stream.socket.getpeername()[:2]
+        except OSError:  # gone before it was looked at
+            stream.socket.close()
+            return
+        if not self._quotas.add(listener.name, host):
+            self._refused.say(logging.WARNING, "refused a connection of %s: the address has too many", host)
+            stream.socket.close()
+            return
+        connection = Connection(
+            SocketTransport(stream),
+            Caller(listener, self.line, host, port),
+            max_request_bytes=self.limits.max_request_bytes,
+            memory=self.memory,
+            failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
+        )
+        if self._quotas.exceeds():
+            self._make_room(self._strangers())
+        self.connections.add(connection)
+        nursery.start_soon(self._guarded, connection)
+
+    async def _guarded(self, connection: Connection) -> None:
+        """Run a connection; the one place where an accident in one ends."""
+        caller = connection.caller
+        try:
+            await connection.run()
+        except Exception:
+            log.exception("the connection of %s failed", caller, extra=about_caller(caller))
+        finally:
+            self.connections.discard(connection)
+            self.memory.forget(connection)
+            self._quotas.remove(caller.listener.name, caller.host)
+            self._changed.unpark_all()
+
+    # ------------------------------------------------------------------ ending connections
+
+    def _strangers(self, listener: Listener | None = None) -> Iterator[Connection]:
+        """Yield connections that are not of nodes and not ending, at this listener or at all."""
+        return (
+            each
+            for each in self.connections
+            if not each.caller.from_peer
+            and not each.is_leaving
+            and (listener is None or each.caller.listener is listener)
+        )
+
+    def _make_room(self, strangers: Iterable[Connection]) -> None:
+        """Close a few idle connections: to look at all of them for each new one would cost more
+        than to take it.
+        """
+        count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
+        for connection in heapq.nsmallest(count, strangers, key=self._importance):
+            self._closed.say(
+                logging.WARNING, "closing %s to make room", connection.caller, extra=about_caller(connection.caller)
+            )
+            connection.cancel()
+
+    def _importance(self, connection: Connection) -> tuple[bool, bool, int, float]:
+        caller = connection.caller
+        of_address = self._quotas.of_address(caller.host)
+        return caller.listener.inter_broker, connection.running > 0, -of_address, connection.last_active
+
+    async def _sweep(self) -> None:
+        """Look after all connections in one task: a timer for each would cost more than what it
+        guards against.
+        """
+        most = self.limits.max_idle_seconds
+        if math.isinf(most):
+            return
+        while True:
+            await trio.sleep(most / SWEEPS_PER_IDLE_TIME)
+            deadline = trio.current_time() - most
+            for connection in list(self.connections):
+                if connection.last_active <= deadline and not connection.is_waiting_for_us:
+                    connection.cancel()
+
+    async def _wait(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            await self._changed.park()
+
+
+async def check_addresses(listeners: Iterable[Listener]) -> None:
+    """Raise OSError if `Server.open` would. No address stays open: who connects before a node
+    serves had better ask another one.
+    """
+    async with AsyncExitStack() as all_of_them:
+        for listener in listeners:
+            for opened in await _listening(listener):
+                await all_of_them.enter_async_context(opened)
+
+
+async def _listening(listener: Listener) -> list[trio.SocketListener]:
+    host = listener.host or ("0.0.0.0" if listener.port == 0 else None)  # noqa: S104 - empty is Kafka's "everywhere"
+    try:
+        return await trio.open_tcp_listeners(listener.port, host=host)
+    except OSError as error:
+        where = f"{host or 'all addresses'}, port {listener.port}"
+        kind = PortTakenError if error.errno == errno.EADDRINUSE else OSError
+        raise kind(f"Listener {listener.name} cannot listen on {where}: {error.strerror or error}.") from error

@@ -1,0 +1,208 @@
+"""`up` and `serve`: nodes from their configuration to the line that says that they are ready, and
+to their end.
+
+Rule: the first SIGINT or SIGTERM stops the nodes in order, whoever is waiting is answered; the
+second one ends the process at once.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+
+import trio
+
+from ..config.node_config import NodeConfig
+from ..errors import ConfigurationError, first_of
+from ..handlers.node import Node
+from ..http.listener import HttpListener
+from ..http.process import Process
+from ..network.descriptors import raise_limit, room_for_connections
+from ..network.server import PortTakenError
+from ..observe.logs import use_format
+from ..store.base import Store
+from ..store.memory import MemoryStore, MemoryTree
+from ..store.watchdog import run_watchdog
+from ..store.zookeeper import ZooKeeperStore
+from .app import OpenStore, RunningNode, run_node
+
+log = logging.getLogger("minicontroller")
+
+ZOOKEEPER = "zookeeper://"
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+DECIDED_BY_UP = {
+    **dict.fromkeys(("broker.id", "node.id"), "the nodes of `up` are numbered from 1"),
+    "zookeeper.connect": "use --store zookeeper://host:port/chroot",
+}
+"""Keys that cannot be the same for all nodes of a cluster in one process, or that have an option of
+their own.
+"""
+
+
+async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
+    """Run nodes 1 to `brokers` in this process: node i listens on port + i - 1, or with port 0 on
+    any free one.
+    """
+    open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
+    keys = [setting.partition("=")[0].strip() for setting in settings]
+    for key in keys:
+        if key in DECIDED_BY_UP:
+            raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
+    configs = [
+        NodeConfig.load(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
+        for number in range(1, brokers + 1)
+    ]
+    try:
+        await _run_until_signal(configs, open_store)
+    except* PortTakenError as taken:
+        if "listeners" in keys:
+            raise
+        raise PortTakenError(f"{first_of(taken)} Name another one by --port, or take free ones by --port 0.") from None
+
+
+async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
+    """Run the node of a properties file."""
+    config = NodeConfig.load(text, file, settings, os.environ)
+    if not config.string("zookeeper.connect"):
+        raise ConfigurationError(
+            "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
+        )
+    if config.integer("broker.id") < 0:
+        raise ConfigurationError("broker.id is missing, and this version makes up none.")
+    for warning in config.warnings:
+        log.warning("%s", warning)
+    await _run_until_signal([config], open_zookeeper)
+
+
+def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:
+    """Return the settings that `up` decides for a node; --set goes before them. `secret` is what
+    the nodes of this run know each other by.
+    """
+    replicas = str(min(3, brokers))
+    jaas = f'{PLAIN_LOGIN} required username="node" password="{secret}" user_node="{secret}";'
+    return {
+        "broker.id": str(number),
+        "listeners": f"PLAINTEXT://127.0.0.1:{port + number - 1 if port else 0},INTERNAL://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.internal.plain.sasl.jaas.config": jaas,
+        "http.listen": "127.0.0.1:0",
+        "metadata.completion": "cluster",  # a test may ask any node at once for what another one has just made
+        "zookeeper.connect": store.removeprefix(ZOOKEEPER) if store.startswith(ZOOKEEPER) else "memory",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": str(min(2, brokers)),
+    }
+
+
+# ------------------------------------------------------------------ stores
+
+
+def _store_opener(store: str) -> OpenStore:
+    if store == "memory":
+        tree = MemoryTree()
+        return lambda _config: MemoryStore(tree)
+    if store.startswith(ZOOKEEPER) and len(store) > len(ZOOKEEPER):
+        return open_zookeeper
+    raise ConfigurationError(f"--store {store} is neither memory nor zookeeper://host:port/chroot.")
+
+
+@contextlib.asynccontextmanager
+async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
+    """Open a ZooKeeper session that is given up when this process's event loop hangs."""
+    try:
+        store = ZooKeeperStore(
+            config.string("zookeeper.connect"),
+            session_timeout_ms=config.integer("zookeeper.session.timeout.ms"),
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"zookeeper.connect: {error}.") from error
+    async with store, trio.open_nursery() as nursery:
+        nursery.start_soon(run_watchdog, store, config.integer("controller.watchdog.timeout.ms"))
+        yield store
+        nursery.cancel_scope.cancel()
+
+
+# ------------------------------------------------------------------ running
+
+
+async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
+    """Run the nodes of one process, which share its log and its HTTP port; the first node's
+    configuration counts for these.
+    """
+    use_format(configs[0].string("log.format"))
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            process = Process(len(configs))
+            neighbours: dict[int, Node] = {}
+            room = room_for_connections(raise_limit(), len(configs))
+            http = await _open_http(process, configs[0], nursery)
+            nursery.start_soon(_stop_on_signal, signals, process, nursery)
+            async with trio.open_nursery() as running:
+                for config in configs:
+                    process.add(
+                        await running.start(
+                            partial(
+                                run_node,
+                                config,
+                                open_store,
+                                neighbours=neighbours,
+                                decisions=process.decisions,
+                                room=room,
+                            )
+                        )
+                    )
+                nursery.start_soon(_announce, process.nodes, http)
+            nursery.cancel_scope.cancel()
+
+
+async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
+    """Open the HTTP port before the nodes start: whoever waits for them asks there."""
+    address = config.optional_string("http.listen")
+    if not address:
+        return None
+    http = HttpListener(process)
+    await http.open(address)
+    nursery.start_soon(http.run)
+    return http
+
+
+async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> None:
+    ids = frozenset(node.node.broker_id for node in nodes)
+    for node in nodes:
+        await node.wait_ready(ids)
+    page = "" if http is None else f" http={http.address}"
+    say(f"ready: bootstrap.servers={','.join(node.bootstrap for node in nodes)}{page}")
+
+
+def say(line: str) -> None:
+    """Print a line on stdout. If nobody reads it, the nodes serve all the same."""
+    try:
+        print(line, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else Python complains when it flushes at its end
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], process: Process, nursery: trio.Nursery) -> None:
+    stopping, nodes = False, process.nodes
+    async for number in signals:
+        if stopping or len(nodes) < process.expected:
+            nursery.cancel_scope.cancel()
+            return
+        stopping = True
+        log.info("%s: stopping; once more ends it at once", signal.Signals(number).name)
+        for node in nodes:
+            node.stop(hand_over=len(nodes) == 1)  # else the whole cluster ends
+
+
+def _as_properties(settings: Mapping[str, str]) -> str:
+    return "\n".join(f"{key}={value}" for key, value in settings.items())

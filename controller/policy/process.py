@@ -1,0 +1,323 @@
+"""A policy in Python, in a process of its own (`child.py`): asked over a pair of sockets,
+and killed when it takes too long.
+
+Rule: the event loop never waits for foreign code. What does not answer within policy.timeout.ms is
+killed and started anew, and so is what ends by itself or says what nobody asked; the request that
+it was asked is refused, and what the class remembered is lost, which the log says. Whoever comes
+while it is started waits for it, until the limit has passed since it began, and is refused from
+then on until it is there.
+
+The process looks at the cluster by asking for what it needs, while it judges. It is told the state
+of a topic once and keeps it; what changed is found by comparing topics as objects, which images
+share.
+"""
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
+from secrets import randbits
+
+import msgspec
+import trio
+
+from ...policies.faults import PolicyLoadError
+from ...policies.judging import Described, Judged, Said
+from ...policies.loading import without_secrets
+from ...policies.states import VersionedCluster
+from ...policies.verdict import Decision
+from ..requests.time_slices import Turn
+from .link import Link, LinkLostError
+from .messages import (
+    Answer,
+    AskTopic,
+    AskTopics,
+    Close,
+    FromPolicy,
+    Load,
+    Loaded,
+    Question,
+    ToldTopics,
+    Unloadable,
+    plain,
+)
+
+START_SECONDS = 60.0
+"""For a policy to be imported and configured."""
+BACKOFF_SECONDS = 1.0
+"""Between two starts of a policy that did not get so far as to be asked."""
+NUMBER_BITS = 63
+PART_BYTES = 1 << 18
+"""Of the states of many topics, in one frame."""
+
+logger = logging.getLogger("minicontroller.policy")
+
+
+class _NotYetError(Exception):
+    """The policy that was loaded anew is not taken for the one that judges."""
+
+
+class PolicyProcess:
+    """One policy in a process of its own for the life of a node, after `start`. Callers wait for
+    each other.
+    """
+
+    def __init__(self, configs: Mapping[str, str], *, timeout_ms: int, secrets: Collection[str] = ()) -> None:
+        """Prepare a policy; `configs` is the node's configuration as written, `secrets` are keys
+        that the policy must not see.
+        """
+        self._load = Load(dict(without_secrets(configs, secrets)))
+        self._timeout_ms = timeout_ms
+        self._limit = timeout_ms / 1000
+        self._turn = trio.Lock()
+        self._child: _Child | None = None
+        self._not_before = float("-inf")
+        self._is_closed = False
+        self.described = Described("")
+        self._seen = self.described
+        """What its files held at the last look, where that was something new."""
+        self.restarts = 0
+        """How often it was started anew."""
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process; None if there is none."""
+        return None if self._child is None else self._child.link.pid
+
+    async def start(self) -> None:
+        """Load the policy. Raises PolicyLoadError."""
+        try:
+            self.described = await self._loaded_at_the_start()
+        finally:
+            if not self.described.name:
+                self.kill()
+        logger.info("policy in force: %s (hash %s)", self.described.name, self.described.hash[:12])
+
+    async def _loaded_at_the_start(self) -> Described:
+        try:
+            child = self._child = _Child(self._load)
+            with trio.move_on_after(START_SECONDS):
+                with trio.move_on_after(self._limit):
+                    return await child.wait_loaded()
+                logger.warning("The policy is still being loaded: it has %g s, and the node waits.", START_SECONDS)
+                return await child.wait_loaded()
+            where = await child.link.where()
+            raise PolicyLoadError(f"The policy takes more than {START_SECONDS:g} s to load, and is here now:\n{where}")
+        except (LinkLostError, OSError) as error:
+            raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        """Ask the policy. A caller who is cancelled while it judges costs its process, as one that
+        takes too long does.
+        """
+        async with self._turn:
+            if self._is_closed:
+                return Decision.BROKEN, "it was asked after it was closed"
+            child = await self._ready()
+            if isinstance(child, str):
+                return Decision.BROKEN, f"it was not asked: {child}"
+            return await self._answered(child, partial(child.ask, request, cluster))
+
+    async def close(self) -> Said:
+        """Let the policy close, within its limit, and end its process."""
+        async with self._turn:
+            self._is_closed = True
+            child = self._child
+            said: Said = Decision.ALLOWED, None
+            if child is not None and child.is_loaded and not child.link.has_ended:
+                said = await self._answered(child, child.close)
+            self.kill()
+            return said
+
+    def kill(self) -> None:
+        """End the process at once and for good."""
+        self._is_closed = True
+        if self._child is not None:
+            self._child.link.kill()
+            self._child = None
+
+    async def _answered(self, child: "_Child", ask: Callable[[], Awaitable[Said]]) -> Said:
+        try:
+            with trio.move_on_after(self._limit):
+                return await ask()
+            fault = await self._too_late(child)
+        except LinkLostError as error:
+            fault = f"it did not answer, because {error}"
+        except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
+            fault = f"it could not be asked:\n{traceback.format_exc()}"
+        except BaseException:
+            await self._start_anew(
+                child
+            )  # the caller is cancelled: nobody waits for the answer, and no other one may get it
+            raise
+        await self._start_anew(child)
+        return Decision.BROKEN, fault
+
+    async def _too_late(self, child: "_Child") -> str:
+        return (
+            f"it takes more than policy.timeout.ms ({self._timeout_ms}), and is here now:\n{await child.link.where()}"
+        )
+
+    async def _start_anew(self, child: "_Child") -> None:
+        """Start another process instead of this one."""
+        await child.link.end()
+        self._child = None
+        if not self._is_closed:
+            logger.error(
+                "The process of the policy %s is started anew: what the class remembered is lost.", self.described.name
+            )
+            self.restarts += 1
+            self._start()
+
+    def _start(self) -> None:
+        try:
+            self._child = _Child(self._load)
+        except OSError as error:
+            self._not_before = trio.current_time() + BACKOFF_SECONDS
+            logger.error("The process of the policy cannot be started: %s", error)  # noqa: TRY400 - its text says all
+
+    async def _ready(self) -> "_Child | str":
+        """Return a process that can be asked, or why there is none."""
+        if self._child is not None and self._child.link.has_ended and self._child.is_loaded:
+            await self._start_anew(self._child)
+        if self._child is None and trio.current_time() >= self._not_before:
+            self._start()
+        child = self._child
+        if child is None:
+            return "its process could not be started, which is tried again in a moment"
+        return child if child.is_loaded else await self._loaded(child)
+
+    async def _loaded(self, child: "_Child") -> "_Child | str":
+        try:
+            with trio.move_on_at(child.since + self._limit):
+                self._is_now(await child.wait_loaded())
+                return child
+        except (LinkLostError, PolicyLoadError) as error:
+            fault = f"it cannot be loaded: {error}"
+        except _NotYetError as error:
+            fault = str(error)
+        else:
+            if trio.current_time() < child.since + START_SECONDS:
+                return "its process is still being started"
+            fault = f"it takes more than {START_SECONDS:g} s to load"
+        await child.link.end()
+        self._child = None
+        self._not_before = trio.current_time() + BACKOFF_SECONDS
+        return fault
+
+    def _is_now(self, described: Described) -> None:
+        """Judge by what was loaded anew. Raises _NotYetError where its files may be about to be
+        written.
+        """
+        if described != self.described:
+            missing = sorted(self.described.kinds - described.kinds)
+            if missing:
+                raise _NotYetError(
+                    f"its files have changed and judge no {', '.join(missing)} any more, which needs a new start of the node"
+                )
+            before, self._seen = self._seen, described
+            if described != before:
+                raise _NotYetError("its files have changed: it is loaded when they are the same at the next look")
+            logger.warning("The policy %s is not the one of before: its files have changed.", described.name)
+        self.described = described
+
+
+class _Child:
+    """A process of a policy, and what it has been told."""
+
+    def __init__(self, load: Load) -> None:
+        """Start the process. Raises OSError."""
+        self.link = Link()
+        self.since = trio.current_time()
+        self.is_loaded = False
+        self._load: Load | None = load
+        self._number = 0
+        """Of the last question: none that could be known before, so that no answer is written
+        ahead.
+        """
+        self._told: dict[str, object] = {}
+        """The topics that it knows, each as the object that it was then."""
+
+    async def wait_loaded(self) -> Described:
+        """Wait until the policy is loaded; may be cancelled and called again. Raises LinkLostError,
+        PolicyLoadError.
+        """
+        if self._load is not None:
+            load, self._load = self._load, None
+            await self.link.say(load)
+        said = await self.link.hear()
+        if isinstance(said, Unloadable):
+            raise PolicyLoadError(said.reason)
+        if not isinstance(said, Loaded):
+            raise _unasked(said)
+        self.is_loaded = True
+        return said.described
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        """Ask the policy in this process. Raises LinkLostError."""
+        forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
+        if forget:
+            self._told.clear()
+        self._number = randbits(NUMBER_BITS)
+        await self.link.say(
+            Question(self._number, type(request).__name__, plain(request), cluster.cluster_size, forget)
+        )
+        turn = Turn()
+        while not isinstance(said := await self.link.hear(), Answer):
+            await turn.pause()  # it may ask for ever
+            if isinstance(said, AskTopic):
+                await self.link.say(self._topic(said.name, cluster))
+            elif isinstance(said, AskTopics):
+                await self._tell_topics(cluster)
+            else:
+                raise _unasked(said)
+        if said.number != self._number:
+            raise _unasked(said)
+        return said.decision, said.message
+
+    async def close(self) -> Said:
+        """Let the policy close. Raises LinkLostError."""
+        await self.link.say(Close())
+        said = await self.link.hear()
+        if not isinstance(said, Answer):
+            raise _unasked(said)
+        return said.decision, said.message
+
+    def _topic(self, name: str, cluster: VersionedCluster) -> ToldTopics:
+        version = cluster.versions.get(name)
+        if version is None:
+            return ToldTopics([], [name] if self._told.pop(name, None) is not None else [])
+        if self._told.get(name) is version:
+            return ToldTopics([], [])
+        self._told[name] = version
+        return ToldTopics([(name, _state(name, cluster))], [])
+
+    async def _tell_topics(self, cluster: VersionedCluster) -> None:
+        """Send, in parts, the topics that have changed since the process was told last."""
+        versions, told, turn = cluster.versions, self._told, Turn()
+        changed: list[tuple[str, msgspec.Raw]] = []
+        size = 0
+        for name, version in versions.items():
+            if told.get(name) is not version:
+                told[name] = version
+                state = _state(name, cluster)
+                changed.append((name, state))
+                size += len(state)
+                if size > PART_BYTES:
+                    await self.link.say(ToldTopics(changed, [], is_last=False))
+                    changed, size = [], 0
+                    await turn.pause()
+        gone = [name for name in told if name not in versions] if len(told) > len(versions) else []
+        for name in gone:
+            del told[name]
+        await self.link.say(ToldTopics(changed, gone))
+
+
+def _state(name: str, cluster: VersionedCluster) -> msgspec.Raw:
+    state = cluster.topic_state(name)
+    assert state is not None
+    return plain(state)
+
+
+def _unasked(said: FromPolicy) -> LinkLostError:
+    return LinkLostError(f"its process says {type(said).__name__} where nobody asked")

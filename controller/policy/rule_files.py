@@ -1,0 +1,78 @@
+"""The rule files of a node, read when it starts and again whenever one of them changes.
+
+Rule: all or nothing. New rules come in force together and from one request to the next; where any
+file has a mistake, those that are in force stay for as long as it does, and the log tells what to
+mend. No rules at all is a mistake, too, unless the files say that they mean it.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import trio
+
+from ...policies.faults import PolicyLoadError
+from ...policies.rules import MAX_BYTES, RuleFileError, RuleSet, rules_of
+from .runner import PolicyRunner
+from .watched_files import Contents, WatchedFiles
+
+logger = logging.getLogger("minicontroller.policy")
+
+
+class RuleFiles:
+    """Keeps the rules of a runner as its files say."""
+
+    def __init__(self, paths: Sequence[Path], runner: PolicyRunner, *, interval_ms: int) -> None:
+        self._files = WatchedFiles(paths, max_bytes=MAX_BYTES)
+        self._runner = runner
+        self._interval_seconds = interval_ms / 1000
+        self.loads = 0
+        """How often what they said came in force, the start included."""
+        self.failures = 0
+        """How often they had changed and had a mistake."""
+        self.loaded_at = 0.0
+        """When they were last read without one, in seconds since 1970."""
+        self.mistake: str | None = None
+        """What is wrong with the files as they are; None if they are in force."""
+
+    def load(self) -> None:
+        """Load the rules at the start. Raises PolicyLoadError."""
+        try:
+            self._put_in_force(_rules(self._files.read()))
+        except RuleFileError as error:
+            raise PolicyLoadError(f"The rules cannot be used:\n{error}") from None
+        self.loaded_at = time.time()
+
+    async def run(self) -> None:
+        """Follow the files for ever; with an interval of zero, never."""
+        if self._interval_seconds > 0:
+            await self._files.follow(self._interval_seconds, self._use)
+
+    async def look(self) -> None:
+        """Look at the files once: their rules take effect if they were the same at
+        the last look.
+        """
+        if (contents := await self._files.look()) is not None:
+            await self._use(contents)
+
+    async def _use(self, contents: Contents) -> None:
+        try:
+            rules = await trio.to_thread.run_sync(_rules, contents)
+        except RuleFileError as error:
+            self.failures += 1
+            self.mistake = str(error)
+            logger.error("The rules have changed but cannot be used; those in force stay:\n%s", error)  # noqa: TRY400 - its text says all
+            return
+        self.mistake, self.loaded_at = None, time.time()
+        if self._runner.rules is None or rules.hash != self._runner.rules.hash:
+            self._put_in_force(rules)
+
+    def _put_in_force(self, rules: RuleSet) -> None:
+        self.loads += 1
+        self._runner.use(rules)
+        logger.info("rules in force: %d of %s (hash %s)", len(rules.rules), rules.name, rules.hash[:12])
+
+
+def _rules(contents: Contents) -> RuleSet:
+    return rules_of((each.path, each.fault if each.data is None else each.data) for each in contents)

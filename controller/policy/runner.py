@@ -1,0 +1,188 @@
+"""Asks the policy, and never lets its faults pass for consent (K201-11).
+
+Rule: `judge` returns for one reason only: the policy looked at the request and said nothing against
+it. A violation, an exception, a returned value, a hanging method and a process that cannot be had
+are all raised as a `PolicyRefusal`. So whoever forgets to look at the verdict lets nothing through.
+
+The caller learns why only where the policy said it for them: a `PolicyViolation` carries its text,
+everything else is UNKNOWN_SERVER_ERROR without one, and the reason stands in the log
+(`minicontroller.policy`) with the request.
+
+Rules and a policy in Python are all asked; the first that denies gives the answer, the rules coming
+first. Rules are judged in place: what they may cost is bounded when they are loaded, and the
+policy's process would cost more than they do.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+
+from ...audit.event import NOT_AUTHENTICATED
+from ...policies.interface import PolicyRequest
+from ...policies.judging import NOBODY, Described, Judged, Said, Verdicts
+from ...policies.states import VersionedCluster
+from ...policies.verdict import Action, Decision, Finding, Verdict
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..observe.logs import about
+from ..observe.metrics import VerdictMetrics
+
+if TYPE_CHECKING:
+    from ...policies.rules import RuleSet
+    from ..requests.context import RequestContext
+
+logger = logging.getLogger("minicontroller.policy")
+
+ERROR_CODES = {Decision.VIOLATED: ErrorCode.POLICY_VIOLATION, Decision.BROKEN: ErrorCode.UNKNOWN_SERVER_ERROR}
+
+
+class PolicyRefusal(Refusal):
+    """A request is refused by the policy."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        said_to_the_caller = verdict.message if verdict.decision is Decision.VIOLATED else None
+        super().__init__(ERROR_CODES[verdict.decision], said_to_the_caller)
+        self.verdict = verdict
+
+
+class Asked(Protocol):
+    """A policy in Python, wherever it lives (`process.py`)."""
+
+    restarts: int
+    """How often it was started anew."""
+
+    @property
+    def described(self) -> Described:
+        """What is known of the policy as it is loaded now."""
+
+    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        """Ask the policy, and return its answer. Raises nothing of the policy's."""
+
+    async def close(self) -> Said:
+        """Close the policy, whatever else is cancelled. Nothing passes afterwards."""
+
+    def kill(self) -> None:
+        """End the policy at once."""
+
+
+class PolicyRunner:
+    """The rules and the policy of a node, for its life. Its rules may be replaced."""
+
+    def __init__(self, policy: Asked | None = None, *, rules: "RuleSet | None" = None) -> None:
+        self._policy = policy
+        self._verdicts = Verdicts(NOBODY if policy is None else policy.described, rules)
+        self._closed = False
+        self.metrics = VerdictMetrics()
+
+    def use(self, rules: "RuleSet | None") -> None:
+        """Judge by these rules from the next request on."""
+        self._verdicts = Verdicts(self._verdicts.policy, rules)
+        self.metrics.keep({rule.name for rule in rules.rules} if rules is not None else ())
+
+    @property
+    def rules(self) -> "RuleSet | None":
+        return self._verdicts.rules
+
+    @property
+    def name(self) -> str:
+        return self._verdicts.name
+
+    @property
+    def policy_hash(self) -> str:
+        return self._verdicts.policy_hash
+
+    @property
+    def restarts(self) -> int:
+        """How often the policy in Python was started anew."""
+        return 0 if self._policy is None else self._policy.restarts
+
+    async def judge(
+        self, request: Judged, cluster: VersionedCluster, context: "RequestContext | None" = None
+    ) -> Verdict:
+        """Return the verdict that allows the request, or raise `PolicyRefusal` with the one that
+        does not.
+
+        `cluster` is as before the request takes effect, but after the earlier elements of its batch
+        have. `context` is for the log.
+        """
+        lines = _Lines(request, context)
+        began = time.perf_counter()
+        verdicts = self._verdicts  # its rules may be replaced meanwhile
+        findings, fault = verdicts.found(request, cluster)
+        said = await self._asked(verdicts, request, cluster)
+        if self._policy is not None and verdicts.policy != self._policy.described:
+            # It was started anew, and its files have changed.
+            self._verdicts = Verdicts(self._policy.described, self.rules)
+            verdicts = Verdicts(self._policy.described, verdicts.rules)
+        verdict = verdicts.verdict(findings, fault, said, time.perf_counter() - began)
+        if said[0] is Decision.BROKEN and verdict.decision is Decision.VIOLATED:
+            lines.refused(Verdict(said[0], verdicts.name, said[1]))
+        lines.found(findings)
+        self.metrics.found(findings)
+        self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
+        self.metrics.latencies.observe(verdict.seconds)
+        if verdict.decision is Decision.ALLOWED:
+            return verdict
+        lines.refused(verdict)
+        raise PolicyRefusal(verdict)
+
+    async def close(self) -> None:
+        """Close the policy, within its time limit. Does not raise, and is not cut short by
+        cancellation.
+        """
+        if self._closed or self._policy is None:
+            return
+        self._closed = True
+        with trio.CancelScope(shield=True):
+            decision, message = await self._policy.close()
+        if decision is not Decision.ALLOWED:
+            logger.error("The policy %s could not be closed: %s", self.name, message)
+
+    def kill(self) -> None:
+        """End the policy in Python at once, if it has not been closed."""
+        if self._policy is not None:
+            self._policy.kill()
+
+    async def _asked(self, verdicts: Verdicts, request: Judged, cluster: VersionedCluster) -> Said:
+        if self._policy is not None and verdicts.asks(request):
+            return await self._policy.ask(request, cluster)
+        await trio.lowlevel.checkpoint()
+        return Decision.ALLOWED, None
+
+
+class _Lines:
+    """Log lines about one request and its judgement, without anything that may be a secret."""
+
+    def __init__(self, request: Judged, context: "RequestContext | None") -> None:
+        self._request = request
+        self._context = context
+
+    def found(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            if finding.error is not None:
+                self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._wish, finding.error)
+            elif finding.action is Action.WARN:
+                self._say(logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._wish, finding.message)
+
+    def refused(self, verdict: Verdict) -> None:
+        if verdict.decision is Decision.VIOLATED:
+            self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._wish, verdict.message)
+        else:
+            text = "The policy %s is broken and %s therefore refused: %s\n%s"
+            self._say(logging.ERROR, text, verdict.policy, self._wish, verdict.message, repr(self._request))
+
+    @property
+    def _wish(self) -> str:
+        request = self._request
+        topic = f"topic {request.topic}" if isinstance(request, PolicyRequest) else ""
+        resource = topic or f"broker {getattr(request, 'broker', '') or '(default)'}"
+        who = request.principal or NOT_AUTHENTICATED
+        return f"{request.api or type(request).__name__} of {resource} by {who}"
+
+    def _say(self, level: int, text: str, *arguments: str | None) -> None:
+        if logger.isEnabledFor(level):
+            said = [argument or "" for argument in arguments]
+            logger.log(level, text, *said, extra=None if self._context is None else about(self._context))

@@ -1,0 +1,1 @@
+"""What a request is to everybody who handles it: its context, its bounds, its errors."""

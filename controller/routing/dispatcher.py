@@ -1,0 +1,366 @@
+"""The request pipeline: from a frame to its answer, step by step. Here, and nowhere else, errors
+become answers.
+
+- The peer's fault, `ProtocolError`: the connection ends, with one line in the log.
+- A request refused, `Refusal`: the API's own error form, with the code copied to every entity that
+  it names.
+- Our fault, anything else: UNKNOWN_SERVER_ERROR in that form, and the request in the log. Nothing
+  else suffers.
+
+Rule: `answer` is synchronous: what its handler returns at once costs no task. An awaitable becomes
+an awaitable answer.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from ...protocol import registry
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.errors import MalformedMessage, ProtocolError
+from ...protocol.header import RequestHeader
+from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ..errors import NoNode, Refusal, TooMuch, TurnedAway
+from ..observe.logs import Strangers, about, cut
+from ..observe.metrics import RequestMetrics
+from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
+from ..requests.context import RequestContext
+from ..requests.error_answers import ENTITIES, error_answer
+from ..requests.long_answers import AT_ONCE, rows_in_turns
+from ..security.authorize import authorize
+from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
+from ..security.principal import principal_from_text
+from .request_log import describe_accident, describe_request
+from .routes import FORWARDABLE_APIS, Route, Routes
+
+if TYPE_CHECKING:
+    from ..handlers import Handler
+
+log = logging.getLogger("minicontroller.answer")
+
+BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+MAX_REMEMBERED_SOFTWARE = 1_000
+"""How many names of clients whose leftover bytes were logged are remembered: strangers choose them,
+so there is an end to it.
+"""
+
+RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
+"""Called with every request that no handler saw. The answer waits for the awaitable that it
+returns, if any.
+"""
+
+_NAMES = {int(key): key.name for key in ApiKey}
+
+
+WhenRefused = Callable[[RequestContext, Any, Refusal], None]
+"""Called with every request that is refused as a whole."""
+
+
+class Counters(msgspec.Struct):
+    """What happened to requests and connections since the start."""
+
+    forged_forwarding: int = 0
+    """Requests refused because they carried the tags of a forwarded one and came from no node of
+    ours (K590-6).
+    """
+    forged_node_requests: int = 0
+    """Requests refused because only nodes send them, and whoever sent them had not proved to be
+    one.
+    """
+    leftover_requests: int = 0
+    """Requests with bytes after their end, accepted as Kafka accepts them."""
+    accidents: int = 0
+    """Requests answered with UNKNOWN_SERVER_ERROR."""
+    protocol_errors: int = 0
+    """Connections that ended because of what was sent on them."""
+    failed_authentications: int = 0
+
+
+class Dispatcher:
+    """Answers the requests of all connections of a node; `node` is what its handlers are given."""
+
+    def __init__(
+        self,
+        node: object,
+        handlers: Mapping[ApiKey, "Handler"],
+        on_refused: WhenRefused = lambda *_told: None,
+        record_refusal: RecordRefusal = lambda *_told: None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self._max_answer_bytes = max_answer_bytes
+        self.counters = Counters()
+        self.strangers = Strangers()
+        """Limits the log lines about whoever connects."""
+        self.metrics = RequestMetrics()
+        self.routes = Routes(handlers)
+        self._node = node
+        self._on_refused = on_refused
+        self._record_refusal = record_refusal
+        self._software_with_leftovers: set[str] = set()
+
+    def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
+        """Return the answer, or an awaitable of it, with its size in front. Raises ProtocolError
+        where the connection has to end without one.
+        """
+        if len(frame) < registry.START.size:
+            raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
+        api_key, version, correlation_id = registry.START.unpack_from(frame)
+        route = self.routes.get(api_key)
+        if route is None or not route.api.min_version <= version <= route.api.max_version:
+            if route is not None and api_key == ApiKey.API_VERSIONS:
+                self.metrics.refused_version()
+                return _speak_older(route, correlation_id)
+            raise _not_served(api_key, version, frame)
+        now = trio.current_time()
+        _admit(caller, route, now)
+
+        try:
+            header, request, leftover = registry.decode_request(frame, caller.from_peer)
+        except ProtocolError as error:
+            raise MalformedMessage(
+                f"client {registry.client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
+            ) from error
+        ctx, forged = _context(caller, header, now)
+        if leftover:
+            self._accept_leftover(caller, ctx, leftover)
+        try:
+            if forged:
+                self._refuse_forged(ctx, header)
+            self._authorize(ctx)
+            if len(frame) > SMALL_BYTES and api_key in FORWARDABLE_APIS:
+                check_changes(request)
+            response = route.handler(self._node, ctx, request)
+        except TooMuch as refusal:
+            response = self._turn_away_later(ctx, request, refusal)
+        except TurnedAway as refusal:
+            response = self._turn_away(ctx, request, refusal)
+        except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
+            response = self.error_response(ctx, request, error)
+        if isinstance(response, msgspec.Struct):
+            return self.encode(ctx, request, response)
+        return self._answer_later(ctx, request, response)
+
+    async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
+        """Return the answer, not yet encoded, to a request that came inside another one."""
+        try:
+            self._authorize(ctx)
+            check_changes(request)
+            response = route.handler(self._node, ctx, request)
+        except TurnedAway as refusal:
+            response = self._turn_away(ctx, request, refusal)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self.error_response(ctx, request, error)
+        return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
+
+    def _turn_away(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+        """Return the answer to a request that no handler saw, or an awaitable of it where the
+        refusal is recorded first.
+        """
+        answer = self.error_response(ctx, request, refusal)
+        recorded = self._record_refusal(ctx, request, refusal)
+        return answer if recorded is None else _answer_after(recorded, answer)
+
+    async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+        """Return the answer to a request that asks for too much, in another turn: decoding it took
+        long enough for one.
+        """
+        await trio.lowlevel.checkpoint()
+        answer = self._turn_away(ctx, request, refusal)
+        return answer if isinstance(answer, msgspec.Struct) else await answer
+
+    async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
+        response = await self._wait(ctx, request, pending)
+        rows = ENTITIES.get(ctx.api_key)
+        if rows is not None and len(getattr(response, rows)) > AT_ONCE:
+            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows))
+        return self.encode(ctx, request, response)
+
+    async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
+        try:
+            return await pending
+        except Exception as error:  # noqa: BLE001 - as above, for a handler that waited
+            return self.error_response(ctx, request, error)
+
+    def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
+        try:
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.told)
+        except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
+            response = self.error_response(ctx, request, error)
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+        if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(ctx.api_key):
+            response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
+            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+        seconds = trio.current_time() - ctx.arrived
+        self.metrics.answered(ctx.api_key, ctx.api_version, response, seconds, ctx.first_error)
+        return answer
+
+    def _allowed(self, api_key: int) -> int:
+        return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
+
+    def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
+        """Return the response that tells whatever was raised while a request was answered."""
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]  # a handler's nursery wraps what its task raised
+        ctx.first_error = 0
+        if isinstance(error, Refusal):
+            self._on_refused(ctx, request, error)
+            return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
+        self.counters.accidents += 1
+        log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request), extra=about(ctx))
+        self._on_refused(ctx, request, Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="A defect: the log tells more."))
+        return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
+        """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
+        for a node's: its bug must not hide.
+        """
+        if caller.from_peer:
+            raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
+        self.counters.leftover_requests += 1
+        software = caller.software or f"client {(ctx.client_id or '')[:MAX_SOFTWARE_CHARACTERS]!r}"
+        known = self._software_with_leftovers
+        if software not in known and len(known) < MAX_REMEMBERED_SOFTWARE:
+            known.add(software)
+            log.info(
+                "%s sends %d bytes after the end of API %d: ignored, as Kafka ignores them",
+                software,
+                leftover,
+                ctx.api_key,
+                extra=about(ctx),
+            )
+
+    def _authorize(self, ctx: RequestContext) -> None:
+        try:
+            authorize(ctx.caller, ctx)
+        except NoNode:
+            self.counters.forged_node_requests += 1
+            self._suspect(ctx, f"sends {_name(ctx.api_key)}")
+            raise
+
+    def _refuse_forged(self, ctx: RequestContext, header: RequestHeader) -> None:
+        self.counters.forged_forwarding += 1
+        self._suspect(ctx, f"speaks in the name of {cut(header.principal_name)!r}")
+        raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+
+    def _suspect(self, ctx: RequestContext, what: str) -> None:
+        """Log once a connection, and seldom for many, that its client poses as a node: strangers
+        must not fill the log.
+        """
+        if not ctx.caller.is_suspect:
+            ctx.caller.is_suspect = True
+            self.strangers.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
+
+
+def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
+    """Return the refusal of an answer that is too large. What a request changes is done by then: it
+    is told as what may have been done.
+    """
+    code = ErrorCode.REQUEST_TIMED_OUT if ctx.api_key in FORWARDABLE_APIS else ErrorCode.INVALID_REQUEST
+    return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
+
+
+async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
+    """Encode the rows of a long answer, letting others have their turns meanwhile."""
+    setattr(response, rows, await rows_in_turns(getattr(response, rows), ctx))
+    return response
+
+
+async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
+    await recorded
+    return answer
+
+
+def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
+    return ProtocolError(
+        f"client {registry.client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+    )
+
+
+def _name(api_key: int) -> str:
+    name = _NAMES.get(api_key)
+    return f"API {api_key}" if name is None else f"API {api_key} ({name})"
+
+
+def _admit(caller: Caller, route: Route, now: float) -> None:
+    """Check that the connection has proved enough for this API. Raises ProtocolError, which ends
+    it, as Kafka does.
+    """
+    api = route.api
+    if api.key in BEFORE_AUTHENTICATION:
+        return
+    if not caller.authenticated:
+        raise ProtocolError(f"{api.name} before authentication")
+    if now >= caller.expires:
+        raise ProtocolError(f"{api.name} after the session's end, without a new authentication")
+    if api.key == ApiKey.ENVELOPE and not caller.listener.inter_broker:
+        raise ProtocolError("Envelope at a listener where nodes do not meet")
+
+
+def _speak_older(route: Route, correlation_id: int) -> bytes:
+    """Answer a newer ApiVersions than we serve in its oldest form, with the versions that we do
+    serve (KIP-511).
+    """
+    api = route.api
+    ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+    response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
+    return registry.encode_response(api.key, 0, correlation_id, response)
+
+
+def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
+    """Return the context of a request, and whether its sender claims to ask for another without
+    being allowed to.
+    """
+    tagged = bool(
+        header.principal_name is not None
+        or header.client_host is not None
+        or header.client_api_version >= 0
+        or header.on_behalf_of_api >= 0
+        or header.received_node >= 0
+        or header.software != ""
+        or header.decided
+        or header.client_correlation_id != 0
+    )
+    forwarded = tagged and caller.from_peer
+    ctx = RequestContext(
+        api_key=header.api_key,
+        api_version=header.api_version,
+        client_api_version=header.api_version,
+        correlation_id=header.correlation_id,
+        client_correlation_id=header.correlation_id,
+        client_id=header.client_id,
+        client_host=caller.host,
+        principal=caller.principal,
+        listener=caller.listener.name,
+        forwarded=forwarded,
+        from_peer=caller.from_peer,
+        arrived=now,
+        software=caller.software,
+        caller=caller,
+    )
+    if forwarded:
+        _speak_for_another(ctx, header)
+    return ctx, tagged and not forwarded
+
+
+def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
+    """Take over from a node's tags who asked it, from where, and in which version (K590-5). Raises
+    ProtocolError.
+    """
+    try:
+        ctx.principal = None if header.principal_name is None else principal_from_text(header.principal_name)
+    except ValueError as error:
+        raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
+    ctx.caller.forwards = True
+    if header.client_host is not None:
+        ctx.client_host = header.client_host
+    if header.client_api_version >= 0:
+        ctx.client_api_version = header.client_api_version
+    ctx.on_behalf_of = header.on_behalf_of_api
+    ctx.received_node = header.received_node
+    ctx.software = header.software[:MAX_SOFTWARE_CHARACTERS]
+    ctx.decided = header.decided
+    ctx.client_correlation_id = header.client_correlation_id

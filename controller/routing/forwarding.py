@@ -1,0 +1,278 @@
+"""Requests that only the controller may do (K4-5, K590-1 to K590-6), at whichever node they arrive.
+
+Rule: a client is never told NOT_CONTROLLER while forwarding is on. A request goes to whoever is the
+controller, this node included; it waits while there is none, woken by the metadata cache; and it
+goes to the next one only when it is certain that it was not done: the controller said
+NOT_CONTROLLER of all of it, or that it stops, or no connection could be made. A connection that
+breaks after the request was sent leaves it in doubt, and so does a controller that has a successor
+and does not answer soon: it is frozen, or cut off. Doubt is answered with REQUEST_TIMED_OUT, in
+Kafka's sense: it may have been done, or still be. A request that a node forwarded is never
+forwarded again, however unstable the election.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import trio
+
+from ...protocol import registry
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ...protocol.schema import WireStruct
+from ..errors import Refusal
+from ..metadata.cache import MetadataCache
+from ..metadata.image import Broker, Endpoint, Image
+from ..network.peer import OnBehalfOf, PeerConnection, PeerUnavailable, TooLargeForPeer
+from ..requests.context import RequestContext
+from ..requests.error_answers import refuses_everything
+from ..security.credentials import Credentials
+
+if TYPE_CHECKING:
+    from ..handlers import Handler
+
+RETRY_SECONDS = 0.1
+"""The pause before a controller that could not be reached, or has not begun to serve, is asked
+again (Kafka: `retry.backoff.ms`).
+"""
+REPLY_GRACE_SECONDS = 1.0
+"""How long after the request's timeout the answer may come: the controller keeps the timeout, and
+its answer needs time to travel.
+"""
+SUCCEEDED_SECONDS = 0.5
+"""How long a controller with a successor is waited for: it answers what it began at once, or never.
+"""
+DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
+
+
+class ControllerNode(Protocol):
+    """What forwarding needs of a node."""
+
+    @property
+    def controller(self) -> object | None:
+        """Set while this node is the controller and serves."""
+
+    @property
+    def forwarder(self) -> "Forwarder | None":
+        """None where forwarding is off (`controller.forwarding.enable=false`)."""
+
+
+def at_the_controller(handler: "Handler") -> "Handler":
+    """Return a handler that has the same API handled at the controller, wherever it is."""
+
+    def routed(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
+        if not ctx.forwarded and node.forwarder is not None:
+            return node.forwarder.ask(node, ctx, request, handler)
+        if node.controller is None:
+            raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
+        return handler(node, ctx, request)
+
+    return routed
+
+
+Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
+"""Returns the credentials by which this node and another one show each other who they are."""
+
+
+class _Controller(msgspec.Struct, frozen=True):
+    """The controller, as this node was last told of it."""
+
+    broker_id: int
+    epoch: int
+    broker: Broker | None
+    endpoint: Endpoint | None
+    """Where it listens for other nodes."""
+
+
+class Forwarder:
+    """A node's way to the controller: one connection, shared by all requests."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        *,
+        broker_id: int,
+        cache: MetadataCache,
+        inter_broker_listener: str,
+        logins: Logins,
+        request_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
+        self._nursery = nursery
+        self._broker_id = broker_id
+        self._cache = cache
+        self._listener = inter_broker_listener
+        self._logins = logins
+        self._request_timeout_seconds = request_timeout_seconds
+        self._peers: dict[tuple[int, Endpoint], PeerConnection] = {}
+        cache.on_change(self._look)
+        self.outcomes: Counter[str] = Counter()
+        """How many forwarded requests had each outcome."""
+
+    async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
+        """Return the controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took
+        the request in time, or it is in doubt.
+        """
+        deadline = ctx.arrived + self._patience(request)
+        while True:
+            controller = self._who_rules(self._cache.image)
+            if node.controller is not None:
+                answer = await _here(node, ctx, request, handler)
+            elif controller.endpoint is not None and controller.broker_id != self._broker_id:
+                answer = await self._there(controller, ctx, request, deadline)
+                self.outcomes["not_reached" if answer is None else "answered"] += 1
+            else:
+                answer = None
+            if answer is not None and not refuses_everything(ctx.api_key, answer, ErrorCode.NOT_CONTROLLER):
+                return answer
+            await self._wait_for_another(controller, deadline)
+
+    # ------------------------------------------------------------------ the controller
+
+    def _who_rules(self, image: Image) -> _Controller:
+        broker = image.brokers.get(image.controller_id)
+        endpoint = None if broker is None else broker.endpoint(self._listener)
+        return _Controller(image.controller_id, image.controller_epoch, broker, endpoint)
+
+    def _look(self, before: Image, after: Image, _changed: object) -> None:
+        if before.controller_epoch != after.controller_epoch and self._peers:
+            self._nursery.start_soon(self._leave_predecessors, after)
+
+    async def _leave_predecessors(self, image: Image) -> None:
+        """Close the connections to other nodes than this controller soon, so that no request waits
+        for one that was succeeded.
+        """
+        ruling = self._who_rules(image).endpoint
+        peers = [
+            peer
+            for peer in self._peers.values()
+            if ruling is None or (peer.host, peer.port) != (ruling.host, ruling.port)
+        ]
+        await trio.sleep(SUCCEEDED_SECONDS)
+        if self._cache.image.controller_epoch == image.controller_epoch:
+            for peer in peers:
+                peer.close()
+
+    async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
+        """Wait until this node is told of another controller, or it is time to ask the same one
+        again. Raises REQUEST_TIMED_OUT.
+        """
+        again = trio.current_time() + RETRY_SECONDS if last.broker_id >= 0 else deadline
+        with trio.move_on_at(min(again, deadline)):
+            await self._cache.wait_cluster(lambda image: self._who_rules(image) != last)
+        if trio.current_time() >= deadline:
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
+
+    def _patience(self, request: Any) -> float:
+        """Return how many seconds a request may take: its timeout, if it has one; one of 0 says not
+        to wait for the result, not for a controller.
+        """
+        timeout_ms: int = getattr(request, "timeout_ms", 0)
+        return timeout_ms / 1000 if timeout_ms > 0 else self._request_timeout_seconds
+
+    # ------------------------------------------------------------------ over the wire
+
+    async def _there(
+        self, controller: _Controller, ctx: RequestContext, request: Any, deadline: float
+    ) -> WireStruct | None:
+        """Return the controller's answer, or None if the request certainly was not done. Raises
+        Refusal.
+        """
+        key = ApiKey(ctx.api_key)
+        told, answer = -1, None
+        with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
+            try:
+                header, answer = await self._peer(controller).ask(
+                    key,
+                    registry.api(key).max_version,
+                    _newest_form(_with_time_left(request, deadline)),
+                    client_id=ctx.client_id,
+                    on_behalf_of=OnBehalfOf(
+                        ctx.principal,
+                        ctx.client_host,
+                        ctx.client_api_version,
+                        ctx.on_behalf_of,
+                        self._broker_id,
+                        ctx.software,
+                        ctx.decided,
+                        ctx.client_correlation_id,
+                    ),
+                )
+                told = header.told
+            except TooLargeForPeer as error:
+                self.outcomes["too_large"] += 1
+                raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
+            except PeerUnavailable as error:
+                if error.in_doubt:
+                    self.outcomes["in_doubt"] += 1
+                    raise Refusal(
+                        ErrorCode.REQUEST_TIMED_OUT,
+                        "The controller went away before it answered: the request may have been done.",
+                    ) from error
+                if error.stranger:  # it is told no client's name: the client has to go there itself
+                    self.outcomes["not_reached"] += 1
+                    raise Refusal(
+                        ErrorCode.NOT_CONTROLLER,
+                        reason="The controller cannot prove that it is a node of this cluster.",
+                    ) from error
+        if scope.cancelled_caught:
+            self.outcomes["timed_out"] += 1
+            raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
+        self._cache.expect(told)
+        return answer
+
+    def _peer(self, controller: _Controller) -> PeerConnection:
+        broker, endpoint = controller.broker, controller.endpoint
+        assert broker is not None
+        assert endpoint is not None
+        peer = self._peers.get((broker.broker_id, endpoint))
+        if peer is None:
+            peer = self._peers[broker.broker_id, endpoint] = PeerConnection(
+                self._nursery,
+                endpoint.host,
+                endpoint.port,
+                client_id=str(self._broker_id),
+                logins=self._logins(broker, endpoint),
+            )
+        return peer
+
+
+async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any | None:
+    """Return the answer of this node as the controller, or None if it no longer was, and nothing
+    was done.
+    """
+    try:
+        answer = handler(node, ctx, request)
+        return answer if isinstance(answer, msgspec.Struct) else await answer
+    except Refusal as refusal:
+        if refusal.code == ErrorCode.NOT_CONTROLLER:
+            return None
+        raise
+
+
+def _with_time_left(request: Any, deadline: float) -> Any:
+    """Return the request with what is left of the client's time, since the controller counts from
+    when it gets it.
+    """
+    if getattr(request, "timeout_ms", 0) <= 0:
+        return request
+    left = max(1, int((deadline - trio.current_time()) * 1000))
+    return msgspec.structs.replace(request, timeout_ms=left)
+
+
+def _newest_form(request: Any) -> Any:
+    """Return the request as its newest version says it, where that differs by more than added
+    fields.
+    """
+    upgrade = UPGRADES.get(type(request))
+    return request if upgrade is None else upgrade(request)
+
+
+def _delete_topics_by_state(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
+    """Move the names of topics into `topics`, where version 6 and later have them."""
+    named = [DeleteTopicState(name=name) for name in request.topic_names]
+    return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
+
+
+UPGRADES: dict[type, Callable[[Any], Any]] = {DeleteTopicsRequest: _delete_topics_by_state}

@@ -1,0 +1,49 @@
+"""What brokers tell the controller by znodes: below `ISR_CHANGE_NOTIFICATION` and
+`LOG_DIR_EVENT_NOTIFICATION`, as `layout` has it of the others.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from .layout import BrokerId, Int, read, write
+
+
+class TopicPartition(Struct, frozen=True):
+    topic: str
+    partition: Int
+
+
+class IsrChange(Struct):
+    version: Int
+    partitions: list[TopicPartition]
+
+
+class LogDirEvent(Struct):
+    version: Int
+    broker: BrokerId
+    event: Int = 1
+    """A log directory has failed; there is no other event."""
+
+
+ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)
+LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
+
+
+def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
+    """Encode the notice of a broker before Kafka 2.7 that has changed an ISR by itself."""
+    return write(IsrChange(1, list(partitions)))
+
+
+def decode_isr_change(data: bytes | None) -> list[TopicPartition]:
+    return read("the notification", data, ISR_CHANGE_READER).partitions
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    return write(LogDirEvent(1, broker_id))
+
+
+def decode_log_dir_event(data: bytes | None) -> int:
+    """Return the broker that has lost a log directory."""
+    return read("the notification", data, LOG_DIR_EVENT_READER).broker

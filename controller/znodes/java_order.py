@@ -1,0 +1,62 @@
+"""The order in which Kafka's maps come out, which is the order of the keys in its znodes.
+
+Nobody may depend on it, and no reader does. It is kept so that a znode of ours can be compared with
+Kafka's byte by byte. The orders are those of the tables behind the maps: by hash, within a table
+that doubles when it is three quarters full.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+FIRST_TABLE = 16
+LARGEST_KEPT = 1_000
+"""Partitions of a topic up to which an order is kept: 256 of these take 2 MiB."""
+
+
+@lru_cache(maxsize=4096)
+def spread_hash(text: str) -> int:
+    """Return Java's hash of a string, its upper half mixed into the lower, unsigned."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def hash_table_order(keys: Iterable[str]) -> list[str]:
+    """Order keys as java.util.Properties lists them: by place in the table, then as they were put
+    in.
+    """
+    names = list(keys)
+    mask = table_size(len(names)) - 1
+    return sorted(names, key=lambda name: spread_hash(name) & mask)
+
+
+def partition_order(count: int) -> Sequence[int]:
+    """Order partitions 0 to count - 1 as Scala's mutable map lists them, by their
+    numbers as text.
+    """
+    return _kept_order(count) if count <= LARGEST_KEPT else _order_of_numbers(count)
+
+
+def _order_of_numbers(count: int) -> Sequence[int]:
+    hashes = list(range(ord("0"), ord("9") + 1))
+    for number in range(10, count):  # the hash of a text is made of the one without its last character
+        hashes.append((31 * hashes[number // 10] + hashes[number % 10]) & 0xFFFFFFFF)
+    mask = table_size(count) - 1
+
+    def place(number: int) -> tuple[int, int]:
+        spread = hashes[number] ^ hashes[number] >> 16
+        return spread & mask, spread
+
+    return tuple(sorted(range(count), key=place))
+
+
+_kept_order = lru_cache(maxsize=256)(_order_of_numbers)
+
+
+def table_size(entries: int) -> int:
+    size = FIRST_TABLE
+    while entries >= size * 3 // 4:
+        size *= 2
+    return size

@@ -1,0 +1,39 @@
+"""The one znode that is ours and not Kafka's: where the secret lies by which our nodes know each
+other, and how it is written.
+
+Kafka's brokers and tools pass over what they do not know at the root of the tree. No error tells
+any of what was read.
+"""
+
+from binascii import a2b_base64, b2a_base64
+
+import msgspec
+
+from .layout import LayoutError, write
+
+MEMBERSHIP = "/minicontroller/membership"
+LEAST_SECRET_BYTES = 16
+
+
+class SharedSecret(msgspec.Struct):
+    version: int
+    secret: str
+
+
+READER = msgspec.json.Decoder(SharedSecret)
+
+
+def encode_membership(secret: bytes) -> bytes:
+    return write(SharedSecret(1, b2a_base64(secret, newline=False).decode()))
+
+
+def decode_membership(data: bytes | None) -> bytes:
+    """Decode the secret that nodes know each other by. Raises LayoutError."""
+    try:
+        shared = READER.decode(data or b"")
+        secret = a2b_base64(shared.secret.encode(), strict_mode=True) if shared.version == 1 else b""
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        secret = b""
+    if len(secret) < LEAST_SECRET_BYTES:
+        raise LayoutError(f"{MEMBERSHIP} does not hold a secret as this version writes it")
+    return secret
