@@ -9,7 +9,7 @@ has its id or one of its addresses; one that runs is not disturbed.
 import contextlib
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -17,6 +17,7 @@ from ..active.loading import load_brokers
 from ..errors import ConfigurationError
 from ..metadata.image import Broker
 from ..store.base import (
+    AccessDenied,
     Create,
     Delete,
     NodeExists,
@@ -45,15 +46,20 @@ class Registration:
         broker: Broker,
         clock_ms: Callable[[], int],
         on_registered: Callable[[int], None],
+        load_configs: Callable[[Store], Awaitable[None]],
+        *,
         takeover_seconds: float = math.inf,
     ) -> None:
-        """Prepare a registration; whoever has this node's id or address for `takeover_seconds` when
-        it starts is taken to live.
+        """Prepare a registration. `load_configs` is awaited before each one: changes of configs
+        wait for registered nodes only, so a node knows at its registration what changed before.
+        Another broker that has this node's id or address for `takeover_seconds` when it starts is
+        taken to live.
         """
         self._store = store
         self._broker = broker
         self._clock_ms = clock_ms
         self._on_registered = on_registered
+        self._load_configs = load_configs
         self._takeover_seconds = takeover_seconds
         self._own_sessions: set[int] = set()
         self._started = False
@@ -74,6 +80,8 @@ class Registration:
             session_id = self._store.session_id
             self._own_sessions.add(session_id)
             try:
+                with contextlib.suppress(AccessDenied):  # what holds at such a node is what it read last
+                    await self._load_configs(self._store)
                 is_registered = await self._register(session_id)
             except (StoreUnavailable, SessionExpired) as error:
                 log.debug("not registered yet: %s", error)

@@ -241,9 +241,16 @@ async def carry_out(
     node.decisions.record(node, context, changes, validate_only=validate_only)
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-    if completed and context.forwarded and not node.completion_is_cluster_wide:
+    if completed and context.forwarded and not _was_waited_for(node, controller, context.received_node):
         context.told = controller.expect_at(context.received_node)
     return changes
+
+
+def _was_waited_for(node: "Node", controller: ActiveController, broker_id: int) -> bool:
+    """Return whether a change was complete only once this node had it. A node whose registration is
+    gone is waited for by nobody, and forwards all the same.
+    """
+    return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
 
 Plan = Callable[[Draft], Awaitable[Sequence[Change]]]

@@ -176,7 +176,15 @@ async def run_node(
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
         await tasks.start(secret.run, store)
         await tasks.start(server.run)
-        await tasks.start(Registration(store, broker, clock_ms, node.registered, takeover_seconds(config)).run)
+        entry = Registration(
+            store,
+            broker,
+            clock_ms,
+            node.registered,
+            node.dynamic_configs.load,
+            takeover_seconds=takeover_seconds(config),
+        )
+        await tasks.start(entry.run)
         tasks.start_soon(followers.run)
         tasks.start_soon(RuleCheck(node).run)
         if rules is not None:

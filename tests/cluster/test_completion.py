@@ -153,6 +153,26 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
 
 
 @pytest.mark.parametrize("completion", ["local", "cluster"])
+async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
+    completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """A node that is cut off from the store forwards all the same, but nobody waits for it: its
+    answer says how much it has to hear before it answers questions again.
+    """
+    cluster = SmallCluster(nursery, memory, settings={"metadata.completion": completion})
+    await cluster.start_in_turn(1, 2, 3)
+    await cluster.kill(3)
+    await cluster.until(lambda: not cluster.controller.image.is_live(3))
+    node = cluster.controller.node
+    context = context_for(node, ApiKey.CREATE_TOPICS, 7)
+    context.forwarded, context.received_node = True, 3
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    answer = await create_topics.handle(node, context, CreateTopicsRequest(topics=[topic], timeout_ms=1000))
+    assert answer.topics[0].error_code == 0
+    assert context.told == cluster.controller.propagation.expect_at(3) >= 0
+
+
+@pytest.mark.parametrize("completion", ["local", "cluster"])
 async def test_a_topic_that_is_deleted_meanwhile_was_created(
     completion: str, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:

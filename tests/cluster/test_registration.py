@@ -7,12 +7,17 @@ import trio
 from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.node.app import prepare
 from minicontroller.controller.store.base import Create, Delete, Store
 from minicontroller.controller.znodes import layout, registrations
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
 PATIENCE_SECONDS = 30.0
+
+
+async def knows(_store: Store) -> None:
+    """A node without configs."""
 
 
 async def take_the_place(other: Store, broker_id: int, *, host: str = "elsewhere", there: bool = True) -> None:
@@ -71,6 +76,26 @@ async def test_a_registration_that_is_taken_away_is_made_again(
     assert await cluster.create("t", replication_factor=3) == [0]
 
 
+async def test_a_node_knows_the_configs_before_it_is_registered(
+    memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+) -> None:
+    """K4-6: nobody waits for a node that is not registered, so it reads anew what holds before it
+    is, at its start and in each later session.
+    """
+    store, done = await memory.open(), list[str]()
+
+    async def load_configs(_store: Store) -> None:
+        done.append("configs are read")
+
+    broker = Broker(1, (Endpoint("PLAINTEXT", "host-1", 9092),))
+    await prepare(store)
+    await nursery.start(Registration(store, broker, lambda: 1, lambda _: done.append("registered"), load_configs).run)
+    assert done == ["configs are read", "registered"]
+    await memory.expire(store)
+    await trio.sleep(10)
+    assert done == ["configs are read", "registered"] * 2
+
+
 async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autojump_clock: object) -> None:
     """When `withdraw` returns, also from the second reign of the same node, the place is another
     one's to take.
@@ -111,7 +136,7 @@ class Starting:
             self._news.unpark_all()
 
         try:
-            await Registration(store, broker, lambda: 1, registered, self._patience).run()
+            await Registration(store, broker, lambda: 1, registered, knows, takeover_seconds=self._patience).run()
         except ConfigurationError as error:
             self.refused[broker.broker_id] = str(error)
             self._news.unpark_all()
