@@ -197,14 +197,14 @@ class ActiveController:
         """Read the state, tell everyone, and start to serve."""
         watches, store = self._watches, self.node.store
         await ensure_paths(store)
-        await notifications.begin(store, self.fence, watches.notices.ring)
+        await notifications.begin(store, self.fence, watches.notifications.send)
         count = await _count_of_commits(store)  # before the rest: what is late of an earlier life changes it
         created = None if self.ledger is None else self.ledger.created
-        state = await load(store, watches.brokers.ring, watches.topics.ring, watches.deletions.ring, created)
+        state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self.node.config.boolean("delete.topic.enable"):
             state = state.with_topics(_unmarked(state.topics.values()))
-        watches.deletions.ring()  # marks that mean nothing are removed
+        watches.deletions.send()  # marks that mean nothing are removed
         watches.states_known()
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
         if self.node.rule_files is not None:  # a quota may be among them, now or when they change

@@ -32,7 +32,7 @@ from ..store.base import (
     VersionConflict,
 )
 from ..store.sessions import wait_connected, wait_expired, while_it_lasts
-from ..store.signal import Bell
+from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.layout import LayoutError
 from .active_controller import ActiveController
@@ -56,7 +56,7 @@ class Candidacy:
         self._node = node
         self._link = link
         self._clock_ms = clock_ms
-        self._moved = Bell()
+        self._changed = Signal()
         self._withdrawn = trio.Event()
         self._reigning: ActiveController | None = None
         self._vacated = trio.Event()
@@ -80,9 +80,9 @@ class Candidacy:
         """Stand once; whoever cannot win waits for what could change that."""
         store = self._node.store
         if not await self._is_registered(session_id):
-            await while_it_lasts(store, session_id, self._moved.wait)
+            await while_it_lasts(store, session_id, self._changed.wait)
             return
-        entry = await store.get(layout.CONTROLLER, self._moved.ring)
+        entry = await store.get(layout.CONTROLLER, self._changed.send)
         if entry is None:
             fence_and_epoch = await self._elect()
             if fence_and_epoch is not None:
@@ -90,13 +90,13 @@ class Candidacy:
         elif entry.stat.ephemeral_owner == session_id:
             await self._give_up_what_was_won_unheard(entry)
         else:
-            await while_it_lasts(store, session_id, self._moved.wait)
+            await while_it_lasts(store, session_id, self._changed.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
         """Whether the store shows this node registered, with a watch on that: another process may
         have registered under the same id.
         """
-        entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._moved.ring)
+        entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._changed.send)
         return entry is not None and entry.stat.ephemeral_owner == session_id
 
     async def _recover(self) -> None:
@@ -116,7 +116,7 @@ class Candidacy:
         one's to take.
         """
         self._withdrawn.set()
-        self._moved.ring()
+        self._changed.send()
         if self._reigning is not None:
             self._reigning.step_down()
             await self._vacated.wait()
@@ -148,7 +148,7 @@ class Candidacy:
             # The multi may have been carried out, and only its answer lost.
             await wait_connected(store)
             claimed, now = (
-                await store.get(layout.CONTROLLER, self._moved.ring),
+                await store.get(layout.CONTROLLER, self._changed.send),
                 await store.get(layout.CONTROLLER_EPOCH),
             )
             ours = claimed is not None and claimed.data == claim and claimed.stat.ephemeral_owner == store.session_id
@@ -168,7 +168,7 @@ class Candidacy:
 
     async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
         self._node.metrics.elections_won += 1
-        controller = self._reigning = ActiveController(self._node, epoch, fence, self._link, self._moved.ring)
+        controller = self._reigning = ActiveController(self._node, epoch, fence, self._link, self._changed.send)
         self._vacated, began, accident = trio.Event(), trio.current_time(), False
         if self._withdrawn.is_set():
             controller.resign()
@@ -204,7 +204,7 @@ class Candidacy:
             nursery.start_soon(follow_session)
             while True:
                 try:
-                    entry = await store.get(layout.CONTROLLER, self._moved.ring)
+                    entry = await store.get(layout.CONTROLLER, self._changed.send)
                     is_registered = await self._is_registered(session_id)
                 except StoreUnavailable:
                     await wait_connected(store)
@@ -214,7 +214,7 @@ class Candidacy:
                     return
                 if entry is None or entry.stat.ephemeral_owner != session_id or not is_registered:
                     controller.resign()
-                await self._moved.wait()
+                await self._changed.wait()
 
     async def _vacate(self, fence: Check) -> None:
         """Leave the place to another node at once, unless one has it already."""

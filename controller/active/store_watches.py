@@ -19,7 +19,7 @@ from ..metadata.random_ids import new_id
 from ..metadata.topic_names import is_valid_topic_name
 from ..store.base import Delete, NodeMissing, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
-from ..store.signal import Bell
+from ..store.signal import Signal
 from ..znodes import layout
 from . import notifications, partition_states
 from .jobs import ControllerMoved, Draft, Element
@@ -40,15 +40,15 @@ REREAD_STATES_SECONDS = 0.05
 
 
 class StoreWatches:
-    """The bells of `/brokers/ids`, `/brokers/topics` and `/admin/delete_topics`, and what to do
-    when they ring.
+    """Follows the watches of the active controller, each by a signal and a task that reads what
+    changed.
     """
 
     def __init__(self, controller: "ActiveController") -> None:
-        self.brokers, self.topics, self.deletions, self.configs = Bell(), Bell(), Bell(), Bell()
+        self.brokers, self.topics, self.deletions, self.configs = Signal(), Signal(), Signal(), Signal()
         self._controller = controller
         self._store = controller.node.store
-        self.notices, self.states = Bell(), Bell()
+        self.notifications, self.states = Signal(), Signal()
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
         self._again: set[tuple[str, str]] = set()
@@ -60,13 +60,13 @@ class StoreWatches:
         """
         self._changed_configs.update(entities)
         if self._changed_configs:
-            self.configs.ring()
+            self.configs.send()
 
     def states_changed(self, topics: Iterable[str]) -> None:
         """Note that somebody else wrote states of these topics."""
         self._changed_states.update(topics)
         if self._changed_states:
-            self.states.ring()
+            self.states.send()
 
     def states_known(self) -> None:
         """Note that everything has just been read."""
@@ -78,36 +78,36 @@ class StoreWatches:
             nursery.start_soon(self._follow, self.topics, self._read_topics, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.deletions, self._read_deletions, REREAD_SECONDS)
             nursery.start_soon(self._follow, self.configs, self._read_configs, 0.0)
-            nursery.start_soon(self._follow, self.notices, self._read_notices, 0.0)
+            nursery.start_soon(self._follow, self.notifications, self._read_notifications, 0.0)
             nursery.start_soon(self._follow, self.states, self._read_states, REREAD_STATES_SECONDS)
 
-    async def _follow(self, bell: Bell, read: Callable[[], Awaitable[None]], pause: float) -> None:
+    async def _follow(self, signal: Signal, read: Callable[[], Awaitable[None]], pause: float) -> None:
         while True:
-            await bell.wait()
+            await signal.wait()
             try:
-                await self._read_what_is_there(bell, read)
+                await self._read_what_is_there(signal, read)
             except StoreUnavailable as error:
                 log.debug("%s: looking again when the connection is back", error)
-                bell.ring()  # the watch was not set again
+                signal.send()  # the watch was not set again
                 await wait_connected(self._store)
             except (SessionExpired, ControllerMoved) as error:
                 log.debug("nothing more to follow: %s", error)
                 return
             await trio.sleep(pause)
 
-    async def _read_what_is_there(self, bell: Bell, read: Callable[[], Awaitable[None]]) -> None:
+    async def _read_what_is_there(self, signal: Signal, read: Callable[[], Awaitable[None]]) -> None:
         try:
             await read()
         except NodeMissing as error:
             log.warning("%s was removed from the store by others, and is made again", error.path)
             await ensure_paths(self._store)
-            bell.ring()
+            signal.send()
 
     async def _read_brokers(self) -> None:
-        await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.ring))
+        await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.send))
 
     async def _read_topics(self) -> None:
-        names = await topic_names(self._store, self.topics.ring)
+        names = await topic_names(self._store, self.topics.send)
         known, there = self._controller.image.topics, set(names)
         missing = [name for name, topic in known.items() if name not in there and not topic.marked_for_deletion]
         if missing or not all(name in known for name in names):
@@ -149,7 +149,7 @@ class StoreWatches:
             identify(draft, topic)
 
     async def _read_deletions(self) -> None:
-        marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.ring)
+        marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.send)
         names = [name for name in marked if is_valid_topic_name(name)]
         topics = self._controller.image.topics
         if any(name not in topics or not topics[name].marked_for_deletion for name in names):
@@ -171,8 +171,8 @@ class StoreWatches:
             else:
                 draft.stage(name, (), evolve=_marked)
 
-    async def _read_notices(self) -> None:
-        found = await notifications.read(self._store, self.notices.ring)
+    async def _read_notifications(self) -> None:
+        found = await notifications.read(self._store, self.notifications.send)
         for broker_id in found.lost_directories:
             self._controller.ask_for_lost_replicas(broker_id)
         self.states_changed(found.changed_isrs)

@@ -16,7 +16,7 @@ import trio
 
 from ..store.base import Delete, Session, SessionExpired, Store, StoreError, StoreUnavailable
 from ..store.sessions import wait_connected
-from ..store.signal import Bell
+from ..store.signal import Signal
 from ..znodes import layout
 
 log = logging.getLogger("minicontroller.config")
@@ -55,7 +55,7 @@ class ConfigChanges:
 
     def __init__(self, clock_ms: Callable[[], int]) -> None:
         self._clock_ms = clock_ms
-        self._bell = Bell()
+        self._changed = Signal()
         self._seen: frozenset[str] | None = None
         """The notifications that have been seen, of those that were there at the last look."""
         self._session_lost = False
@@ -95,7 +95,7 @@ class ConfigChanges:
     async def _watch_anew(self, store: Store) -> list[str]:
         self._session_lost = False
         await store.ensure(layout.CONFIG_CHANGES)
-        names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
+        names = await store.children(layout.CONFIG_CHANGES, self._changed.send)
         if self._seen is None:
             self._seen = frozenset(names)
         return names
@@ -116,11 +116,11 @@ class ConfigChanges:
                 is_tidy = await self.tidy(store, names)
                 self._tidy_at = began + (TIDY_PAUSE_SECONDS if is_tidy else 0)
             await trio.sleep(min(max(PAUSE_SECONDS, LOOKING_SHARE * took), MAX_PAUSE_SECONDS))
-            await self._bell.wait()
+            await self._changed.wait()
             if self._session_lost:
                 return
             began = trio.current_time()
-            names = await store.children(layout.CONFIG_CHANGES, self._bell.ring)
+            names = await store.children(layout.CONFIG_CHANGES, self._changed.send)
 
     async def _process(
         self, store: Store, names: Iterable[str], notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]]
@@ -167,7 +167,7 @@ class ConfigChanges:
     def _session_changed(self, state: Session) -> None:
         if state is Session.EXPIRED:
             self._session_lost = True
-            self._bell.ring()
+            self._changed.send()
 
 
 async def _remove(store: Store, doomed: Sequence[Delete]) -> None:

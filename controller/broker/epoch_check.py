@@ -37,17 +37,17 @@ class RuleCheck:
 
     def _look(self, before: Image, after: Image, _changed: Collection[Topic]) -> None:
         if after.controller_epoch != before.controller_epoch:
-            self._node.cache.doubts.ring()
+            self._node.cache.epoch_doubted.send()
 
     async def run(self) -> None:
         """Check until cancelled."""
         while True:
-            await self._node.cache.doubts.wait()
+            await self._node.cache.epoch_doubted.wait()
             await wait_connected(self._node.store)
             try:
                 await self._compare()
             except (StoreUnavailable, SessionExpired):
-                self._node.cache.doubts.ring()
+                self._node.cache.epoch_doubted.send()
             await trio.sleep(PAUSE_SECONDS)
 
     async def _compare(self) -> None:

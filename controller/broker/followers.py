@@ -23,7 +23,7 @@ from ...protocol.messages.alter_partition import (
     TopicData,
 )
 from ..metadata.image import Image, Partition, Topic
-from ..store.signal import Bell
+from ..store.signal import Signal
 
 if TYPE_CHECKING:
     from ..handlers.node import Node
@@ -45,7 +45,7 @@ class Followers:
         self._node = node
         self._ask = ask
         self._candidates: dict[str, None] = {}
-        self._bell = Bell()
+        self._candidates_added = Signal()
         node.cache.on_change(self._look)
 
     def _look(self, before: Image, after: Image, changed: Collection[Topic]) -> None:
@@ -56,7 +56,7 @@ class Followers:
             if any(self._missing(after, partition) for partition in topic.partitions):
                 self._candidates[topic.name] = None
         if self._candidates:
-            self._bell.ring()
+            self._candidates_added.send()
 
     def _missing(self, image: Image, partition: Partition) -> list[int]:
         """Return the replicas that could be in the ISR and are not."""
@@ -67,7 +67,7 @@ class Followers:
 
     async def run(self) -> None:
         while True:
-            await self._bell.wait()
+            await self._candidates_added.wait()
             while self._candidates:
                 await self._grow()
 

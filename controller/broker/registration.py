@@ -29,7 +29,7 @@ from ..store.base import (
     VersionConflict,
 )
 from ..store.sessions import wait_connected, while_it_lasts
-from ..store.signal import Bell
+from ..store.signal import Signal
 from ..znodes import layout, registrations
 
 log = logging.getLogger("minicontroller.node")
@@ -65,9 +65,9 @@ class Registration:
         self._started = False
         self._patience = math.inf
         """Until when a node that starts waits for others."""
-        self._moved = Bell()
-        """Something has happened to the entry."""
-        self._others_moved = Bell()
+        self._entry_changed = Signal()
+        """Sent when the entry of this node was changed or removed."""
+        self._others_changed = Signal()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the broker registered; started once it is for the first time. Raises
@@ -92,7 +92,7 @@ class Registration:
             if not self._started:
                 task_status.started()
                 self._started = True
-            await while_it_lasts(self._store, session_id, self._moved.wait)
+            await while_it_lasts(self._store, session_id, self._entry_changed.wait)
 
     async def _register(self, session_id: int) -> bool:
         """Register the broker; False if the session ended before."""
@@ -105,14 +105,14 @@ class Registration:
                 log.warning("Broker %d is registered at this node's address: waiting for it to end.", rival.broker_id)
                 common = ", ".join(_addresses(rival) & _addresses(self._broker))
                 await self._wait_for_another(
-                    self._others_moved,
+                    self._others_changed,
                     f"Broker {rival.broker_id}, which lives, is registered with an address of this node, {common}: "
                     "give this node its own in listeners and advertised.listeners.",
                 )
                 continue
             with contextlib.suppress(NodeExists):
                 await self._store.commit([Create(path, None, ephemeral=True), SetData(path, data, 0)])
-            entry = await self._store.get(path, self._moved.ring)
+            entry = await self._store.get(path, self._entry_changed.send)
             if entry is None:
                 continue
             is_ours = entry.stat.ephemeral_owner == session_id
@@ -125,7 +125,7 @@ class Registration:
                 continue
             log.warning("Broker id %d is registered by another process: waiting for it to end.", self._broker.broker_id)
             await self._wait_for_another(
-                self._moved,
+                self._entry_changed,
                 f"Broker id {self._broker.broker_id} is registered by another process that lives: "
                 "give this node another broker.id.",
             )
@@ -137,13 +137,13 @@ class Registration:
         """
         self._patience = trio.current_time() + self._takeover_seconds
 
-    async def _wait_for_another(self, moved: Bell, sentence: str) -> None:
+    async def _wait_for_another(self, changed: Signal, sentence: str) -> None:
         """Wait for whoever is in the way. Raises ConfigurationError if they are still there when a
         node that starts has waited long enough.
         """
         while True:
             with trio.move_on_at(math.inf if self._started else self._patience) as scope:
-                await while_it_lasts(self._store, self._store.session_id, moved.wait)
+                await while_it_lasts(self._store, self._store.session_id, changed.wait)
             if not scope.cancelled_caught:
                 return
             if trio.current_time() >= self._patience:
@@ -154,7 +154,7 @@ class Registration:
         return next(
             (
                 each
-                for each in await load_brokers(self._store, self._others_moved.ring)
+                for each in await load_brokers(self._store, self._others_changed.send)
                 if each.broker_id != self._broker.broker_id
                 and each.epoch < before
                 and _addresses(each) & _addresses(self._broker)

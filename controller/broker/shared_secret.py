@@ -16,7 +16,7 @@ import trio
 from ..errors import ConfigurationError
 from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected, while_it_lasts
-from ..store.signal import Bell
+from ..store.signal import Signal
 from ..znodes.layout import LayoutError
 from ..znodes.membership import MEMBERSHIP, decode_membership, encode_membership
 
@@ -36,7 +36,7 @@ class SharedSecret:
         """
         self._current: bytes | None = None
         self._on_change = on_change
-        self._moved = Bell()
+        self._changed = Signal()
 
     def current(self) -> bytes | None:
         return self._current
@@ -68,11 +68,11 @@ class SharedSecret:
                 task_status.started()
                 started = True
             with trio.move_on_after(patience):
-                await while_it_lasts(store, session_id, self._moved.wait)
+                await while_it_lasts(store, session_id, self._changed.wait)
 
     async def _read_or_make(self, store: Store) -> Entry:
         while True:
-            entry = await store.get(MEMBERSHIP, self._moved.ring)
+            entry = await store.get(MEMBERSHIP, self._changed.send)
             if entry is not None:
                 return entry
             await store.ensure(MEMBERSHIP.rpartition("/")[0])

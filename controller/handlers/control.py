@@ -18,7 +18,7 @@ def stale(node: "Node", controller_epoch: int, broker_epoch: int) -> ErrorCode:
     have yet to read.
     """
     if controller_epoch < node.cache.image.controller_epoch:
-        node.cache.doubts.ring()
+        node.cache.epoch_doubted.send()
         return ErrorCode.STALE_CONTROLLER_EPOCH
     if 0 <= broker_epoch < node.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH

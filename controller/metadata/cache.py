@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 import trio
 
-from ..store.signal import Bell
+from ..store.signal import Signal
 from .completion import Waiters
 from .image import Broker, Image, Topic
 
@@ -38,8 +38,8 @@ class MetadataCache:
     def __init__(self) -> None:
         self.image = Image()
         self.waiters = Waiters()
-        self.doubts = Bell()
-        """Rung when what is told does not fit what was told before."""
+        self.epoch_doubted = Signal()
+        """Sent when the controller epoch changes, or a request arrives with an older one."""
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
         self._heard = self._expected = -1
         """Numbers of changes: the newest that the image holds, and the newest that a client knows
