@@ -41,8 +41,7 @@ def is_compressed(file: Path) -> bool:
 
 
 def preference(file: Path) -> tuple[bool, str]:
-    """Return a sort key by which a file comes before its compressed copies: the first one is read.
-    """
+    """Return a sort key by which a file precedes its compressed copies: the first is read."""
     return is_compressed(file), file.name
 
 

@@ -45,8 +45,7 @@ def file_name(cluster_id: str, epoch: int, sequence: int, node: int) -> str:
 
 
 class AuditFiles:
-    """The audit files of one node, at most one of them open. Two threads must not use it at once.
-    """
+    """The audit files of one node, at most one of them open. It is not thread-safe."""
 
     def __init__(
         self,
@@ -165,8 +164,7 @@ class AuditFiles:
         return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def _restore(self) -> None:
-        """Write the content of the removed file, which its descriptor still reaches, to a new file.
-        """
+        """Write the content of the removed file, which is still open, to a new file."""
         descriptor, path = _created(self._path)
         try:
             position = 0

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError, decode
 from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name, preference
+from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError, decode
 from .files import NAME, SUFFIX
 
 AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
@@ -87,8 +87,7 @@ def is_audit_file(file: Path) -> bool:
 
 
 def read(file: Path) -> Iterator[Located]:
-    """Yield the lines of an audit file; where it cannot be read any further, the last one says so.
-    """
+    """Yield the lines of an audit file; where it cannot be read further, the last one says so."""
     number = 0
     try:
         file = _where_it_lies(file)

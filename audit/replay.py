@@ -9,6 +9,16 @@ told when an event is fed, and what the log lacks is never guessed.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..policies.interface import (
+    AlterBrokerConfigsRequest,
+    AlterLoggersRequest,
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    EntityRequest,
+    PolicyRequest,
+)
+from ..policies.states import requested_state
 from .event import (
     AuditEvent,
     Decision,
@@ -23,17 +33,7 @@ from .event import (
     SnapshotTopics,
     State,
 )
-from ..policies.interface import (
-    AlterBrokerConfigsRequest,
-    AlterLoggersRequest,
-    AlterTopicRequest,
-    CreateTopicRequest,
-    DeleteTopicRequest,
-    EntityRequest,
-    PolicyRequest,
-)
 from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
-from ..policies.states import requested_state
 
 CREATE_TOPICS = "CreateTopics"
 """The API by which a client creates topics: any other one that leads to a creation is that of a
@@ -66,8 +66,7 @@ class Replay:
 
     @property
     def topics(self) -> Mapping[str, State]:
-        """The topics as they are now, in an object that does not change while the replay goes on.
-        """
+        """The topics as they are now, unchanged by the further replay."""
         return self._known.states
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
@@ -97,8 +96,7 @@ class Replay:
                 yield f"events {event.first_sequence} to {event.last_sequence} were dropped: {event.reason}"
 
     def lost(self) -> None:
-        """Note that events are missing here: the next snapshot is not compared with what is known.
-        """
+        """Note that events are missing: the next snapshot is not compared with the known topics."""
         self.is_known = False
 
     def _decided(self, event: Decision) -> Iterator[str]:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from immutables import Map
 
-from .event import State
 from ..policies.interface import TopicState
 from ..policies.states import RememberedStates, topic_state
 from ..policies.topic_counts import TopicCounts
+from .event import State
 
 UNASKED = 256
 """After so many changes without anybody asking for the counts they are made anew when somebody

@@ -14,8 +14,8 @@ from typing import IO, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from .event import MAX_LINE_BYTES, AuditEvent
 from .compression import BROKEN, is_compressed, opened, plain_name
+from .event import MAX_LINE_BYTES, AuditEvent
 from .files import NAME
 from .reading import Place, audit_files, located
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
-from .replay import Replay
 from .compression import plain_name
+from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
 from .files import NAME
 from .reading import Located, Place, Torn, copies, is_copy, read_all
+from .replay import Replay
 
 
 class Finding(msgspec.Struct, frozen=True):
