@@ -58,6 +58,6 @@ class ResponseHeader(WireStruct):
     """Version 1 has tags."""
 
     correlation_id: Int32 = 0
-    told: Annotated[
+    update_number: Annotated[
         Int64, since(1), tagged(0)
-    ] = -1  # the newest change of metadata that the controller had told; -1 if it does not matter
+    ] = -1  # the metadata update that the forwarding node must have before it answers reads; -1 for none

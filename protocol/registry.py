@@ -205,8 +205,10 @@ def encode_request(header: RequestHeader, message: WireStruct) -> bytes:
     return b"".join((_size(len(head) + len(body)), head, body))
 
 
-def encode_response(api_key: int, version: int, correlation_id: int, message: WireStruct, told: int = -1) -> bytes:
-    """The response as it goes out, with its size. `told`: see `ResponseHeader`.
+def encode_response(
+    api_key: int, version: int, correlation_id: int, message: WireStruct, update_number: int = -1
+) -> bytes:
+    """The response as it goes out, with its size. `update_number`: see `ResponseHeader`.
 
     Raises:
         UnencodableMessage: the version cannot carry the message.
@@ -214,8 +216,8 @@ def encode_response(api_key: int, version: int, correlation_id: int, message: Wi
     """
     header_version, encode = _response_encoders.get((api_key, version)) or _response_encoder(api_key, version)
     body = encode(message)
-    if told >= 0:
-        head = encoder(ResponseHeader, header_version)(ResponseHeader(correlation_id, told))
+    if update_number >= 0:
+        head = encoder(ResponseHeader, header_version)(ResponseHeader(correlation_id, update_number))
         return b"".join((_size(len(head) + len(body)), head, body))
     size = len(body) + _HEADER_SIZES[header_version]
     _size(size)

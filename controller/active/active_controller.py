@@ -101,7 +101,7 @@ class ActiveController:
         """
         return await self.writer.write(plan, urgent=urgent, in_any_case=in_any_case)
 
-    async def wait_told(self, broker_id: int | None, *, configs: bool) -> bool:
+    async def wait_propagated(self, broker_id: int | None, *, configs: bool) -> bool:
         """Wait until this node, or every registered one (None), and this controller's own shows the
         changes so far (K4-6), among them `configs`. False if the reign ended before.
         """
@@ -111,11 +111,11 @@ class ActiveController:
         """Whether this node is told of changes as they come, as far as anybody knows."""
         return self._propagation.reaches(broker_id)
 
-    def expect_at(self, broker_id: int) -> int:
-        """Return the number of the newest change, of which this node will hear
-        (`MetadataCache.expect`). -1 for a node of this process, which learns of changes by call.
+    def expect_update(self, broker_id: int) -> int:
+        """Return the number of the newest update, and have it sent to this node
+        (`MetadataCache.expect_update`). -1 for a node of this process, which is updated by call.
         """
-        return -1 if broker_id in self.node.neighbours else self._propagation.expect_at(broker_id)
+        return -1 if broker_id in self.node.neighbours else self._propagation.expect_update(broker_id)
 
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""

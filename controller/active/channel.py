@@ -74,9 +74,9 @@ class Channel:
         """The newest change that the node has in its metadata."""
         self.is_reached = True
         """Whether the node answered the last request; true before the first one."""
-        self._heard = self._expected = -1
-        """Numbers of changes: the newest that the node was told it knows of, and the newest that
-        one of its clients knows of.
+        self._updated_to = self._expected = -1
+        """Update numbers: the newest that was sent to the node, and the newest that the response to
+        one of its clients has carried.
         """
         self.configured = 0
         """The number of the newest request to read the configs anew that the node has answered."""
@@ -86,7 +86,7 @@ class Channel:
         self._link = link
         self._owner = owner
         self._fresh = True
-        self._sequence = -1
+        self._update_number = -1
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
         self._unheard: set[str] = set()
@@ -103,24 +103,24 @@ class Channel:
 
     # ------------------------------------------------------------------ what is to be told
 
-    def brokers_changed(self, sequence: int) -> None:
+    def brokers_changed(self, number: int) -> None:
         self._brokers_changed = True
-        self.hurry(sequence)
+        self.hurry(number)
 
     def configs_changed(self, request: int) -> None:
         """Have the node read the configs of brokers in the store anew."""
         self._configs = max(request, self._configs)
-        self.hurry(self._sequence)
+        self.hurry(self._update_number)
 
-    def expect(self, sequence: int) -> None:
-        """Note that a client of the node learns what this change brought about: the node holds back
-        its reads until it is told that it has the change.
+    def expect_update(self, number: int) -> None:
+        """Note that the response to a client of the node carries this update number: the node holds
+        reads back until the number is sent to it.
         """
-        if sequence > self._heard:
-            self._expected = max(sequence, self._expected)
-            self._stir(sequence)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
+        if number > self._updated_to:
+            self._expected = max(number, self._expected)
+            self._stir(number)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
 
-    def metadata(self, sequence: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
+    def metadata(self, number: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
         """Have the node told that these partitions of a topic changed (None: all of them).
         `is_new`: the topic has just been made.
         """
@@ -128,7 +128,7 @@ class Channel:
             self._unheard.add(topic)
         known = self._metadata.get(topic, set())
         self._metadata[topic] = None if partitions is None or known is None else known | set(partitions)
-        self._stir(sequence)
+        self._stir(number)
 
     def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
         """Have LeaderAndIsr sent for a partition with a replica on the node. `is_new`: the
@@ -137,7 +137,7 @@ class Channel:
         partitions = self._leaders.setdefault(topic, {})
         partitions[partition] = partitions.get(partition, False) or is_new
 
-    def forget(self, sequence: int, topic: Topic) -> None:
+    def forget(self, number: int, topic: Topic) -> None:
         """Have the node told that the topic is being deleted. Of a topic of which it was told
         nothing yet, it is told nothing at all.
         """
@@ -145,31 +145,31 @@ class Channel:
         self._leaders.pop(topic.name, None)
         if topic.name in self._unheard:
             self._unheard.discard(topic.name)
-            self._stir(sequence)
+            self._stir(number)
             return
         before = self._forgotten.get(topic.name)
         if before is None or len(before.partitions) <= len(topic.partitions):  # each partition is taken away by itself
             self._forgotten[topic.name] = topic
-        self._stir(sequence)
+        self._stir(number)
 
     def stop(self, topic: Topic, partition: int) -> None:
         """Have the node stop following a partition and keep its data (controlled shutdown)."""
         _, known = self._stops.get(topic.name, (topic, set()))
         self._stops[topic.name] = topic, known | {partition}
-        self._stir(self._sequence)
+        self._stir(self._update_number)
 
     def delete(self, topic: Topic) -> None:
         """Have the node stop the replicas of a topic that is being deleted, then delete them."""
         self._deletions[topic.name] = topic
-        self.hurry(self._sequence)
+        self.hurry(self._update_number)
 
-    def hurry(self, sequence: int) -> None:
+    def hurry(self, number: int) -> None:
         """Send what is due up to this change at once, since somebody waits for it."""
-        self._stir(sequence)
+        self._stir(number)
         self._urgent.set()
 
-    def _stir(self, sequence: int) -> None:
-        self._sequence = max(sequence, self._sequence)
+    def _stir(self, number: int) -> None:
+        self._update_number = max(number, self._update_number)
         self._wake.set()
 
     # ------------------------------------------------------------------ telling it
@@ -189,7 +189,7 @@ class Channel:
 
     async def _round(self) -> None:
         self._urgent = trio.Event()
-        image, sequence, fresh = self._owner.image(), self._sequence, self._fresh
+        image, number, fresh = self._owner.image(), self._update_number, self._fresh
         leaders, self._leaders = self._leaders, {}
         metadata, self._metadata = self._metadata, {}
         forgotten, self._forgotten = self._forgotten, {}
@@ -199,13 +199,13 @@ class Channel:
         brokers_changed, self._brokers_changed = self._brokers_changed, False
 
         if fresh:
-            await self._update_metadata(image, metadata, forgotten, sequence, complete=True)
+            await self._update_metadata(image, metadata, forgotten, number, complete=True)
             self._fresh = False
         if leaders and not self.broker.proves_itself:
             await self._leader_and_isr(image, leaders)
-        if not fresh and (metadata or forgotten or brokers_changed or self._expected > self._heard):
-            await self._update_metadata(image, metadata, forgotten, sequence)
-        self.acknowledged = max(self.acknowledged, sequence)
+        if not fresh and (metadata or forgotten or brokers_changed or self._expected > self._updated_to):
+            await self._update_metadata(image, metadata, forgotten, number)
+        self.acknowledged = max(self.acknowledged, number)
         self._owner.acknowledged()
         if (
             leaders and self.broker.proves_itself
@@ -232,7 +232,7 @@ class Channel:
         image: Image,
         metadata: dict[str, set[int] | None],
         forgotten: dict[str, Topic],
-        sequence: int,
+        number: int,
         *,
         complete: bool = False,
     ) -> None:
@@ -240,9 +240,11 @@ class Channel:
         # What is complete says in one request also what is not there.
         parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
         for part in parts:
-            heard = sequence if part is parts[-1] else None
-            await self._send(control_requests.update_metadata(image, self.broker, part, complete=complete, heard=heard))
-        self._heard = sequence
+            last_number = number if part is parts[-1] else None
+            await self._send(
+                control_requests.update_metadata(image, self.broker, part, complete=complete, update_number=last_number)
+            )
+        self._updated_to = number
 
     async def _update_configs(self, image: Image) -> None:
         """Ask the node once to read the configs anew. If it cannot, it is asked again in the next
@@ -260,7 +262,7 @@ class Channel:
             self._owner.acknowledged()
         else:
             await trio.sleep(RETRY_SECONDS)
-            self.hurry(self._sequence)
+            self.hurry(self._update_number)
 
     async def _delete_replicas(self, image: Image, topics: dict[str, Topic]) -> None:
         for part in await in_parts((topic, len(topic.partitions)) for topic in topics.values()):

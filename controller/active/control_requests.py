@@ -42,9 +42,9 @@ CONFIGS_TAG = 10_001
 cannot. A broker of Kafka answers at once: nobody can tell when it reads a notification.
 """
 
-HEARD_TAG = 10_002
-"""Our own, too: eight bytes, the number of the newest change that a node knows of when it has this
-request and those before it.
+UPDATE_NUMBER_TAG = 10_002
+"""A tag of ours, ignored by Kafka's brokers: the update number that a node has reached when it has
+applied this request and those before it, as eight bytes.
 """
 
 MOST_PARTITIONS = 2_000
@@ -149,17 +149,17 @@ def update_metadata(
     *,
     complete: bool = False,
     configs: bool = False,
-    heard: int | None = None,
+    update_number: int | None = None,
 ) -> UpdateMetadataRequest:
     """Make UpdateMetadata of all brokers (the list replaces what the target knows) and these
     topics. With `complete`, what is not named does not exist.
 
-    `configs` have changed in the store. `heard` is the newest change that the target knows of with
-    this.
+    `configs` have changed in the store. `update_number` is the update that the target has reached
+    with this request.
     """
     tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
-    if heard is not None:
-        tags[HEARD_TAG] = heard.to_bytes(8, signed=True)
+    if update_number is not None:
+        tags[UPDATE_NUMBER_TAG] = update_number.to_bytes(8, signed=True)
     return UpdateMetadataRequest(
         controller_id=image.controller_id,
         controller_epoch=image.controller_epoch,

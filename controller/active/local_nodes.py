@@ -11,7 +11,7 @@ StopReplica would tell them.
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from ..metadata.cache import MetadataCache, first_number
+from ..metadata.cache import MetadataCache, first_update_number
 from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Image, Topic
 from ..znodes import layout
 
@@ -50,7 +50,7 @@ class NearbyNodes:
                 changed=topics,
                 removed=[name for name in self._own.image.topics if name not in told],
             )
-            self._own.heard(first_number(image.controller_epoch))
+            self._own.updated_to(first_update_number(image.controller_epoch))
         self._welcome(image)
 
     def tell_brokers(self, image: Image) -> None:
@@ -72,7 +72,7 @@ class NearbyNodes:
         for broker_id in self.ids:
             node = self._node if broker_id == self._own_id else self._neighbours.get(broker_id)
             if node is not None and not _has_newer(node.cache, image):
-                node.dynamic_configs.told(_broker_configs(image, str(broker_id)), of_cluster)
+                node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
 
     def _tell(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
@@ -103,7 +103,7 @@ class NearbyNodes:
             if known.get(broker_id) is not cache and not _has_newer(cache, now):
                 gone = [name for name in cache.image.topics if name not in now.topics]
                 cache.become(now, list(now.topics.values()), gone)
-                cache.heard(first_number(now.controller_epoch))
+                cache.updated_to(first_update_number(now.controller_epoch))
         self._others = here
         self.ids = frozenset({self._own_id, *here})
 

@@ -14,7 +14,7 @@ import trio
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
-from ..metadata.cache import first_number
+from ..metadata.cache import first_update_number
 from ..metadata.image import NO_TOPIC_ID, Broker, Image, Partition, Topic
 from . import control_requests
 from .channel import Channel, LinkFactory
@@ -51,8 +51,8 @@ class Propagation:
         self.contradicted = contradicted
         """Called when a broker says that another controller rules."""
         self._channels: dict[int, Channel] = {}
-        self._sequence = first_number(controller_epoch)
-        """The number of the newest change."""
+        self._update_number = first_update_number(controller_epoch)
+        """The number of the newest update."""
         self._configs = 0
         """Counts the requests to read the configs anew."""
         self._nursery: trio.Nursery | None = None
@@ -88,7 +88,7 @@ class Propagation:
         anew, and tell all nodes of it.
         """
         assert self._nursery is not None
-        self._sequence += 1
+        self._update_number += 1
         for broker_id, channel in list(self._channels.items()):
             broker = image.brokers.get(broker_id)
             if (
@@ -101,7 +101,7 @@ class Propagation:
                 del self._channels[broker_id]
             else:
                 channel.broker = broker
-                channel.brokers_changed(self._sequence)
+                channel.brokers_changed(self._update_number)
         for broker_id, broker in image.brokers.items():
             if broker_id not in self._channels and not self._is_here(broker):
                 channel = self._channels[broker_id] = Channel(broker, self._link(broker), self)
@@ -110,13 +110,13 @@ class Propagation:
         self.acknowledged()
 
     def _tell_everything(self, channel: Channel, image: Image) -> None:
-        channel.brokers_changed(self._sequence)
+        channel.brokers_changed(self._update_number)
         channel.configs_changed(self._configs)
         for name, topic in image.topics.items():
             if topic.marked_for_deletion:
-                channel.forget(self._sequence, topic)
+                channel.forget(self._update_number, topic)
                 continue
-            channel.metadata(self._sequence, name, None)
+            channel.metadata(self._update_number, name, None)
             self._tell_leaders(channel, topic)
 
     def tell_replicas(self, broker_id: int, image: Image) -> None:
@@ -128,7 +128,7 @@ class Propagation:
             for topic in image.topics.values():
                 if not topic.marked_for_deletion:
                     self._tell_leaders(channel, topic)
-            channel.hurry(self._sequence)
+            channel.hurry(self._update_number)
 
     def _tell_leaders(self, channel: Channel, topic: Topic) -> None:
         for index, partition in enumerate(topic.partitions):
@@ -141,7 +141,7 @@ class Propagation:
         """Tell all nodes which partitions have another state, and the replicas of these by
         LeaderAndIsr.
         """
-        self._sequence += 1
+        self._update_number += 1
         known: tuple[Partition, ...] = ()
         if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
             known = before.partitions
@@ -154,7 +154,7 @@ class Propagation:
         if not changed:
             return
         for broker_id, channel in self._channels.items():
-            channel.metadata(self._sequence, after.name, changed, is_new=before is None or not before.was_ever_led)
+            channel.metadata(self._update_number, after.name, changed, is_new=before is None or not before.was_ever_led)
             for index in changed:
                 partition = after.partitions[index]
                 is_new = index >= len(known) or not known[index].has_state
@@ -168,18 +168,18 @@ class Propagation:
         """Tell all nodes that replicas of these partitions went offline or came back, and nothing
         else about them changed.
         """
-        self._sequence += 1
+        self._update_number += 1
         for channel in self._channels.values():
-            channel.metadata(self._sequence, topic.name, partitions)
+            channel.metadata(self._update_number, topic.name, partitions)
 
     def topic_forgotten(self, topic: Topic) -> None:
         """Tell all nodes that the topic is marked for deletion, so that nobody serves
         it any more.
         """
-        self._sequence += 1
+        self._update_number += 1
         self._encoded.pop(topic.name, None)
         for channel in self._channels.values():
-            channel.forget(self._sequence, topic)
+            channel.forget(self._update_number, topic)
 
     def delete_replicas(self, topic: Topic, broker_id: int) -> None:
         channel = self._channels.get(broker_id)
@@ -200,24 +200,24 @@ class Propagation:
 
         Return False if the controller's term ended first: then it is not known who has it.
         """
-        sequence, request = self._sequence, 0
+        number, request = self._update_number, 0
         if configs:
             request = self._configs = self._configs + 1
-        for channel in self._behind(sequence, request, broker_id):
+        for channel in self._behind(number, request, broker_id):
             channel.configs_changed(request)
-            channel.hurry(sequence)
-        while (behind := self._behind(sequence, request, broker_id)) and not self._ended:
+            channel.hurry(number)
+        while (behind := self._behind(number, request, broker_id)) and not self._ended:
             await self._acknowledgements.park()
         return not behind
 
-    def expect_at(self, broker_id: int) -> int:
-        """Return the number of the newest change, and have this node told of it: now, or when it
+    def expect_update(self, broker_id: int) -> int:
+        """Return the number of the newest update, and have it sent to this node: now, or when it
         registers again.
         """
         channel = self._channels.get(broker_id)
         if channel is not None:
-            channel.expect(self._sequence)
-        return self._sequence
+            channel.expect_update(self._update_number)
+        return self._update_number
 
     def reaches(self, broker_id: int) -> bool:
         """Return whether this node is told of changes as they come, as far as the last request to
@@ -226,17 +226,17 @@ class Propagation:
         channel = self._channels.get(broker_id)
         return channel is None or channel.is_reached
 
-    def _behind(self, sequence: int, request: int, broker_id: int | None) -> list[Channel]:
+    def _behind(self, number: int, request: int, broker_id: int | None) -> list[Channel]:
         """Return the channels, of all nodes or of this one, that have not acknowledged this change
         or this request to read configs.
         """
         channels = self._channels.values() if broker_id is None else filter(None, [self._channels.get(broker_id)])
-        return [channel for channel in channels if channel.acknowledged < sequence or channel.configured < request]
+        return [channel for channel in channels if channel.acknowledged < number or channel.configured < request]
 
     @property
     def behind(self) -> int:
         """How many registered nodes have not acknowledged the newest change."""
-        return sum(channel.acknowledged < self._sequence for channel in self._channels.values())
+        return sum(channel.acknowledged < self._update_number for channel in self._channels.values())
 
     def acknowledged(self) -> None:
         self._acknowledgements.unpark_all()

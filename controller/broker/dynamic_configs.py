@@ -43,9 +43,9 @@ class DynamicConfigs:
         """Readings of everything, by number: the last that was begun, and the last that is in
         force.
         """
-        self._told = 0
-        """How often a controller of this process said what holds: what was read of the store before
-        that is no news.
+        self._applied = 0
+        """How often a controller of this process called `apply`: what was read from the store
+        before the last call is out of date.
         """
 
     def on_change(self, listener: EntityChanged) -> None:
@@ -68,11 +68,11 @@ class DynamicConfigs:
                 await self._read(store, (layout.DEFAULT_ENTITY, self._own_name))
                 self._loaded = number
 
-    def told(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
+    def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
         """Take over configs that a controller of this process has written, before its client hears
         of it. None is unreadable: what was in force before stays.
         """
-        self._told += 1
+        self._applied += 1
         of_node = self.of_node if of_node is None else of_node
         of_cluster = self.of_cluster if of_cluster is None else of_cluster
         if (of_node, of_cluster) != (self.of_node, self.of_cluster):
@@ -122,10 +122,10 @@ class DynamicConfigs:
         return name in {layout.DEFAULT_ENTITY, self._own_name}
 
     async def _read(self, store: Store, names: Iterable[str]) -> None:
-        wanted, told = list(names), None
+        wanted, applied = list(names), None
         entries: list[Entry | None] = []
-        while told != self._told:
-            told = self._told
+        while applied != self._applied:
+            applied = self._applied
             entries = await store.get_many([layout.broker_config_path(name) for name in wanted])
         before = self.of_node, self.of_cluster
         for name, entry in zip(wanted, entries, strict=True):

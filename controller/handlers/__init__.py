@@ -50,7 +50,7 @@ def up_to_date(handler: Handler) -> Handler:
     """
 
     async def handle_later(node: Any, context: RequestContext, request: Request) -> Response:
-        await node.cache.wait_heard()
+        await node.cache.wait_expected_update()
         answer = handler(node, context, request)
         return await answer if isawaitable(answer) else answer
 

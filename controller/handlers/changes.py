@@ -242,7 +242,7 @@ async def carry_out(
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
     if completed and context.forwarded and not _was_waited_for(node, controller, context.received_node):
-        context.told = controller.expect_at(context.received_node)
+        context.update_number = controller.expect_update(context.received_node)
     return changes
 
 
@@ -347,9 +347,9 @@ async def _is_known(
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
-        return await controller.wait_told(None, configs=changes_configs)
+        return await controller.wait_propagated(None, configs=changes_configs)
     if context.forwarded and (changes_configs or not controller.reaches(context.received_node)):
-        return await controller.wait_told(context.received_node, configs=changes_configs)
+        return await controller.wait_propagated(context.received_node, configs=changes_configs)
     return True
 
 

@@ -17,7 +17,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, HEARD_TAG
+from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG
 from ..errors import Refusal
 from ..metadata.image import (
     LEADER_DURING_DELETE,
@@ -62,8 +62,8 @@ def handle(
         changed=changed.values(),
         removed=removed,
     )
-    if HEARD_TAG in tags:
-        node.cache.heard(int.from_bytes(tags[HEARD_TAG], signed=True))
+    if UPDATE_NUMBER_TAG in tags:
+        node.cache.updated_to(int.from_bytes(tags[UPDATE_NUMBER_TAG], signed=True))
     return _with_configs(node) if CONFIGS_TAG in tags else UpdateMetadataResponse()
 
 

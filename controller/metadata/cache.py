@@ -1,13 +1,13 @@
-"""A node's own view of the cluster: what the controller last told it.
+"""A node's own view of the cluster, which the active controller keeps up to date.
 
-Rule: the cache is fed by UpdateMetadata alone (on the controller's own node by the same content
-without the wire), and reads answer from it alone. Whoever waits for a change of the cluster waits
-here: `apply` wakes them, nobody polls. What a client of this node was told is done no reader is
-answered without: until the controller's word of it comes, reads wait (K4-6). A controller that is
-lost, or cut off from this node, holds them up once and not for long.
+Rule: only UpdateMetadata changes the cache (a node in the active controller's process gets the same
+content by call), and all reads are answered from it. Tasks that wait for a change of the cluster
+wait here and are woken by `apply`; nothing polls.
 
-Changes have numbers, which a controller counts from its epoch on (`first_number`): those of its
-successors are larger.
+The active controller numbers its updates, starting at `first_update_number` of its epoch. The
+response to a forwarded change carries the number of the newest update, and reads at this node wait
+until the image holds that update (K4-6), for EXPECTED_UPDATE_SECONDS at most: the controller may be
+lost, or cut off from this node.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -19,15 +19,16 @@ from ..store.signal import Signal
 from .completion import Waiters
 from .image import Broker, Image, Topic
 
-EXPECTED_SECONDS = 3.0
-"""How long readers wait for the controller's word of what it has acknowledged. It is on its way
-when the answer is; if the controller is lost, a node may be behind until there is another one.
+EXPECTED_UPDATE_SECONDS = 3.0
+"""How long reads wait for an update that the controller has acknowledged to a client. It is sent
+at about the same time as the response; if the controller is lost, the node may be behind until
+another one is elected.
 """
 
 
-def first_number(controller_epoch: int) -> int:
-    """Return the number of a controller's first change. Whoever follows it has heard of all that
-    its predecessors have acknowledged.
+def first_update_number(controller_epoch: int) -> int:
+    """Return the number of the first update in a controller epoch. It is larger than those of all
+    earlier epochs, and a node that has it holds everything that earlier controllers acknowledged.
     """
     return controller_epoch << 32
 
@@ -41,14 +42,15 @@ class MetadataCache:
         self.epoch_doubted = Signal()
         """Sent when the controller epoch changes, or a request arrives with an older one."""
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
-        self._heard = self._expected = -1
-        """Numbers of changes: the newest that the image holds, and the newest that a client knows
-        of by an answer of the controller.
+        self._updated_to = self._expected = -1
+        """Update numbers: the newest that the image holds, and the newest that a response of the
+        controller to a client of this node has carried.
         """
-        self._in_vain: int | None = None
-        """What was heard when readers had waited in vain: until more is, none of them waits again.
+        self._timed_out_at: int | None = None
+        """The number the image had been updated to when reads last waited too long: until it is
+        updated further, no read waits again.
         """
-        self._hearing = trio.lowlevel.ParkingLot()
+        self._updates = trio.lowlevel.ParkingLot()
 
     def on_change(self, listener: Callable[[Image, Image, Collection[Topic]], None]) -> None:
         """Call `listener(before, after, changed_topics)` after each change, in the event loop's
@@ -90,39 +92,41 @@ class MetadataCache:
         if image.controller_epoch != before.controller_epoch or image.brokers is not before.brokers:
             self.waiters.wake_cluster()
         if image.controller_epoch != before.controller_epoch:
-            self._in_vain = None
+            self._timed_out_at = None
         if image.controller_epoch < before.controller_epoch:  # the count of epochs was set back
-            self._heard = self._expected = -1
-            self._hearing.unpark_all()
+            self._updated_to = self._expected = -1
+            self._updates.unpark_all()
         for listener in self._listeners:
             listener(before, image, changed)
 
-    def heard(self, number: int) -> None:
-        """Note that the image holds all changes up to this one."""
-        if number > self._heard:
-            self._heard = number
-            self._hearing.unpark_all()
+    def updated_to(self, number: int) -> None:
+        """Note that the image holds all updates up to this number."""
+        if number > self._updated_to:
+            self._updated_to = number
+            self._updates.unpark_all()
 
-    def expect(self, number: int) -> None:
-        """Note that a client of this node is told what this change has brought about."""
+    def expect_update(self, number: int) -> None:
+        """Note that a client of this node is sent a response which rests on this update."""
         self._expected = max(number, self._expected)
 
     @property
     def is_behind(self) -> bool:
-        """Whether a client of this node knows more than the image holds."""
-        return self._expected > self._heard != self._in_vain
+        """Whether a client of this node has seen a newer update than the image holds, and reads
+        should wait for it.
+        """
+        return self._expected > self._updated_to != self._timed_out_at
 
-    async def wait_heard(self) -> None:
-        """Wait until the image holds what clients of this node know of now, or EXPECTED_SECONDS are
-        over.
+    async def wait_expected_update(self) -> None:
+        """Wait until the image holds the newest update that clients of this node have seen so far,
+        for EXPECTED_UPDATE_SECONDS at most.
         """
         expected = self._expected
-        with trio.move_on_after(EXPECTED_SECONDS):
-            while self.is_behind and self._heard < expected:
-                await self._hearing.park()
+        with trio.move_on_after(EXPECTED_UPDATE_SECONDS):
+            while self.is_behind and self._updated_to < expected:
+                await self._updates.park()
             return
-        self._in_vain = self._heard
-        self._hearing.unpark_all()
+        self._timed_out_at = self._updated_to
+        self._updates.unpark_all()
 
     async def wait_topic(self, name: str, reached: Callable[[Image], bool]) -> None:
         """Wait until `reached` holds; it is asked now and whenever the topic changes. The caller

@@ -48,9 +48,9 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """What the node that received the request has decided of it already: the controller writes it
     into the audit log, and answers it as it stands, in the rows before all others.
     """
-    told: int = -1
-    """Of a forwarded request: the newest change of metadata that the node which forwards it has to
-    know before it answers a question. It stands in the answer's header.
+    update_number: int = -1
+    """The metadata update that the node which forwarded the request must have before it answers
+    reads; it goes into the response header. -1 where it need not wait.
     """
     first_error: int = 0
     """Of the rows of the answer, where they are made one by one."""

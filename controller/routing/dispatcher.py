@@ -187,7 +187,9 @@ class Dispatcher:
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
         try:
-            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.told)
+            answer = registry.encode_response(
+                ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.update_number
+            )
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
             response = self.error_response(ctx, request, error)
             answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)

@@ -180,7 +180,7 @@ class Forwarder:
         Refusal.
         """
         key = ApiKey(ctx.api_key)
-        told, answer = -1, None
+        update_number, answer = -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
                 header, answer = await self._peer(controller).ask(
@@ -199,7 +199,7 @@ class Forwarder:
                         ctx.client_correlation_id,
                     ),
                 )
-                told = header.told
+                update_number = header.update_number
             except TooLargeForPeer as error:
                 self.outcomes["too_large"] += 1
                 raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
@@ -219,7 +219,7 @@ class Forwarder:
         if scope.cancelled_caught:
             self.outcomes["timed_out"] += 1
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "The controller did not answer in time.")
-        self._cache.expect(told)
+        self._cache.expect_update(update_number)
         return answer
 
     def _peer(self, controller: _Controller) -> PeerConnection:

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
-from minicontroller.controller.active.control_requests import HEARD_TAG, ControlRequest
+from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest
 from minicontroller.controller.active.propagation import Propagation
 from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
 from minicontroller.protocol import registry
@@ -205,13 +205,13 @@ async def test_a_broker_hears_how_much_it_knows(world: World, autojump_clock: ob
     """
     await world.register(1, 2)
     world.change(topic("t", 2))
-    first = world.propagation.expect_at(2)
+    first = world.propagation.expect_update(2)
     world.mark("t")
-    second = world.propagation.expect_at(2)
+    second = world.propagation.expect_update(2)
     await world.quiet()
     assert first < second == heard(world.brokers[2])
     world.brokers[2].take()
-    assert world.propagation.expect_at(2) == second
+    assert world.propagation.expect_update(2) == second
     await world.quiet()
     assert world.brokers[2].take() == []
 
@@ -222,7 +222,7 @@ async def test_a_broker_that_comes_back_hears_how_much_it_knows(world: World, au
     """
     await world.register(1, 2)
     world.change(topic("t", 2))
-    expected = world.propagation.expect_at(3)
+    expected = world.propagation.expect_update(3)
     await world.register(1, 2, 3)
     assert heard(world.brokers[3]) >= expected
 
@@ -263,7 +263,7 @@ async def test_who_is_reached_is_known_by_the_last_request(world: World, autojum
 def heard(broker: FarBroker) -> int:
     """The number in the newest UpdateMetadata."""
     newest = [request for request in broker.requests if isinstance(request, UpdateMetadataRequest)][-1]
-    return int.from_bytes((newest.unknown_tags or {})[HEARD_TAG], signed=True)
+    return int.from_bytes((newest.unknown_tags or {})[UPDATE_NUMBER_TAG], signed=True)
 
 
 async def test_a_topic_of_the_same_name_is_new(world: World, autojump_clock: object) -> None:
@@ -423,7 +423,7 @@ async def test_what_was_acknowledged_before_the_end_is_known(autojump_clock: obj
         world.change(topic("t", 2))
         told = await waiting(world, outer)
         for channel in world.propagation._channels.values():
-            channel.acknowledged = world.propagation._sequence
+            channel.acknowledged = world.propagation._update_number
         reign.cancel_scope.cancel()
     assert told() == [True]
 

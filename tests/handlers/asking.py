@@ -143,7 +143,7 @@ class Client:
         self._caller = Caller(Listener(name=listener), line, "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
-        self.told = -1
+        self.update_number = -1
         """By the header of the last answer."""
 
     async def ask(self, request: Any, version: int, **tags: Any) -> Any:
@@ -172,7 +172,7 @@ class Client:
     def read(self, answer: bytes, request: Any, version: int) -> Any:
         header, response = registry.decode_response(_key(request), version, answer[4:])
         assert header.correlation_id == 7
-        self.told = header.told
+        self.update_number = header.update_number
         return response
 
 

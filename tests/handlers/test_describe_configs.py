@@ -110,7 +110,7 @@ async def test_what_is_shared_is_never_old(version: int) -> None:
     node = await node_where({"topics/orders": {"flush.ms": "7"}})
     client, request = Client(node), wanting((TOPIC, "orders"), (TOPIC, "payments"), (BROKER, "1"))
     for size in ("4096", "8192"):
-        node.dynamic_configs.told({}, {"log.segment.bytes": size})
+        node.dynamic_configs.apply({}, {"log.segment.bytes": size})
         orders, payments, node_1 = (await client.ask(request, version)).results
         assert [rows(orders)["flush.ms"][0], rows(payments)["flush.ms"][0]] == ["7", "9223372036854775807"]
         values = [rows(orders)["segment.bytes"], rows(payments)["segment.bytes"], rows(node_1)["log.segment.bytes"]]

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.metadata.cache import first_number
+from minicontroller.controller.metadata.cache import first_update_number
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
@@ -74,17 +74,17 @@ async def test_what_the_controller_had_told_travels_back() -> None:
     """K4-6: the answer's header says it; the node that forwarded answers no question before it has
     heard as much.
     """
-    number = first_number(7) + 3
+    number = first_update_number(7) + 3
 
     async def told(_node: object, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         await trio.lowlevel.checkpoint()
-        ctx.told = number
+        ctx.update_number = number
         return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
 
     async with pair(far_handler=told) as nodes, await nodes.near.connect() as client:
         assert codes(await client.ask(7, CREATE, CreateTopicsResponse)) == [0, 0]
         assert nodes.cache.is_behind
-        nodes.cache.heard(number)
+        nodes.cache.updated_to(number)
         assert not nodes.cache.is_behind
 
 
