@@ -18,7 +18,7 @@ import trio
 from minicontroller.client import config_messages, topic_messages
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
-from minicontroller.client.model import ConfigChange, ConfigOperation, NewTopic, Resource
+from minicontroller.client.model import ConfigChange, NewTopic, Resource
 from minicontroller.client.network import NodeLink
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers.node import Node
@@ -27,6 +27,7 @@ from minicontroller.controller.node.app import RunningNode, run_node
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
+from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.schema import WireStruct
 
 NODES: Final = (1, 2, 3)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ..protocol.config_resources import ResourceType
 from ..protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -15,7 +16,7 @@ from ..protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..protocol.schema import WireStruct
-from .model import SOURCES, ConfigChange, ConfigEntry, Resource, ResourceType, Results, result_of
+from .model import SOURCES, ConfigChange, ConfigEntry, Resource, Results, result_of
 
 _TYPES = frozenset(ResourceType)
 

@@ -1,11 +1,11 @@
 """What goes into the admin client and what comes out of it: plain, frozen, in Kafka's own terms."""
 
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import TypeVar
 
 import msgspec
 
+from ..protocol.config_resources import ConfigOperation, ResourceType
 from ..protocol.error_codes import ErrorCode
 from .errors import AdminError
 
@@ -95,13 +95,6 @@ class ClusterDescription(msgspec.Struct, frozen=True):
     topics: tuple[TopicDescription, ...]
 
 
-class ResourceType(IntEnum):
-    """The types of what has configs, with Kafka's numbers."""
-
-    TOPIC = 2
-    BROKER = 4
-
-
 class Resource(msgspec.Struct, frozen=True):
     """What has configs: a topic, a broker by its id, or with an empty name all brokers."""
 
@@ -145,15 +138,6 @@ class ConfigEntry(msgspec.Struct, frozen=True):
     source: str
     is_read_only: bool
     is_sensitive: bool
-
-
-class ConfigOperation(IntEnum):
-    """What a change does to a config, with Kafka's numbers (KIP-339)."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 class ConfigChange(msgspec.Struct, frozen=True):

@@ -28,6 +28,10 @@ from msgspec.structs import force_setattr
 from .configs.canonical import canonical_configs, canonical_operands
 from .configs.effective import EffectiveConfigs
 
+ANONYMOUS = "User:ANONYMOUS"
+"""Kafka's principal of a client that has not authenticated. A policy gets None for such a client;
+lists of principals and quotas name it like this, and so is a user with the name ANONYMOUS.
+"""
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 

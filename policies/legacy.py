@@ -19,12 +19,12 @@ as everywhere.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Protocol
 
 import msgspec
 
+from ..protocol.config_resources import ResourceType
 from .configs.canonical import canonical_operands
 from .interface import (
     AlterBrokerConfigsRequest,
@@ -35,13 +35,6 @@ from .interface import (
 )
 
 ALTER_CONFIGS = "AlterConfigs"
-
-
-class ResourceType(IntEnum):
-    """The kind of what configs belong to, with its number on the wire."""
-
-    TOPIC = 2
-    BROKER = 4
 
 
 class ConfigResource(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ is at hand: to keep it for a thread, which needs the interpreter as well, cost m
 much.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ...audit.event import AuditEvent, Effect, NamedState, State
 from ...audit.lines import line_of
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Element
+from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.image import Image, Topic
 from . import records
@@ -80,7 +80,7 @@ def _size(topic: Topic) -> int:
 
 
 def _turn() -> Turn:
-    return Turn(time.time_ns() // 1_000_000, trio.current_time())
+    return Turn(now_ms(), trio.current_time())
 
 
 class Ledger:

@@ -9,7 +9,6 @@ every look lists all that is there.
 """
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import trio
@@ -44,10 +43,6 @@ TIDY_PAUSE_SECONDS = 30.0
 TIDY_BATCH = 1_000
 TIDY_BATCHES = 10
 """How many batches are removed after one look: what changed meanwhile waits for its end."""
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class ConfigChanges:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import trio
 
+from ..clock import now_ms
 from ..config.node_config import NodeConfig
 from ..store.base import Entry, Store, StoreError
 from ..znodes import layout
-from .config_notifications import ConfigChanges, EntityChanged, now_ms
+from .config_notifications import ConfigChanges, EntityChanged
 
 log = logging.getLogger("minicontroller.config")
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from ...client.model import ConfigChange, ConfigOperation
+from ...client.model import ConfigChange
+from ...protocol.config_resources import ConfigOperation
 from .typed import INT32
 
 OPERATIONS = {"+": ConfigOperation.APPEND, "-": ConfigOperation.SUBTRACT}

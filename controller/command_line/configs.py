@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ...client.errors import AdminError
-from ...client.model import SET_HERE, ConfigChange, ConfigEntry, ConfigOperation, Resource, Results
+from ...client.model import SET_HERE, ConfigChange, ConfigEntry, Resource, Results
+from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes

@@ -11,7 +11,8 @@ import msgspec
 
 from ...client.admin_client import AdminClient
 from ...client.errors import AdminError
-from ...client.model import ConfigChange, ConfigOperation, NewTopic, Resource
+from ...client.model import ConfigChange, NewTopic, Resource
+from ...protocol.config_resources import ConfigOperation
 from .demo_policy import DAY_MS
 
 

@@ -12,7 +12,6 @@ from ...client.model import (
     BROKER_DEFAULT,
     ConfigChange,
     ConfigEntry,
-    ConfigOperation,
     CreatedTopic,
     NewTopic,
     PartitionDescription,
@@ -20,6 +19,7 @@ from ...client.model import (
     Results,
     TopicDescription,
 )
+from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
 from ...text.plurals import plural
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json

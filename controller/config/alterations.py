@@ -6,12 +6,12 @@ the whole result. A new mapping comes back; what was there stays as it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...policies.configs.values import KeyType, parse_value
+from ...protocol.config_resources import ConfigOperation
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .broker_changes import MAX_CONFIGS, validate_broker_configs
@@ -24,21 +24,12 @@ if TYPE_CHECKING:
 Configs = Mapping[str, str]
 
 
-class AlterOperation(IntEnum):
-    """The operations of IncrementalAlterConfigs, with their numbers."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
 class ConfigChange(msgspec.Struct, frozen=True):
     """One entry of IncrementalAlterConfigs."""
 
     name: str
     operation: int
-    """An AlterOperation, or whatever number a client sent."""
+    """An ConfigOperation, or whatever number a client sent."""
     value: str | None = None
 
 
@@ -48,7 +39,7 @@ def check_incremental(changes: Sequence[ConfigChange]) -> None:
     """
     _check_request(
         [change.name for change in changes],
-        [change.name for change in changes if change.value is None and change.operation != AlterOperation.DELETE],
+        [change.name for change in changes if change.value is None and change.operation != ConfigOperation.DELETE],
     )
 
 
@@ -118,11 +109,11 @@ def apply_incremental(
     altered = dict(overrides)
     for change in changes:
         match change.operation:
-            case AlterOperation.SET:
+            case ConfigOperation.SET:
                 altered[change.name] = change.value or ""
-            case AlterOperation.DELETE:
+            case ConfigOperation.DELETE:
                 altered.pop(change.name, None)
-            case AlterOperation.APPEND | AlterOperation.SUBTRACT:
+            case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
                 altered[change.name] = _edited_list(altered, change, key_of(change.name))
             case _:
                 # Kafka fails with -1 for a topic; the request is what is wrong, as it says for a
@@ -135,7 +126,7 @@ def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> s
     """Add to a list, or take from it: the override, or else Kafka's own default. What a file says
     of the node does not count here.
     """
-    verb = AlterOperation(change.operation).name.lower()
+    verb = ConfigOperation(change.operation).name.lower()
     if key is None:
         # Kafka fails with -1; an unknown key is refused as SET refuses it.
         text = f"Config value {verb} is not allowed for unknown config key: {change.name}"
@@ -144,7 +135,7 @@ def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> s
         raise Refusal(ErrorCode.INVALID_CONFIG, f"Config value {verb} is not allowed for config key: {change.name}")
     elements = list(_elements(change.name, overrides.get(change.name, key.default)))
     named = _elements(change.name, change.value)
-    if change.operation == AlterOperation.APPEND:
+    if change.operation == ConfigOperation.APPEND:
         elements += [element for element in dict.fromkeys(named) if element not in elements]
     else:
         elements = [element for element in elements if element not in named]

@@ -7,7 +7,6 @@ client is gone, is never begun; but with a timeout of 0 or less everything that 
 out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, decision
 from ..audit.requests import AuditedRequest, Judgement
+from ..clock import now_ms
 from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
 from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
@@ -94,11 +94,6 @@ def ruling(node: "Node") -> ActiveController:
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
     return node.controller
-
-
-def now_ms() -> int:
-    """Return the milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from immutables import Map
 
 from ...policies.configs.values import java_int
 from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest, AlterTopicRequest
+from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Draft
 from ..audit.decisions import kind_and_name
@@ -28,7 +29,6 @@ from ..routing.forwarding import at_the_controller
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from .changes import Change, asked_by, carry_out, default_configs, judge
-from .describe_configs import ResourceType
 from .parts import Parts, each
 from .telling import heard, told
 from .wishes import operands, operation_kinds

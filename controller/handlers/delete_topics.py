@@ -14,12 +14,13 @@ from ...policies.interface import DeleteTopicRequest
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 from ..active.jobs import Draft, Element
+from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.image import NO_TOPIC_ID, Image, Topic
 from ..requests.context import RequestContext
 from ..store.base import Create
 from ..znodes import layout
-from .changes import Change, asked_by, carry_out, judge, now_ms
+from .changes import Change, asked_by, carry_out, judge
 from .parts import Parts, each
 
 if TYPE_CHECKING:

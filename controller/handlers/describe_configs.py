@@ -8,12 +8,12 @@ twice: by the same encoded row, within bounds.
 
 import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from ...policies.configs.values import java_int
 from ...protocol import registry
+from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -47,13 +47,6 @@ STORE_IS_AWAY = (
 )
 SUCCESS_TEXT = ""
 """What Kafka says where there is nothing to say; also of a topic that is not there."""
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
 
 
 _TYPES = frozenset(ResourceType)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...protocol.config_resources import ConfigOperation, ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedElement
 from ...protocol.messages.incremental_alter_configs import (
@@ -18,13 +19,12 @@ from ...protocol.messages.incremental_alter_configs import (
 )
 from ..audit.decisions import kind_and_name
 from ..config import log_levels
-from ..config.alterations import AlterOperation, ConfigChange, alter_broker, alter_topic, check_incremental
+from ..config.alterations import ConfigChange, alter_broker, alter_topic, check_incremental
 from ..errors import Refusal
 from ..requests.context import RequestContext
 from ..requests.time_slices import in_turns
 from .changes import Change
 from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
-from .describe_configs import ResourceType
 from .wishes import operands, operation_kinds
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:
         _check_loggers(node, resource)
     elif resource.resource_type == ResourceType.BROKER:
         for config in resource.configs:
-            if config.config_operation not in set(AlterOperation):
+            if config.config_operation not in set(ConfigOperation):
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
 
 
@@ -127,15 +127,15 @@ def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
     check_own_id(node, resource.resource_name)
     known = log_levels.levels()
     for config in resource.configs:
-        if config.config_operation not in (AlterOperation.SET, AlterOperation.DELETE):
+        if config.config_operation not in (ConfigOperation.SET, ConfigOperation.DELETE):
             text = f"A log level is set or deleted; operation {config.config_operation} of {config.name} is neither."
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
         if config.name not in known:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"Logger {config.name} does not exist!")
-        if config.config_operation == AlterOperation.DELETE and config.name == log_levels.ROOT:
+        if config.config_operation == ConfigOperation.DELETE and config.name == log_levels.ROOT:
             text = f"Removing the log level of the {log_levels.ROOT} logger is not allowed"
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
-        if config.config_operation == AlterOperation.SET and config.value not in log_levels.LEVELS:
+        if config.config_operation == ConfigOperation.SET and config.value not in log_levels.LEVELS:
             text = f"Cannot set the log level of {config.name} to {config.value} as it is not a supported log level"
             raise Refusal(ErrorCode.INVALID_CONFIG, f"{text}. Valid log levels are {', '.join(log_levels.LEVELS)}")
 
@@ -148,5 +148,5 @@ def _levels(wanted: Mapping[str, str | None]) -> tuple[Mapping[str, str], Mappin
 def _alter_loggers(resource: AlterConfigsResource) -> None:
     for config in resource.configs:
         logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
-        deleted = config.config_operation == AlterOperation.DELETE
+        deleted = config.config_operation == ConfigOperation.DELETE
         logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.config_resources import ConfigOperation
 from ..audit.decisions import KINDS, kind_and_name
-from ..config.alterations import AlterOperation
 
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
-OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in AlterOperation}
+OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in ConfigOperation}
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ def resource_type_of(kind: str) -> int:
 def operands(resource: Any) -> dict[str, str | None]:
     """Return the operands of a resource of AlterConfigs or IncrementalAlterConfigs."""
     return {
-        config.name: None if getattr(config, "config_operation", None) == AlterOperation.DELETE else config.value
+        config.name: None if getattr(config, "config_operation", None) == ConfigOperation.DELETE else config.value
         for config in resource.configs
     }
 
@@ -48,7 +48,7 @@ def operation_kinds(resource: Any) -> dict[str, str]:
     IncrementalAlterConfigs.
     """
     return {
-        config.name: OPERATIONS.get(getattr(config, "config_operation", AlterOperation.SET), UNKNOWN_OPERATION)
+        config.name: OPERATIONS.get(getattr(config, "config_operation", ConfigOperation.SET), UNKNOWN_OPERATION)
         for config in resource.configs
     }
 

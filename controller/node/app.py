@@ -10,7 +10,6 @@ another controller be elected, hand leaderships over, answer what runs, leave.
 
 import logging
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from ..broker.epoch_check import RuleCheck
 from ..broker.followers import Followers
 from ..broker.registration import Registration
 from ..broker.shared_secret import SharedSecret
+from ..clock import now_ms
 from ..config.keys import KEYS
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
@@ -106,10 +106,6 @@ class RunningNode:
 
 
 OpenStore = Callable[[NodeConfig], AbstractAsyncContextManager[Store]]
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def run_node(

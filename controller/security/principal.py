@@ -6,7 +6,8 @@ who has authenticated under that name. To Kafka the two are one, so that what a 
 `User:ANONYMOUS` is believed of the one who may less.
 """
 
-KAFKAS_ANONYMOUS = "User:ANONYMOUS"
+from ...policies.interface import ANONYMOUS
+
 USER = "User"
 
 
@@ -33,7 +34,7 @@ def principal_from_envelope(data: bytes) -> str | None:
     if position >= len(data):
         raise ValueError("the principal ends early")
     principal = principal_from_text(f"{kind}:{name}")
-    return None if principal == KAFKAS_ANONYMOUS else principal
+    return None if principal == ANONYMOUS else principal
 
 
 def _compact_string(data: bytes, position: int) -> tuple[str, int]:

@@ -8,6 +8,8 @@ that doubles when it is three quarters full.
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from ...text.java_hash import java_hash
+
 FIRST_TABLE = 16
 LARGEST_KEPT = 1_000
 """Partitions of a topic up to which an order is kept: 256 of these take 2 MiB."""
@@ -16,10 +18,7 @@ LARGEST_KEPT = 1_000
 @lru_cache(maxsize=4096)
 def spread_hash(text: str) -> int:
     """Return Java's hash of a string, its upper half mixed into the lower, unsigned."""
-    value = 0
-    units = text.encode("utf-16-be")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    value = java_hash(text) & 0xFFFFFFFF
     return value ^ value >> 16
 
 

@@ -14,6 +14,7 @@ import cel
 import msgspec
 
 from ..interface import (
+    ANONYMOUS,
     NO_CONFIGS,
     AlterBrokerConfigsRequest,
     AlterLoggersRequest,
@@ -29,7 +30,7 @@ from ..interface import (
 )
 from ..topic_counts import counts_of
 from .matching import compiled_regex
-from .vocabulary import ABSENT, ANONYMOUS, FLAT, VARIABLES
+from .vocabulary import ABSENT, FLAT, VARIABLES
 
 Judged = PolicyRequest | EntityRequest
 OPERATION_OF: Mapping[type, str] = {

@@ -5,8 +5,9 @@ Rule: a text that would mean something else than its author thinks is a mistake.
 
 import cel
 
+from ..interface import ANONYMOUS
 from .syntax import Node, SyntaxFault
-from .vocabulary import ANONYMOUS, BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type
+from .vocabulary import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type
 
 LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
 

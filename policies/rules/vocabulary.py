@@ -77,11 +77,6 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
 }
 """The variables with fields. `principal` is a string, or null for who is not authenticated."""
 
-ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's name for who is not authenticated, and here in lists of principals and in quotas; also
-that of a user of this name.
-"""
-
 FLAT = "__"
 """Between a variable and its field in the engine's name for both, and behind that in its name for
 whether the field is there. No name that a user gives may have it.

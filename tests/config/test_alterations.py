@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.alterations import (
-    AlterOperation,
     ConfigChange,
     alter_broker,
     alter_topic,
@@ -17,10 +16,11 @@ from minicontroller.controller.config.alterations import (
 from minicontroller.controller.config.broker_changes import MAX_CONFIGS
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import Refusal
+from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.error_codes import ErrorCode
 
 NODE = NodeConfig.from_mapping({"broker.id": "1", "min.insync.replicas": "3", "log.cleanup.policy": "compact"})
-SET, DELETE, APPEND, SUBTRACT = AlterOperation
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 
 Change = tuple[str, int, str | None]
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from minicontroller.policies import AlterBrokerConfigsRequest, PolicyViolation
 from minicontroller.policies.configs.canonical import canonical_configs, canonical_operands
-from minicontroller.policies.legacy import AlterConfigMetadata, CreateTopicMetadata, LegacyPolicies, ResourceType
+from minicontroller.policies.legacy import AlterConfigMetadata, CreateTopicMetadata, LegacyPolicies
 from minicontroller.policies.states import topic_state
+from minicontroller.protocol.config_resources import ResourceType
 from tests.policies.asking import THREE_TIMES_THREE, alter, cluster, create, delete, delete_records
 
 CONFIGS = st.dictionaries(st.sampled_from(["retention.ms", "cleanup.policy", "segment.bytes"]), st.text(max_size=3))
