@@ -24,7 +24,7 @@ from ..clock import now_ms
 from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
 from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
-from ..metadata.policy_view import view
+from ..policy.cluster_view import view
 from ..policy.runner import PolicyRefusal
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn

@@ -21,8 +21,8 @@ from ..active.jobs import Draft
 from ..audit.decisions import kind_and_name
 from ..errors import Refusal
 from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
-from ..metadata.policy_view import requested
 from ..observe.secrets import hidden_of, known
+from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn, in_turns
 from ..routing.forwarding import at_the_controller

@@ -24,7 +24,7 @@ from ..errors import Refusal
 from ..metadata import leadership
 from ..metadata.image import Image, Partition, Topic
 from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
-from ..metadata.policy_view import requested
+from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..store.base import SetData
 from ..znodes import layout

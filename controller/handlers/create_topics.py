@@ -29,9 +29,9 @@ from ..errors import Refusal
 from ..metadata import leadership
 from ..metadata.image import Image, Partition, Topic
 from ..metadata.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
-from ..metadata.policy_view import requested
 from ..metadata.random_ids import new_id
 from ..metadata.topic_names import validate_topic_name
+from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn, in_turns
 from ..store.base import Create, Operation, SetData

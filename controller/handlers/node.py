@@ -14,8 +14,8 @@ from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
-from ..metadata.policy_view import TopicStates
 from ..observe.metrics import NodeMetrics
+from ..policy.cluster_view import TopicStates
 from ..store.base import Session, Store
 from ..store.sessions import Absence
 

@@ -89,6 +89,11 @@ def error_of(code: int, path: str, index: int | None = None) -> StoreError:
     return kind(f"{kind.__name__}: {path}", path=path, index=index)
 
 
+def encode_string(text: str) -> bytes:
+    encoded = text.encode()
+    return INT.pack(len(encoded)) + encoded
+
+
 def encode_access(entries: Sequence[tuple[int, str, str]]) -> bytes:
     """Encode an access list of (permissions, scheme, id)."""
     parts = [INT.pack(len(entries))]
@@ -97,9 +102,15 @@ def encode_access(entries: Sequence[tuple[int, str, str]]) -> bytes:
     return b"".join(parts)
 
 
-def encode_string(text: str) -> bytes:
-    encoded = text.encode()
-    return INT.pack(len(encoded)) + encoded
+READ, ALL = 1, 31
+"""Permissions of an access list (ZooKeeper: `ZooDefs.Perms`)."""
+OPEN = encode_access([(ALL, "world", "anyone")])
+"""The access list of a znode that is open to everybody."""
+
+
+def open_to_all(_path: str) -> bytes:
+    """Return the access list of a new znode: everybody has all rights."""
+    return OPEN
 
 
 def encode_multi(operations: Sequence[Operation], full: Callable[[str], str], access: Callable[[str], bytes]) -> bytes:

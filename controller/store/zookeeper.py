@@ -24,7 +24,6 @@ from kazoo.protocol.states import EventType, KazooState, KeeperState  # type: ig
 from kazoo.retry import KazooRetry  # type: ignore[import-untyped]
 
 from . import jute
-from .access import access_list
 from .base import (
     Change,
     CommitTooLarge,
@@ -148,9 +147,8 @@ class ZooKeeperStore:
     """One session at a time with a ZooKeeper ensemble: `async with
     ZooKeeperStore("host:2181,host:2181/chroot") as store`.
 
-    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). With `set_acl`
-    (zookeeper.set.acl) what this store creates belongs to that identity, and the rest of the world
-    may only read it.
+    `authentication` is ZooKeeper's own: pairs such as ("digest", "user:password"). `access` returns
+    the encoded access list (`jute.encode_access`) of a new znode by its path without the chroot.
     """
 
     def __init__(
@@ -158,13 +156,13 @@ class ZooKeeperStore:
         connect: str,
         *,
         session_timeout_ms: int = 18_000,
-        set_acl: bool = False,
+        access: Callable[[str], bytes] = jute.open_to_all,
         authentication: Iterable[tuple[str, str]] = (),
     ) -> None:
         hosts, slash, chroot = connect.partition("/")
         self._hosts = hosts
         self._chroot = (slash + chroot).rstrip("/")
-        self._access = access_list(set_acl=set_acl)
+        self._access = access
         self._watches = KeptWatches()
         self._listeners: list[Callable[[Session], None]] = []
         self._session = Session.SUSPENDED

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kazoo.protocol import serialization as kazoo  # type: ignore[import-untyped]
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE  # type: ignore[import-untyped]
 
-from minicontroller.controller.store import access, jute
+from minicontroller.controller.store import jute
 from minicontroller.controller.store.base import (
     AccessDenied,
     Check,
@@ -21,6 +21,7 @@ from minicontroller.controller.store.base import (
     VersionConflict,
     weight,
 )
+from minicontroller.controller.znodes import access_lists
 
 CHROOT = "/kafka"
 PATHS = st.text("abé/", min_size=1, max_size=20).map(lambda text: "/" + text)
@@ -53,7 +54,7 @@ def as_kazoo(operation: Operation) -> object:
 def test_a_multi_is_kazoo_s_byte_for_byte(operations: list[Operation]) -> None:
     """Any operations give the bytes that kazoo's transaction gives for them."""
     theirs = kazoo.Transaction([as_kazoo(operation) for operation in operations]).serialize()
-    assert jute.encode_multi(operations, full, access.unprotected) == bytes(theirs)
+    assert jute.encode_multi(operations, full, jute.open_to_all) == bytes(theirs)
 
 
 @given(operation=OPERATIONS)
@@ -61,14 +62,14 @@ def test_weight_is_on_the_safe_side(operation: Operation) -> None:
     """An operation's weight covers its bytes in a request with Kafka's longest access list and a
     short chroot.
     """
-    encoded = jute.encode_multi([operation], full, access.protected)
+    encoded = jute.encode_multi([operation], full, access_lists.protected)
     letters = len(operation.path.encode()) - len(operation.path)
     assert len(encoded) - len(jute.END) - letters <= weight(operation)
 
 
 def acl_of(path: str) -> list[object]:
     """The access list that we give a znode, as kazoo reads it."""
-    encoded, entries, offset = access.protected(path), [], 4
+    encoded, entries, offset = access_lists.protected(path), [], 4
     while offset < len(encoded):
         entry, offset = kazoo.read_acl(encoded, offset)
         entries.append(entry)

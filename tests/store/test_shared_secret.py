@@ -11,9 +11,10 @@ import trio
 
 from minicontroller.controller.broker.shared_secret import SharedSecret
 from minicontroller.controller.errors import ConfigurationError, first_of
-from minicontroller.controller.store.access import CREATOR_ONLY, OPEN, access_list
 from minicontroller.controller.store.base import AccessDenied, Delete, Entry, SetData, Store, Watch
+from minicontroller.controller.store.jute import OPEN, open_to_all
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
+from minicontroller.controller.znodes.access_lists import CREATOR_ONLY, protected
 from minicontroller.controller.znodes.membership import MEMBERSHIP, decode_membership
 from tests.store.worlds import PATIENCE_SECONDS, World
 
@@ -146,5 +147,5 @@ def test_only_who_made_it_may_read_it() -> None:
     """With `zookeeper.set.acl` it is as closed as credentials are; without, as open as the rest of
     the tree.
     """
-    assert access_list(set_acl=True)(MEMBERSHIP) == CREATOR_ONLY
-    assert access_list(set_acl=False)(MEMBERSHIP) == OPEN
+    assert protected(MEMBERSHIP) == CREATOR_ONLY
+    assert open_to_all(MEMBERSHIP) == OPEN

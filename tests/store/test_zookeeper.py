@@ -14,6 +14,7 @@ from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from minicontroller.controller.store.base import AccessDenied, Create, Session, SetData, StoreError, StoreUnavailable
 from minicontroller.controller.store.watchdog import run_watchdog
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
+from minicontroller.controller.znodes.access_lists import protected
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, reaches
 from tests.support.ports import free_port
 from tests.support.proxy import Proxy
@@ -285,7 +286,7 @@ async def test_protected_znodes_are_the_creator_s(zookeeper: ZooKeeperServer, ch
     """
     connect = zookeeper.connect + chroot
     secrets = ["/config/users/alice", "/config/brokers/1"]
-    async with ZooKeeperStore(connect, set_acl=True, authentication=[OWNER]) as store:
+    async with ZooKeeperStore(connect, access=protected, authentication=[OWNER]) as store:
         for path in ("/config/users", "/config/brokers", "/brokers"):
             await store.ensure(path)
         await store.commit([Create("/brokers/x", b"x"), *(Create(path, b"secret") for path in secrets)])
@@ -303,24 +304,24 @@ async def test_protected_znodes_are_the_creator_s(zookeeper: ZooKeeperServer, ch
                         await stranger.get(secret)
                     with pytest.raises(AccessDenied):
                         await stranger.get_many([secret])
-        async with ZooKeeperStore(connect, set_acl=True, authentication=[OWNER]) as colleague:
+        async with ZooKeeperStore(connect, access=protected, authentication=[OWNER]) as colleague:
             await colleague.commit([SetData("/brokers/x", b"y"), SetData(secrets[0], b"y")])
 
 
 async def test_access_lists_are_kafka_s(zookeeper: ZooKeeperServer, chroot: str, raw: KazooClient) -> None:
     """Creator-all and world-read, creator-only at the credentials, open at /consumers; open
-    everywhere without set_acl.
+    everywhere without protection.
     """
     paths = ["", "/brokers", "/config", "/config/users", "/config/users/a", "/consumers", "/consumers/g"]
-    protected = f"{chroot}/protected"
+    root = f"{chroot}/protected"
     async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/open") as store:
         for path in paths[1:]:
             await store.ensure(path)
-    async with ZooKeeperStore(zookeeper.connect + protected, set_acl=True, authentication=[OWNER]) as store:
+    async with ZooKeeperStore(zookeeper.connect + root, access=protected, authentication=[OWNER]) as store:
         for path in paths[1:]:
             await store.ensure(path)
     raw.add_auth(*OWNER)
-    seen = {path: sorted((acl.perms, acl.id.scheme) for acl in raw.get_acls(protected + path)[0]) for path in paths}
+    seen = {path: sorted((acl.perms, acl.id.scheme) for acl in raw.get_acls(root + path)[0]) for path in paths}
     creator_and_world, creator, world = [(1, "world"), (31, "digest")], [(31, "digest")], [(31, "world")]
     assert seen == {
         "": creator_and_world,
@@ -335,14 +336,14 @@ async def test_access_lists_are_kafka_s(zookeeper: ZooKeeperServer, chroot: str,
 
 
 async def test_protection_needs_an_identity(zookeeper: ZooKeeperServer, chroot: str) -> None:
-    """set_acl without authentication is refused by the server, and told as such."""
+    """Protection without authentication is refused by the server, and told as such."""
     async with ZooKeeperStore(zookeeper.connect + chroot):
         pass
-    async with ZooKeeperStore(zookeeper.connect + chroot, set_acl=True) as store:
+    async with ZooKeeperStore(zookeeper.connect + chroot, access=protected) as store:
         with pytest.raises(AccessDenied):
             await store.commit([Create("/a")])
     with pytest.raises(AccessDenied):
-        async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/b", set_acl=True):
+        async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/b", access=protected):
             pass
     assert kazoo_threads() == []
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from immutables import Map
 
 from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
-from minicontroller.controller.metadata.policy_view import TopicStates, requested, view
+from minicontroller.controller.policy.cluster_view import TopicStates, requested, view
 from minicontroller.policies import ClusterState, TopicManagementPolicy, TopicState
 from minicontroller.policies.topic_counts import counts_of
 from tests.handlers.ruling import creating, ruling, wanted

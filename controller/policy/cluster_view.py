@@ -12,8 +12,8 @@ import msgspec
 from ...policies.interface import RequestedTopicState, TopicState
 from ...policies.states import NO_CONFIGS, RememberedStates, VersionedCluster, requested_state, topic_state
 from ...policies.topic_counts import TopicCounts
+from ..metadata.image import Image, Topic
 from ..observe.secrets import known
-from .image import Image, Topic
 
 
 class TopicStates(RememberedStates[Topic]):
