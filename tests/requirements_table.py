@@ -155,8 +155,10 @@ def _shown(tests: list[str]) -> str:
 
 HEAD = """# Requirements, their state, and the tests that prove them
 
-What the program owes to Kafka's design documents and to its own purpose, each under an id that tests name: `grep -rn K4-C7 tests` shows all
-that holds it. This page is made by `python -m tests.requirements_table`; a test keeps it, the table and the tests' docstrings together.
+This page lists what Kafka's design documents and the program's own purpose demand, and which tests
+prove it. Each requirement has an id that tests name: `grep -rn K4-C7 tests` finds every test of
+K4-C7. `python -m tests.requirements_table` makes the page from a table and the tests' docstrings;
+a test compares them.
 
 | id | source | what must hold | state | tests |
 |---|---|---|---|---|"""

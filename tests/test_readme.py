@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from tests.support.zookeeper import ZooKeeperServer
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-LINES_OF_A_SCREEN = 90
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks" / "README.md"])
+LINES_OF_A_SCREEN = 100
+WIDTH_OF_PROSE = 100
 SHOWN = "127.0.0.1:9092"
 ANYWHERE = ("--port", "0")
 
@@ -48,7 +51,24 @@ def test_the_targets_of_make_are_there() -> None:
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in ("up", "zookeeper", "test"))
 
 
-@pytest.mark.parametrize("document", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
+def prose(document: Path) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a document outside of code and tables."""
+    is_code = False
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code and not line.startswith(("|", "    ")):
+            yield number, line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_is_as_wide_as_in_the_program(document: Path) -> None:
+    """Prose has at most 100 columns, as docstrings do."""
+    wide = [number for number, line in prose(document) if len(line) > WIDTH_OF_PROSE]
+    assert wide == [], f"{document.name}: wrap these lines"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     """Each link to a file of the repository has its file."""
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
