@@ -1,26 +1,28 @@
-"""Compressed audit files: gzip and Zstandard, by the ending of their names.
+"""The text of audit files, plain or compressed by gzip or Zstandard.
 
-Rule: what is cut or broken is told as `BROKEN`, whatever the library calls it, after all that could
-be read; and it costs bounded memory. The library for Zstandard is loaded with the first such file,
-not before.
+Rule: a file that is cut or broken raises one of `BROKEN`, whatever the library calls it, after
+everything was returned that can be read. Memory is bounded whatever the file holds. The library for
+Zstandard is loaded with the first such file and not before.
 """
 
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import Any
 
-if TYPE_CHECKING:
-    from zstandard import ZstdDecompressionObj
+from .names import GZIP, ZSTANDARD, is_compressed
 
-GZIP, ZSTANDARD = ".gz", ".zst"
-ENDINGS = (GZIP, ZSTANDARD)
 GZIP_BEGINS = b"\x1f"
-CHUNK_BYTES = 1024
-"""Of what is compressed: a file made to burst gives some 40 MiB of it at most."""
+CHUNK_BYTES = 1 << 20
+COMPRESSED_CHUNK_BYTES = 1024
+"""How much of a compressed file is read at once. A file that is made to burst turns this into some
+40 MiB at most.
+"""
 MAX_WINDOW_BYTES = 1 << 27
-"""As the `zstd` command reads it without being asked for more."""
+"""The largest window of Zstandard that is accepted; the `zstd` command has the same default."""
 
 
 class CutFileError(Exception):
@@ -28,45 +30,67 @@ class CutFileError(Exception):
 
 
 class BrokenFileError(Exception):
-    """A file is not of the compressed kind that its name says, or was changed."""
+    """A file was changed, or was not compressed in the way that its name says."""
 
 
 CUT = (CutFileError, EOFError)
 BROKEN = (*CUT, BrokenFileError, gzip.BadGzipFile, zlib.error)
-"""What reading a file may raise besides OSError."""
+"""The exceptions besides OSError that reading a file may raise."""
 
 
-def is_compressed(file: Path) -> bool:
-    return file.name.endswith(ENDINGS)
-
-
-def preference(file: Path) -> tuple[bool, str]:
-    """Return a sort key by which a file precedes its compressed copies: the first is read."""
-    return is_compressed(file), file.name
-
-
-def plain_name(file: Path) -> str:
-    """Return the name that an audit file had before it was compressed."""
-    name = file.name
-    for ending in ENDINGS:
-        name = name.removesuffix(ending)
-    return name
-
-
-def opened(file: Path) -> IO[bytes]:
-    """Open an audit file for its text, compressed or not. Raises OSError; reading it raises one of
-    BROKEN.
+@contextmanager
+def opened(file: Path, offset: int = 0) -> Iterator[io.BufferedIOBase]:
+    """Open an audit file for its uncompressed text, from byte `offset` of the text on. Raises
+    OSError, and one of BROKEN; so does reading it.
     """
+    with _stream(file) as stream:
+        if is_compressed(file):
+            for _ in chunks(stream, offset):
+                pass
+        else:
+            stream.seek(offset)
+        yield stream
+
+
+def _stream(file: Path) -> io.BufferedIOBase:
     if file.name.endswith(ZSTANDARD):
-        return cast("IO[bytes]", io.BufferedReader(_Zstandard(file), io.DEFAULT_BUFFER_SIZE))
+        return io.BufferedReader(_Zstandard(file))
     if file.name.endswith(GZIP):
-        return cast("IO[bytes]", _Gzip(file, "rb"))
+        return _Gzip(file, "rb")
     return file.open("rb")
 
 
+def chunks(stream: io.BufferedIOBase, count: int | None = None) -> Iterator[bytes]:
+    """Yield the next `count` bytes of a stream, or all, in chunks of at most CHUNK_BYTES. What was
+    read before a failure is yielded before it is raised.
+    """
+    while count is None or count > 0:
+        chunk, failure = _chunk(stream, CHUNK_BYTES if count is None else min(CHUNK_BYTES, count))
+        if chunk:
+            yield chunk
+        if failure is not None:
+            raise failure
+        if not chunk:
+            return
+        count = None if count is None else count - len(chunk)
+
+
+def _chunk(stream: io.BufferedIOBase, size: int) -> tuple[bytes, Exception | None]:
+    """Read `size` bytes, or fewer if the stream ends or fails before."""
+    parts: list[bytes] = []
+    failure: Exception | None = None
+    try:
+        while size > 0 and (part := stream.read1(size)):
+            parts.append(part)
+            size -= len(part)
+    except (*BROKEN, OSError) as error:
+        failure = error
+    return (parts[0] if len(parts) == 1 else b"".join(parts)), failure
+
+
 class _Gzip(gzip.GzipFile):
-    """Reads gzip. No bytes at all are a whole file for Python's own class, and a single one is
-    none; here both are files that were cut.
+    """Reads gzip. A file without a byte counts as whole for Python's own class, and a file with a
+    single byte as broken; here both are cut.
     """
 
     def __init__(self, file: Path, mode: str) -> None:
@@ -77,8 +101,8 @@ class _Gzip(gzip.GzipFile):
 
 
 class _Zstandard(io.RawIOBase):
-    """Reads Zstandard frames one after the other; the library alone would not tell that the last
-    one is cut.
+    """Reads Zstandard frames one after the other, and raises CutFileError if the last one is cut,
+    which the library alone would not report.
     """
 
     def __init__(self, file: Path) -> None:
@@ -87,8 +111,8 @@ class _Zstandard(io.RawIOBase):
         self._error = zstandard.ZstdError
         self._library = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
         self._file = file.open("rb")
-        self._frame: ZstdDecompressionObj | None = self._library.decompressobj()
-        """The one that is being read; None between two."""
+        self._frame: Any = self._library.decompressobj()
+        """The frame that is being read; None between two frames."""
         self._compressed = b""
         self._text = memoryview(b"")
 
@@ -103,7 +127,7 @@ class _Zstandard(io.RawIOBase):
         room = memoryview(buffer)
         while not self._text:
             if not self._compressed:
-                self._compressed = self._file.read(CHUNK_BYTES)
+                self._compressed = self._file.read(COMPRESSED_CHUNK_BYTES)
             if not self._compressed:
                 if self._frame is not None:
                     raise CutFileError("it ends in the middle")

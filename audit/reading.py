@@ -1,193 +1,158 @@
-"""The audit log as it lies in files: which there are, in which order, and what stands in their
-lines.
+"""The lines of audit files with their places: each is an event, or a problem that says why not.
 
-Rule: whatever a file holds is told and nothing is skipped in silence; a line is a line when its end
-is there, and what has no end yet may still get one. Memory is bounded, whatever was taken for an
-audit file. A file and what it was compressed to, side by side, are one file kept twice: as long as
-the plain one is there it is read, since compression may not have ended.
+Rule: nothing in a file is skipped without a word, and memory is bounded whatever file is given. A
+line counts once its end is there; a line that has none yet may still get one.
 """
 
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from .compression import BROKEN, CUT, ENDINGS, is_compressed, opened, plain_name, preference
-from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError, decode
-from .files import NAME, SUFFIX
+from .compression import BROKEN, CUT, chunks, opened
+from .event import MAX_LINE_BYTES, AuditEvent, UnknownSchemaError, UnreadableLineError
+from .files import audit_files, current_path
+from .lines import LineBlock, LineReader, decode_line
+from .names import is_compressed, name_parts, plain_name
 
-AUDIT_FILES = (SUFFIX, *(SUFFIX + ending for ending in ENDINGS))
 FIRST_LINES = 100
-BLOCK_BYTES = 1 << 16
+COMPARED_BYTES = 1 << 16
 
 
-class Torn(UnreadableLineError):  # noqa: N818 - a state of a line, more than an error
-    """A file that is cut, within a line or within its compressed content."""
+class TornError(UnreadableLineError):
+    """A file is cut, within a line or within its compressed content."""
 
 
 class Place(NamedTuple):
+    """A line's place."""
+
     file: Path
     line: int
-    """From 1."""
+    """The number of the line, from 1."""
 
 
-class Located(NamedTuple):
+class LocatedEvent(NamedTuple):
     """A line of an audit file: its event, or why it is none."""
 
     place: Place
     event: AuditEvent | None
     problem: UnreadableLineError | None = None
-    text: bytes = b""
-
-
-def audit_files(paths: Iterable[Path]) -> list[Path]:
-    """List the audit files at these paths and in these folders in the order of their events, which
-    is that of their names.
+    text: bytes | None = None
+    """The line without its end, or the beginning of a line that is too long; None if the file
+    cannot be read any further.
     """
-    return sorted((best for best, *_ in _kept(paths)), key=lambda each: (*_order(each), each))
-
-
-def copies(paths: Iterable[Path]) -> dict[Path, Path]:
-    """List the compressed files that `audit_files` leaves out, each with the file that is read
-    instead.
-    """
-    return {copy: best for best, *others in _kept(paths) for copy in others}
-
-
-def _kept(paths: Iterable[Path]) -> Iterable[list[Path]]:
-    """Group audit files with their compressed copies, in each group the one to be read first."""
-    found: set[Path] = set()
-    for path in paths:
-        if path.is_dir():
-            found.update(each for each in path.iterdir() if each.name.endswith(AUDIT_FILES) and each.is_file())
-        else:
-            found.add(path)
-    kept: dict[Path, list[Path]] = {}
-    for each in sorted(found, key=preference):
-        kept.setdefault(each.with_name(plain_name(each)), []).append(each)
-    return kept.values()
-
-
-def _order(path: Path) -> tuple[str, int, int, int]:
-    match = NAME.fullmatch(plain_name(path))
-    if match is None:
-        return (path.name, 0, 0, 0)
-    return (match["cluster"], int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0))
 
 
 def is_audit_file(file: Path) -> bool:
-    """Whether the file's name or one of its first lines says that it is an audit file. An empty or
-    unreadable one may be.
+    """Whether the name of a file or one of its first lines says that it is an audit file. A file
+    that is empty or cannot be read may be one.
     """
-    if NAME.fullmatch(plain_name(file)):
+    if name_parts(plain_name(file)):
         return True
-    lines = [each for each in islice(read(file), FIRST_LINES) if each.text]
+    lines = [each for each in islice(read(file), FIRST_LINES) if each.text is not None]
     return not lines or any(each.event is not None or isinstance(each.problem, UnknownSchemaError) for each in lines)
 
 
-def read(file: Path) -> Iterator[Located]:
-    """Yield the lines of an audit file; where it cannot be read further, the last one says so."""
-    number = 0
+def read_all(paths: Iterable[Path]) -> Iterator[LocatedEvent]:
+    """Yield the lines of all audit files at these paths and in these folders, in order. Raises
+    OSError if a folder cannot be read.
+    """
+    for file in audit_files(paths):
+        yield from read(file)
+
+
+def read(file: Path) -> Iterator[LocatedEvent]:
+    """Yield the lines of an audit file, or of its compressed copy if it has been compressed
+    meanwhile. If the file cannot be read to its end, the last element says why.
+    """
+    text = FileText(current_path(file))
+    lines = LineReader(text)
+    for block in lines.blocks():
+        yield from _events(text.file, block)
+    place = Place(text.file, lines.count + 1)
+    if text.problem is not None:
+        yield LocatedEvent(place, None, text.problem)
+    elif lines.rest > MAX_LINE_BYTES:
+        yield _event(place, lines.unfinished, is_too_long=True)
+    elif lines.rest:
+        problem = TornError("the line has no end: it was cut, or is still being written")
+        yield LocatedEvent(place, None, problem, lines.unfinished)
+
+
+class FileText:
+    """Iterates over the uncompressed text of an audit file in chunks, as far as it can be read;
+    after that, `failure` and `problem` say what went wrong. It can be iterated over once.
+    """
+
+    def __init__(self, file: Path, offset: int = 0, count: int | None = None) -> None:
+        """Read `count` bytes of text, or all, from byte `offset` of the text on."""
+        self.file = file
+        self._offset = offset
+        self._count = count
+        self.failure: OSError | None = None
+        """Why the file could not be read this time."""
+        self.problem: UnreadableLineError | None = None
+        """The same as a sentence, or that the content of the file is cut or broken and will never
+        be read to its end.
+        """
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            with opened(self.file, self._offset) as stream:
+                yield from chunks(stream, self._count)
+        except CUT as error:
+            self.problem = TornError(f"the file is cut: {error}")
+        except BROKEN as error:
+            self.problem = UnreadableLineError(f"the file is broken from here on: {error}")
+        except OSError as error:
+            self.failure = error
+            self.problem = UnreadableLineError(f"the file cannot be read: {error.strerror}")
+
+
+def _events(file: Path, block: LineBlock) -> Iterator[LocatedEvent]:
+    for number, line in enumerate(block.lines, block.first + 1):
+        yield _event(Place(file, number), line, is_too_long=block.is_too_long)
+
+
+def _event(place: Place, line: bytes, *, is_too_long: bool) -> LocatedEvent:
     try:
-        file = _where_it_lies(file)
-        with opened(file) as stream:
-            for number, line in enumerate(_lines(stream), start=1):
-                yield located(Place(file, number), line)
-    except CUT as error:
-        yield Located(Place(file, number + 1), None, Torn(f"the file is cut: {error}"))
-    except BROKEN as error:
-        yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file is broken from here on: {error}"))
-    except OSError as error:
-        yield Located(Place(file, number + 1), None, UnreadableLineError(f"the file cannot be read: {error.strerror}"))
-
-
-def _where_it_lies(file: Path) -> Path:
-    """Return the path of a file, or of its compressed copy if it has been compressed meanwhile."""
-    names = (file, *(file.with_name(plain_name(file) + ending) for ending in ENDINGS))
-    return next((each for each in names if each.exists()), file)
+        return LocatedEvent(place, decode_line(line, is_too_long=is_too_long), None, line)
+    except UnreadableLineError as problem:
+        return LocatedEvent(place, None, problem, line)
 
 
 def is_copy(copy: Path, original: Path) -> bool:
-    """Whether all that `copy` holds is what `original` begins with."""
+    """Whether everything that the compressed file `copy` holds is what `original` begins with."""
     try:
         with opened(copy) as text, opened(original) as expected:
-            while block := text.read(BLOCK_BYTES):
+            while block := text.read(COMPARED_BYTES):
                 if block != expected.read(len(block)):
                     return False
-    except (*CUT, FileNotFoundError):  # it is being written, or its original was taken away
+    except (*CUT, FileNotFoundError):  # it is being written, or the original was taken away
         return True
     except (*BROKEN, OSError):
         return False
     return True
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream with their ends; a line that is too long is cut."""
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        yield line
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(MAX_LINE_BYTES)
-
-
-def located(place: Place, line: bytes) -> Located:
-    if len(line) - line.endswith(b"\n") > MAX_LINE_BYTES:
-        return Located(place, None, UnreadableLineError("the line is too long to be an event"), line)
-    if not line.endswith(b"\n"):
-        return Located(place, None, Torn("the line has no end: it was cut, or is still being written"), line)
-    try:
-        return Located(place, decode(line), None, line)
-    except UnreadableLineError as problem:
-        return Located(place, None, problem, line)
-
-
-def read_all(paths: Iterable[Path]) -> Iterator[Located]:
-    for file in audit_files(paths):
-        yield from read(file)
-
-
 class Follower:
-    """Yields the events that are added to audit files, old and new, since it looked last."""
+    """Yields the events that were added to audit files, and to new ones, since the last look."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = list(paths)
-        self._offsets: dict[Path, tuple[int, int]] = {}
-        """Bytes and lines of each file that were read."""
+        self._read: dict[Path, tuple[int, int]] = {}
+        """How many bytes and lines of each file were read."""
 
-    def look(self) -> Iterator[Located]:
+    def look(self) -> Iterator[LocatedEvent]:
+        """Yield the new lines whose ends are there. Raises OSError."""
         for file in audit_files(self._paths):
-            if is_compressed(file):
-                continue  # it was read before it was compressed
-            offset, number = self._offsets.get(file, (0, 0))
-            with file.open("rb") as stream:
-                stream.seek(offset)
-                yield from self._new_lines(file, stream, offset, number)
+            if not is_compressed(file):  # a compressed file was read before it was compressed
+                yield from self._new_events(file)
 
-    def _new_lines(self, file: Path, stream: BufferedReader, offset: int, number: int) -> Iterator[Located]:
-        while line := stream.readline(MAX_LINE_BYTES + 1):
-            size, rest = len(line), line
-            while rest and not rest.endswith(b"\n"):
-                rest = stream.readline(MAX_LINE_BYTES)
-                size += len(rest)
-            if not rest:
-                return  # its end is yet to come
-            offset, number = offset + size, number + 1
-            self._offsets[file] = offset, number
-            yield located(Place(file, number), line)
-
-
-__all__ = [
-    "Follower",
-    "Located",
-    "Place",
-    "Torn",
-    "UnknownSchemaError",
-    "UnreadableLineError",
-    "audit_files",
-    "copies",
-    "is_audit_file",
-    "is_copy",
-    "located",
-    "read",
-    "read_all",
-]
+    def _new_events(self, file: Path) -> Iterator[LocatedEvent]:
+        offset, number = self._read.get(file, (0, 0))
+        with opened(file, offset) as stream:
+            lines = LineReader(chunks(stream), offset)
+            for block in lines.blocks():
+                self._read[file] = lines.consumed, number + lines.count
+                yield from _events(file, block._replace(first=number + block.first))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from .compression import plain_name
 from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
-from .files import NAME
-from .reading import Located, Place, Torn, copies, is_copy, read_all
+from .files import copies
+from .names import name_parts, plain_name
+from .reading import LocatedEvent, Place, TornError, is_copy, read_all
 from .replay import Replay
 
 
@@ -71,13 +71,13 @@ class Verification:
                 self.summary.findings += 1
                 yield Finding(kind, located.place.file, located.place.line, text)
 
-    def _look(self, located: Located) -> Iterator[tuple[str, str]]:
+    def _look(self, located: LocatedEvent) -> Iterator[tuple[str, str]]:
         event = located.event
         if event is None:
             problem = located.problem
             kind = (
                 "torn"
-                if isinstance(problem, Torn)
+                if isinstance(problem, TornError)
                 else "unknown-schema"
                 if isinstance(problem, UnknownSchemaError)
                 else "unreadable"
@@ -101,8 +101,8 @@ class Verification:
             yield kind, text
 
     def _check_place(self, place: Place, event: AuditEvent) -> Iterator[tuple[str, str]]:
-        match = NAME.fullmatch(plain_name(place.file))
-        if match is not None and (match["cluster"], int(match["epoch"]), int(match["node"])) != (
+        parts = name_parts(plain_name(place.file))
+        if parts is not None and (parts.cluster_id, parts.epoch, parts.node) != (
             event.cluster_id,
             event.epoch,
             event.decided_node,

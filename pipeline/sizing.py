@@ -35,7 +35,7 @@ def suited(tables: Path, logs: Iterable[Path] = ()) -> Mapping[str, str]:
     """
     try:
         held = sum(file.stat().st_size for file in tables.rglob("*.parquet"))
-        held += sum(file.size if file.ending else file.size // UNPACKED for file in listing(logs).values())
+        held += sum(file.size if file.is_compressed else file.size // UNPACKED for file in listing(logs).values())
     except OSError:
         return {}
     return FOR_LITTLE if held < LITTLE_BYTES else {}

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from minicontroller.audit.search import parse_cursor
+from minicontroller.audit.searching import parse_cursor
 from minicontroller.client.tls import _blocks
 from minicontroller.controller.config.environment import key_of_variable
 from minicontroller.controller.config.jaas import parse_jaas

@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from ...audit.event import AuditEvent, Effect, NamedState, State
-from ...audit.lines import line_of
+from ...audit.lines import encode_line
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Element
 from ..clock import now_ms
@@ -233,7 +233,7 @@ class Ledger:
             )
         except Exception as error:  # noqa: BLE001 - see `records.told`, which costs too much here
             event = records.untold(moment, error)
-        record.placed(self.log.append(moment.origin.epoch, moment.sequence, line_of(event)), moment.sequence)
+        record.placed(self.log.append(moment.origin.epoch, moment.sequence, encode_line(event)), moment.sequence)
 
     def _standing(self, name: str, turn: Turn) -> Topic | None:
         """Return the topic as it is at this point of the log."""
@@ -292,7 +292,7 @@ class Ledger:
 
     def _append(self, turn: Turn, make: Callable[..., AuditEvent], *values: Any) -> None:
         moment = self._next(turn)
-        self.log.append(moment.origin.epoch, moment.sequence, line_of(records.told(make, moment, *values)))
+        self.log.append(moment.origin.epoch, moment.sequence, encode_line(records.told(make, moment, *values)))
 
     def _next(self, turn: Turn) -> Moment:
         self._sequence += 1

@@ -20,8 +20,8 @@ import msgspec
 import trio
 
 from ...audit.event import AuditEvent
-from ...audit.files import AuditFiles, Line
-from ...audit.lines import line_of
+from ...audit.lines import encode_line
+from ...audit.writing import AuditFiles, Line
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..observe.logs import NODE
@@ -322,7 +322,7 @@ class AuditLog:
         while self._queue and len(self._made) < MAX_BATCH_EVENTS:
             line = self._queue.popleft()
             if isinstance(line, _Unmade):
-                line = Line(line.epoch, line.sequence, line.since, line_of(line.make()))
+                line = Line(line.epoch, line.sequence, line.since, encode_line(line.make()))
                 time.sleep(BREATH_SECONDS)
             self._made.append(line)
             self._taken += 1

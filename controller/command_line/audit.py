@@ -14,7 +14,8 @@ import click
 import msgspec
 
 from ...audit.event import NOT_AUTHENTICATED, AuditEvent, Decision, NamedState, Observed, Removal, SnapshotTopics
-from ...audit.reading import Follower, Located, audit_files, copies, is_audit_file, read_all
+from ...audit.files import audit_files, copies
+from ...audit.reading import Follower, LocatedEvent, is_audit_file, read_all
 from ...audit.verifying import Verification
 from ...text.escaping import escaped
 from ...text.moments import moment
@@ -215,7 +216,7 @@ def _path_text(path: Path) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) -> Iterator[Located]:
+def _matching(source: Iterator[LocatedEvent], is_wanted: Wanted, *, complains: bool) -> Iterator[LocatedEvent]:
     """Yield the wanted events; with `complains`, say on stderr which lines are none."""
     for located in source:
         if located.event is None:
@@ -225,10 +226,10 @@ def _matching(source: Iterator[Located], is_wanted: Wanted, *, complains: bool) 
             yield located
 
 
-def _print(located: Located, *, as_json: bool) -> None:
+def _print(located: LocatedEvent, *, as_json: bool) -> None:
     assert located.event is not None
     if as_json:
-        click.echo(located.text, nl=False)
+        click.echo(located.text)
     else:
         one_line(located.event)
 

@@ -17,7 +17,7 @@ import trio
 
 from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...audit.event import Decision as Decided
-from ...audit.search import Cursor, Found, Limits, Question, parse_cursor, search
+from ...audit.searching import Cursor, Found, Limits, Question, parse_cursor, search
 from ...policies.verdict import Action
 from ...policies.verdict import Decision as Said
 from ...protocol.error_codes import ErrorCode

@@ -5,24 +5,18 @@ when it is compressed, and it is read on from the byte at which reading ended. A
 its end is. Nothing is remembered but what was committed.
 """
 
-import os
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-SUFFIX = ".ndjson"
-COMPRESSIONS = {"": None, ".gz": "gzip", ".zst": "zstd"}
-"""Endings, and Arrow's names for them. A plain file comes first: beside it a compressed one may not
-be complete yet.
-"""
+from ...audit.files import files_in
+from ...audit.names import in_order, is_compressed, name_parts, plain_path, with_copies
+
 TO_THE_END = -1
-CANONICAL = re.compile(r"audit-.{22}-\d{10}-\d{12}-\d++(?:\.\d++)?\.ndjson", re.DOTALL)
-"""Names that the controller gives, each once: a file of such a name may be moved to another folder.
-"""
 SEARCH_BYTES = 1 << 16
 UNPACKED = 8
 """How many bytes a byte of a compressed file is thought to hold."""
@@ -32,7 +26,6 @@ class Found(NamedTuple):
     """A file that lies in one of the folders."""
 
     path: Path
-    ending: str
     size: int
     tag: str
     """Of a compressed file: another one when it was written again."""
@@ -41,7 +34,11 @@ class Found(NamedTuple):
         """Return how many bytes are unread, uncompressed; for a compressed file a guess."""
         if is_read(self, progress):
             return 0
-        return max(0, (self.size * UNPACKED if self.ending else self.size) - progress.consumed)
+        return max(0, (self.size * UNPACKED if self.is_compressed else self.size) - progress.consumed)
+
+    @property
+    def is_compressed(self) -> bool:
+        return is_compressed(self.path)
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -84,21 +81,13 @@ def listing(folders: Iterable[Path]) -> dict[str, Found]:
     OSError.
     """
     found: dict[str, Found] = {}
-    for folder in folders:
-        for entry in os.scandir(folder):
-            path = Path(entry.path)
-            ending = path.suffix if path.suffix in COMPRESSIONS else ""
-            name = entry.path.removesuffix(ending)
-            if not name.endswith(SUFFIX) or (name in found and not _is_better(ending, found[name].ending)):
-                continue
-            try:
-                if not entry.is_file():
-                    continue
-                status = entry.stat()
-            except OSError:  # compressed, or taken away, in this moment
-                continue
-            found[name] = Found(path, ending, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
-    return dict(sorted(found.items(), key=_order))
+    for path in in_order(path for path, *_ in with_copies(chain.from_iterable(map(files_in, folders)))):
+        try:
+            status = path.stat()
+        except OSError:  # compressed, or taken away, in this moment
+            continue
+        found[str(plain_path(path))] = Found(path, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
+    return found
 
 
 def is_told(name: str) -> bool:
@@ -108,21 +97,6 @@ def is_told(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _order(item: tuple[str, Found]) -> tuple[str, str]:
-    return _base(item[0]), item[0]
-
-
-def _is_better(ending: str, other: str) -> bool:
-    endings = list(COMPRESSIONS)
-    return endings.index(ending) < endings.index(other)
-
-
-def path_of(name: str) -> Path:
-    """Return where a file lies now: it may have been compressed meanwhile."""
-    paths = [Path(name + ending) for ending in COMPRESSIONS]
-    return next((path for path in paths if path.exists()), paths[0])
 
 
 def next_reads(
@@ -156,17 +130,20 @@ def next_reads(
 
 
 def former_names(found: Mapping[str, Found], files: Mapping[str, Progress]) -> dict[str, str]:
-    """Match files that were moved between folders with the names by which they are known."""
-    new = {_base(name): name for name in found if name not in files and CANONICAL.fullmatch(_base(name))}
-    return {new[_base(name)]: name for name in files if _base(name) in new and name not in found} if new else {}
+    """Match files that were moved between folders with the names by which they are known. A
+    controller gives each name once, so only files with such names are matched.
+    """
+    new = {base_name(name): name for name in found if name not in files and name_parts(base_name(name))}
+    return {new[base_name(name)]: name for name in files if base_name(name) in new and name not in found} if new else {}
 
 
-def _base(name: str) -> str:
+def base_name(name: str) -> str:
+    """Return the name of a file without its folder."""
     return name.rpartition("/")[2]
 
 
 def is_read(file: Found, progress: Progress) -> bool:
-    return file.tag == progress.tag if file.ending else file.size == progress.consumed
+    return file.tag == progress.tag if file.is_compressed else file.size == progress.consumed
 
 
 def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
@@ -183,7 +160,7 @@ def what_is_left(read: Read, files: Mapping[str, Progress]) -> Read | None:
 
 
 def _reads(name: str, file: Found, progress: Progress, piece_bytes: int) -> Iterator[Read]:
-    if file.ending:
+    if file.is_compressed:
         yield Read(name, progress.consumed, TO_THE_END, file.tag)
         return
     try:

@@ -7,7 +7,8 @@ Rule: whatever was not read is told, as long as it is so.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .files import CANONICAL, Found, Progress, former_names, is_told
+from ...audit.names import COMPRESSED, name_parts
+from .files import Found, Progress, base_name, former_names, is_told
 from .state import State
 
 
@@ -32,11 +33,11 @@ def leftovers(found: Mapping[str, Found], files: Mapping[str, Progress]) -> Left
         if why := _why_not(name, file, progress):
             left.unreadable[told] = why
             continue
-        rest = file.size if progress is None else progress.rest if file.ending else file.size - progress.consumed
+        rest = file.size if progress is None else progress.rest if file.is_compressed else file.size - progress.consumed
         if rest > 0:
             left.pending[told] = rest
             key = _key(name)
-            if file.ending or (key is not None and key[1] < newest[key[0]]):
+            if file.is_compressed or (key is not None and key[1] < newest[key[0]]):
                 left.torn[told] = rest
     return left
 
@@ -45,7 +46,7 @@ def note_leftovers(state: State, found: Mapping[str, Found], left: Leftovers) ->
     """Note in the state what could not be read; what is known of files that were not looked at
     stays.
     """
-    for told in [_told(name + ending) for name in found for ending in ("", ".gz", ".zst")]:
+    for told in [_told(name + ending) for name in found for ending in ("", *COMPRESSED)]:
         state.torn.pop(told, None)
         state.unreadable.pop(told, None)
     state.torn.update(left.torn)
@@ -81,9 +82,7 @@ def _key(name: str) -> tuple[tuple[str, int], tuple[int, int, int]] | None:
     """Split a file's name into cluster and node, and epoch, first sequence and number among files
     of that name.
     """
-    base = name.rpartition("/")[2]
-    if CANONICAL.fullmatch(base) is None:
+    parts = name_parts(base_name(name))
+    if parts is None:
         return None
-    stem, _, again = base.removesuffix(".ndjson").removeprefix("audit-").partition(".")
-    epoch, sequence, node = stem[23:].split("-")
-    return (stem[:22], int(node)), (int(epoch), int(sequence), int(again or 0))
+    return (parts.cluster_id, parts.node), (parts.epoch, parts.sequence, parts.again)

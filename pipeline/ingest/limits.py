@@ -6,7 +6,8 @@ the tables could not read.
 
 from datetime import UTC, datetime, timedelta
 
-from ...audit.event import AuditEvent, Dropped, UnreadableLineError, decode
+from ...audit.event import AuditEvent, Dropped, UnreadableLineError
+from ...audit.lines import decode_line
 
 MAX_CLUSTER_ID = 60
 """The name of a folder has 255 bytes at most, and a character may need four."""
@@ -25,9 +26,9 @@ class UnfitEventError(UnreadableLineError):
     """A line is an event that does not fit into the tables."""
 
 
-def checked(line: bytes) -> AuditEvent:
+def checked(line: bytes, *, is_too_long: bool = False) -> AuditEvent:
     """Decode a line to an event that fits into the tables. Raises UnreadableLineError."""
-    event = decode(line)
+    event = decode_line(line, is_too_long=is_too_long)
     if not 0 <= event.epoch <= INT_MAX:
         raise UnfitEventError(f"epoch {event.epoch} is not in 0 to {INT_MAX}")
     if not 1 <= event.sequence <= LONG_MAX:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...audit.event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
+from ...audit.event import AuditEvent, UnreadableLineError
+from ...audit.lines import KEPT_BYTES, LineBlock
 from ..tables import Table
 from . import mentions, rows
 from .arrow import arrow_schema
-from .limits import UnfitEventError, checked, folder_name
-from .lines import KEPT_BYTES, Block, Reader
+from .limits import checked, folder_name
+from .lines import Reader
 from .outputs import Outputs
 from .places import Run, Runs
 from .report import Reached, Report, Share, marks_of, stretch_on
@@ -28,7 +29,6 @@ QUARANTINE_SCHEMA = arrow_schema(Table.QUARANTINE.schema)
 REPEATED_SCHEMA = pa.schema(
     [("cluster_id", pa.string()), ("epoch", pa.int32()), ("sequence", pa.int64()), ("event", pa.string())]
 )
-TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
 DAY_MS = 86_400_000
 FIRST_DAY = date(1970, 1, 1)
 
@@ -85,17 +85,12 @@ class _Stager:
             self._quarantine(reader.path, before, [(reader.lines, reader.broken, b"")])
         self._report.reached.append(Reached(reader.read, reader.consumed, reader.rest, reader.failure))
 
-    def _block(self, block: Block) -> Iterator[Bad]:
-        if block.too_long:
-            yield block.first, TOO_LONG, block.lines[0]
-            return
+    def _block(self, block: LineBlock) -> Iterator[Bad]:
         events: list[AuditEvent] = []
         lines: list[bytes] = []
         for number, line in enumerate(block.lines, block.first):
             try:
-                if len(line) > MAX_LINE_BYTES:
-                    raise UnfitEventError(TOO_LONG)
-                events.append(checked(line))
+                events.append(checked(line, is_too_long=block.is_too_long))
                 lines.append(line)
             except UnreadableLineError as error:
                 yield number, str(error), line

@@ -11,11 +11,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from minicontroller.audit.event import MAX_LINE_BYTES, Effect, encode
-from minicontroller.audit.files import file_name
+from minicontroller.audit.names import file_name
 from minicontroller.audit.reading import Follower, read
 from minicontroller.controller.command_line.commands import commands
 from tests.audit.logs import CLUSTER, a_creation, a_log, an_empty_snapshot, write
 from tests.support.cluster import COMMAND
+
+TOO_LONG = "the line is longer than 16 MiB, so it is no event"
 
 
 def call(*arguments: str | Path) -> Result:
@@ -183,7 +185,7 @@ def test_a_line_that_never_ends(tmp_path: Path) -> None:
     found = [each.event or str(each.problem) for each in read(file)]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found == [*events, "the line is too long to be an event", *events]
+    assert found == [*events, TOO_LONG, *events]
     assert peak < 5 * MAX_LINE_BYTES
 
 
@@ -207,7 +209,7 @@ def test_a_line_that_never_ends_is_followed(tmp_path: Path) -> None:
     found = [each.event or str(each.problem) for each in follower.look()]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found == ["the line is too long to be an event", *events]
+    assert found == [TOO_LONG, *events]
     assert peak < 5 * MAX_LINE_BYTES
 
 

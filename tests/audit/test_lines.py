@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicontroller.audit.event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
-from minicontroller.audit.lines import TOO_LONG, line_of
+from minicontroller.audit.lines import DROPPED_AS_TOO_LONG, encode_line
 from minicontroller.controller.audit.ledger import Ledger
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.records import Origin
@@ -56,7 +56,7 @@ def test_a_decision_that_is_too_large_is_told_without_what_was_asked(caplog: pyt
     node's log says so.
     """
     whole = a_creation(7, config_operations={"\0" * MAX_LINE_BYTES: None}, after=a_state())
-    told = decode(line_of(whole))
+    told = decode(encode_line(whole))
     assert isinstance(told, Decision)
     assert (told.principal, told.effect, told.after) == (whole.principal, whole.effect, whole.after)
     assert (told.config_operations, told.requested, told.asked_ms) == (None, None, None)
@@ -67,10 +67,10 @@ def test_what_is_too_large_even_so_is_told_as_dropped() -> None:
     """That there was an event is told in its place."""
     huge = a_state(configs={"x": "x" * MAX_LINE_BYTES})
     for event in (a_creation(7, after=huge), Observed(**stamp(7), topic="t", before=None, after=huge)):
-        told = decode(line_of(event))
+        told = decode(encode_line(event))
         assert isinstance(told, Dropped)
         assert (told.sequence, told.first_sequence, told.last_sequence) == (event.sequence,) * 3
-        assert told.reason == TOO_LONG
+        assert told.reason == DROPPED_AS_TOO_LONG
 
 
 async def test_a_snapshot_of_large_topics_has_more_chunks(tmp_path: Path) -> None:

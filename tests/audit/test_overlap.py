@@ -6,7 +6,7 @@ from pathlib import Path
 
 import trio
 
-from minicontroller.audit.reading import audit_files
+from minicontroller.audit.files import audit_files
 from tests.audit.logs import changed, events_in, found, replayed, shown, told, write
 from tests.audit.test_replay import end
 from tests.cluster.small_cluster import SmallCluster

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from minicontroller.audit.event import AuditEvent, Dropped, encode
-from minicontroller.audit.reading import audit_files
+from minicontroller.audit.files import audit_files
 from minicontroller.pipeline.ingest import compaction
 from minicontroller.pipeline.ingest.command import told
 from minicontroller.pipeline.ingest.run import Summary, ingest

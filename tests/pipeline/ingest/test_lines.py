@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.audit import compression, lines
 from minicontroller.audit.event import MAX_LINE_BYTES
-from minicontroller.pipeline.ingest import lines
+from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.pipeline.ingest.files import TO_THE_END, Read
-from minicontroller.pipeline.ingest.lines import KEPT_BYTES, Reader
+from minicontroller.pipeline.ingest.lines import Reader
 
 CHUNK = 8
 
@@ -25,7 +26,7 @@ def small_chunks() -> Iterator[None]:
     is met.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "CHUNK_BYTES", CHUNK)
+        patch.setattr(compression, "CHUNK_BYTES", CHUNK)
         patch.setattr(lines, "MAX_LINE_BYTES", 5 * CHUNK)
         patch.setattr(lines, "KEPT_BYTES", CHUNK)
         yield
@@ -47,14 +48,14 @@ def test_any_bytes(data: bytes, begin: st.DataObject) -> None:
         for path, content in ((file, data), (file.with_name("b.ndjson.gz"), gzip.compress(data))):
             path.write_bytes(content)
             reader = Reader(Read(str(path).removesuffix(".gz"), start, TO_THE_END))
-            told = [(block.first, block.too_long, line) for block in reader.blocks() for line in block.lines]
+            told = [(block.first, block.is_too_long, line) for block in reader.blocks() for line in block.lines]
             assert len(told) == reader.lines == len(expected) - 1
             assert reader.rest == len(expected[-1])
             assert reader.consumed == len(data) - len(expected[-1])
             assert reader.lines_before() == data[:start].count(b"\n")
             for (_, too_long, line), whole in zip(told, expected, strict=False):
                 assert line == (whole[:CHUNK] if too_long else whole)
-                assert not too_long or len(whole) > 4 * CHUNK
+                assert too_long == (len(whole) > 5 * CHUNK)
 
 
 def test_a_line_of_50_mb_costs_no_such_memory(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_line_of_50_mb_costs_no_such_memory(tmp_path: Path) -> None:
     blocks = list(Reader(Read(str(file), 0, file.stat().st_size)).blocks())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert [(block.first, [line[:10] for line in block.lines], block.too_long) for block in blocks] == [
+    assert [(block.first, [line[:10] for line in block.lines], block.is_too_long) for block in blocks] == [
         (0, [b"first"], False),
         (1, [b"x" * 10], True),
         (2, [b"last"], False),

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import MAX_LINE_BYTES, AuditEvent, Dropped, NamedState, Removal, SnapshotTopics, encode
+from minicontroller.audit.lines import KEPT_BYTES
 from minicontroller.audit.reading import read
-from minicontroller.pipeline.ingest.lines import KEPT_BYTES
 from minicontroller.pipeline.tables import Table
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.pipeline.ingest.local import ingest_here, places, rows_of

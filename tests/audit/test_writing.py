@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.files import AuditFiles, Line, file_name
-from minicontroller.audit.reading import audit_files
+from minicontroller.audit.files import audit_files
+from minicontroller.audit.names import file_name
+from minicontroller.audit.writing import AuditFiles, Line
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 

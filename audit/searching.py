@@ -9,15 +9,17 @@ What cannot be read is told and never raised. For a thread: it waits for files.
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from .compression import BROKEN, is_compressed, opened, plain_name
-from .event import MAX_LINE_BYTES, AuditEvent
-from .files import NAME
-from .reading import Place, audit_files, located
+from .compression import BROKEN, opened
+from .event import MAX_LINE_BYTES, AuditEvent, UnreadableLineError
+from .files import audit_files
+from .lines import decode_line
+from .names import NameParts, is_compressed, name_parts, plain_name
 
 BLOCK_BYTES = 1 << 20
 MAX_PROBLEMS = 5
@@ -42,7 +44,7 @@ class Cursor(NamedTuple):
 def parse_cursor(text: str) -> Cursor | None:
     """Read a cursor; None if the text, which a stranger may have written, is not one."""
     file, _, offset = text.rpartition(":")
-    valid = NAME.fullmatch(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
+    valid = name_parts(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
     return Cursor(file, int(offset)) if valid else None
 
 
@@ -153,11 +155,12 @@ class _Search(Generic[T]):
                 self._complain(f"{folder} cannot be read: {error.strerror}")
                 continue
             for path in paths:
-                match = NAME.fullmatch(plain_name(path))
-                if match is not None and match["cluster"] == self._question.cluster_id:
-                    known = names.get(match[0])
+                name = plain_name(path)
+                parts = name_parts(name)
+                if parts is not None and parts.cluster_id == self._question.cluster_id:
+                    known = names.get(name)
                     if known is None or is_compressed(known):  # both lie there while it is being compressed
-                        names[match[0]] = path
+                        names[name] = path
         ordered = sorted(names, key=_order, reverse=True)
         if start is None:
             return [(names[name], END) for name in ordered]
@@ -187,16 +190,15 @@ class _Search(Generic[T]):
 
     def _events(self, path: Path, lines: Iterable[_Line]) -> Iterator[tuple[int, T]]:
         for line in lines:
-            found = located(Place(path, 0), line.data)
-            if found.event is None:
-                self._complain(f"{path.name}: the line at byte {line.offset} cannot be read: {found.problem}"[:300])
-            elif (
-                found.event.cluster_id == self._question.cluster_id
-                and (row := self._question.wanted(found.event)) is not None
-            ):
+            try:
+                event = decode_line(line.data, is_too_long=len(line.data) > MAX_LINE_BYTES + 1)
+            except UnreadableLineError as problem:
+                self._complain(f"{path.name}: the line at byte {line.offset} cannot be read: {problem}"[:300])
+                continue
+            if event.cluster_id == self._question.cluster_id and (row := self._question.wanted(event)) is not None:
                 yield line.offset, row
 
-    def _backwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
+    def _backwards(self, path: Path, stream: BufferedIOBase, end: int) -> Iterator[_Line]:
         """Yield the lines with a needle that end at or before `end`, last one first; a line without
         an end does not count.
         """
@@ -220,7 +222,7 @@ class _Search(Generic[T]):
             if len(carry) < len(data):
                 self._start_clock()
 
-    def _forwards(self, path: Path, stream: IO[bytes], end: int) -> Iterator[_Line]:
+    def _forwards(self, path: Path, stream: BufferedIOBase, end: int) -> Iterator[_Line]:
         """Yield the lines with a needle that begin before `end`, first one first."""
         carry, offset, skips = b"", 0, False
         while offset < end and (data := stream.read(self._limits.block_bytes)):
@@ -261,7 +263,7 @@ class _Search(Generic[T]):
         self._bytes_left -= count
 
 
-def _order(name: str) -> tuple[int, int, int, str]:
-    match = NAME.fullmatch(name)
-    assert match is not None
-    return int(match["epoch"]), int(match["sequence"]), int(match["again"] or 0), name
+def _order(name: str) -> tuple[NameParts, str]:
+    parts = name_parts(name)
+    assert parts is not None
+    return parts, name

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Decision, encode
-from minicontroller.audit.files import file_name
-from minicontroller.audit.search import Cursor, Found, Limits, Question, parse_cursor, search
+from minicontroller.audit.names import file_name
+from minicontroller.audit.searching import Cursor, Found, Limits, Question, parse_cursor, search
 from tests.audit.logs import CLUSTER, a_creation, a_log
 
 SMALL = Limits(rows=3, block_bytes=700, max_line_bytes=1500)
