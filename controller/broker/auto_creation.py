@@ -130,7 +130,7 @@ def _asker(context: RequestContext) -> Asker:
 
 async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
     """Ask the controller by the route that CreateTopics of this client would take."""
-    route = context.caller.routes.get(ApiKey.CREATE_TOPICS)
+    route = context.dispatcher.routes.get(ApiKey.CREATE_TOPICS)
     if route is None:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     asking = msgspec.structs.replace(

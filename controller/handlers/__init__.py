@@ -5,13 +5,13 @@ returns its answer at once and costs no task; what has to wait returns an awaita
 topics waits for what clients of this node know already (K4-6).
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import wraps
 from inspect import isawaitable
 from typing import Any
 
 from ...protocol.api_keys import ApiKey
-from ..requests.context import RequestContext
+from ..requests.context import Handler, RequestContext
 from . import (
     alter_configs,
     alter_partition,
@@ -38,10 +38,6 @@ from . import (
 
 Request = Any
 Response = Any
-Handler = Callable[[Any, RequestContext, Request], Response | Awaitable[Response]]
-"""`handle(node, ctx, request)`. The messages are the structs of `protocol.messages`, each handler
-names its own.
-"""
 
 
 def up_to_date(handler: Handler) -> Handler:

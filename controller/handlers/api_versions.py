@@ -10,8 +10,7 @@ from functools import lru_cache
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from ..requests.context import RequestContext
-from ..routing.routes import Routes
+from ..requests.context import RequestContext, Routes
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
@@ -26,7 +25,7 @@ def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> A
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # a longer one is answered like any other and not kept
             ctx.caller.software = f"{name}/{version}"
-    return advertised(ctx.caller.routes)
+    return advertised(ctx.dispatcher.routes)
 
 
 def _is_software(text: str) -> bool:

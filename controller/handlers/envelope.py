@@ -15,10 +15,10 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ..errors import Refusal
-from ..requests.context import RequestContext
+from ..requests.context import RequestContext, Route
 from ..requests.error_answers import error_codes
 from ..routing.forwarding import ControllerNode
-from ..routing.routes import FORWARDABLE_APIS, Route
+from ..routing.routes import FORWARDABLE_APIS
 from ..security.principal import principal_from_envelope
 
 FRAME_SIZE_BYTES = 4
@@ -69,7 +69,7 @@ def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host
 
 
 def _route(ctx: RequestContext) -> Route:
-    route = ctx.caller.routes.get(ctx.api_key)
+    route = ctx.dispatcher.routes.get(ctx.api_key)
     if route is None or ctx.api_key not in FORWARDABLE_APIS:
         raise Refusal(ErrorCode.INVALID_REQUEST)
     return route
@@ -79,8 +79,7 @@ async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeRe
     """Answer an envelope. NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its
     sender looks for the new controller.
     """
-    line = ctx.caller.line
-    response = await line.respond(ctx, route, message)
+    response = await ctx.dispatcher.respond(ctx, route, message)
     if ErrorCode.NOT_CONTROLLER in error_codes(ctx.api_key, response):
         raise Refusal(ErrorCode.NOT_CONTROLLER)
-    return EnvelopeResponse(response_data=line.encode(ctx, message, response)[FRAME_SIZE_BYTES:])
+    return EnvelopeResponse(response_data=ctx.dispatcher.encode(ctx, message, response)[FRAME_SIZE_BYTES:])

@@ -68,7 +68,7 @@ async def _after_creation(
         if code == ErrorCode.LEADER_NOT_AVAILABLE:
             await node.cache.wait_topic(topic, is_led)
         else:
-            context.caller.line.strangers.say(
+            context.dispatcher.warnings.say(
                 log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip

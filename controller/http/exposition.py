@@ -275,23 +275,23 @@ def outcome_name(code: int) -> str:
 
 
 def _requests(families: Families, node: str, running: "RunningNode") -> None:
-    line = running.server.line
+    dispatcher, failures = running.dispatcher, running.server.failures
     totals: dict[tuple[str, str, str], int] = {}
-    for (api_key, version, code), count in line.metrics.outcomes.items():
+    for (api_key, version, code), count in dispatcher.metrics.outcomes.items():
         labels = (api_name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
         totals[labels] = totals.get(labels, 0) + count
     for labels, count in sorted(totals.items()):
         families.add("requests", [node, *labels], count)
-    for api_key, latencies in sorted(line.metrics.latencies.items()):
+    for api_key, latencies in sorted(dispatcher.metrics.latencies.items()):
         families.histogram("request_seconds", [node, api_name(api_key)], latencies)
     for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
         families.add("decisions", [node, api_name(api_key), outcome_name(code)], count)
-    families.add("refused_forwardings", [node], line.counters.forged_forwarding)
-    families.add("refused_node_requests", [node], line.counters.forged_node_requests)
-    families.add("leftover_requests", [node], line.counters.leftover_requests)
-    families.add("accidents", [node], line.counters.accidents)
-    families.add("protocol_errors", [node], line.counters.protocol_errors)
-    families.add("failed_authentications", [node], line.counters.failed_authentications)
+    families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)
+    families.add("refused_node_requests", [node], dispatcher.counters.forged_node_requests)
+    families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)
+    families.add("accidents", [node], dispatcher.counters.accidents)
+    families.add("protocol_errors", [node], failures.protocol_errors)
+    families.add("failed_authentications", [node], failures.failed_authentications)
     if running.node.forwarder is not None:
         for result, count in sorted(running.node.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)

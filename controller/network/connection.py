@@ -17,13 +17,13 @@ nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
 
 import logging
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
-from ..observe.logs import about_caller, about_frame
+from ..observe.logs import ClientWarnings, about_caller, about_frame
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.caller import Caller
 from ..security.sasl import Challenge, Proved, ProvedNode, Rejected
@@ -52,6 +52,32 @@ class UnreadableRequestError(Exception):
     """A request cannot be read: the connection ends without an answer. The log has been told."""
 
 
+class FrameHandler(Protocol):
+    """Answers the requests of a connection."""
+
+    def answer(self, caller: Caller, frame: bytes) -> bytes | Awaitable[bytes]:
+        """Return the response to a request, or an awaitable of it, with its size in front. `frame`
+        has no size. Raises ProtocolError where the connection has to end without an answer.
+        """
+
+
+class ConnectionFailures:
+    """Counts and logs the connections of a node that end for what their clients did."""
+
+    def __init__(self) -> None:
+        self.protocol_errors = 0
+        self.failed_authentications = 0
+        self._warnings = ClientWarnings()
+
+    def protocol_error(self, caller: Caller, error: ProtocolError, extra: Mapping[str, Any]) -> None:
+        self.protocol_errors += 1
+        self._warnings.say(log, "closing %s: %s", caller, error, extra=extra)
+
+    def failed_authentication(self, caller: Caller) -> None:
+        self.failed_authentications += 1
+        self._warnings.say(log, "authentication of %s failed", caller, extra=about_caller(caller))
+
+
 class Connection:
     """Serves one transport until either end closes it."""
 
@@ -59,12 +85,15 @@ class Connection:
         self,
         transport: Transport,
         caller: Caller,
+        handler: FrameHandler,
         *,
         max_request_bytes: int,
         memory: Memory,
+        failures: ConnectionFailures,
         failed_authentication_delay: float,
     ) -> None:
         self.caller = caller
+        self.handler = handler
         self.last_active = trio.current_time()
         self.running = 0
         """Requests that wait for something."""
@@ -82,6 +111,7 @@ class Connection:
         self._fed = False
         """Something was read since frames were last looked for."""
         self._frames = FrameBuffer(max_request_bytes)
+        self._failures = failures
         self._failed_authentication_delay = failed_authentication_delay
         self._room = trio.lowlevel.ParkingLot()
         self._draining = False
@@ -152,10 +182,6 @@ class Connection:
         except UnreadableRequestError:
             await self._flush()
 
-    def _complain(self, error: ProtocolError, extra: Mapping[str, Any]) -> None:
-        self.caller.line.counters.protocol_errors += 1
-        self.caller.line.strangers.say(log, "closing %s: %s", self.caller, error, extra=extra)
-
     async def _receive(self) -> bytes:
         self._receiving = True
         while self._busy and self._frames.buffered_bytes >= READ_AHEAD_BYTES:
@@ -213,7 +239,7 @@ class Connection:
             if frame is None and not self.caller.authenticated:
                 self._check_unauthenticated()
         except ProtocolError as error:
-            self._complain(error, about_caller(self.caller))
+            self._failures.protocol_error(self.caller, error, about_caller(self.caller))
             raise UnreadableRequestError from error
         return frame
 
@@ -233,9 +259,9 @@ class Connection:
             self._give_up(int.from_bytes(frame))
             return None
         try:
-            answer = self.caller.line.answer(self.caller, frame)
+            answer = self.handler.answer(self.caller, frame)
         except ProtocolError as error:
-            self._complain(error, about_frame(self.caller, frame))
+            self._failures.protocol_error(self.caller, error, about_frame(self.caller, frame))
             raise UnreadableRequestError from error
         if isinstance(answer, bytes):
             self._outbox.put(answer)
@@ -333,10 +359,7 @@ class Connection:
         do.
         """
         if self.caller.must_leave:
-            self.caller.line.counters.failed_authentications += 1
-            self.caller.line.strangers.say(
-                log, "authentication of %s failed", self.caller, extra=about_caller(self.caller)
-            )
+            self._failures.failed_authentication(self.caller)
             # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else
             # does.
             await trio.sleep(self._failed_authentication_delay)

@@ -12,16 +12,14 @@ closed. Connections of nodes are not counted.
 import heapq
 import logging
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 import trio
 
 from ..observe.logs import Seldom, about_caller
+from ..security.caller import Caller
 from .transport import READ_BYTES
-
-if TYPE_CHECKING:
-    from ..security.caller import Caller
 
 log = logging.getLogger("minicontroller.server")
 
@@ -49,7 +47,7 @@ default timeout.
 class Holder(Protocol):
     """A connection that holds memory."""
 
-    caller: "Caller"
+    caller: Caller
     last_active: float
     running: int
 

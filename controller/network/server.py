@@ -17,12 +17,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 
+import msgspec
 import trio
 
 from ..observe.logs import Seldom, about_caller
-from ..routing.dispatcher import Dispatcher
 from ..security.caller import Caller, Listener
-from .connection import Connection
+from .connection import Connection, ConnectionFailures, FrameHandler
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
 from .memory import Memory
 from .transport import SocketTransport
@@ -45,30 +45,40 @@ class PortTakenError(OSError):
     """Somebody else listens on the port."""
 
 
+class Acceptor(msgspec.Struct, frozen=True):
+    """One socket of a listener, and what answers the requests that come in at it."""
+
+    listener: Listener
+    handler: FrameHandler
+    socket: trio.SocketListener
+
+
 class Server:
     """The listeners of a node: `open`, then `run` until `shutdown`. In between the kernel queues
     connections.
     """
 
-    def __init__(self, line: Dispatcher, limits: ConnectionLimits | None = None) -> None:
+    def __init__(self, limits: ConnectionLimits | None = None) -> None:
         self.limits = limits or ConnectionLimits()
         self.connections: set[Connection] = set()
         self.ports: dict[str, int] = {}
         """By listener: where it really listens, also when it was told port 0."""
-        self.line = line
+        self.failures = ConnectionFailures()
         self.memory = Memory(self.limits.max_unfinished_bytes)
         self._quotas = ConnectionQuotas(self.limits)
-        self._sockets: list[tuple[Listener, trio.SocketListener]] = []
+        self._acceptors: list[Acceptor] = []
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
         self._overloaded, self._refused, self._closed = Seldom(log), Seldom(log), Seldom(log)
 
-    async def open(self, listeners: Iterable[Listener]) -> None:
-        """Bind all listeners. Raises OSError."""
+    async def open(self, listeners: Iterable[Listener], handler: FrameHandler) -> None:
+        """Bind listeners whose requests this handler answers. Others can follow, with another
+        handler. Raises OSError.
+        """
         for listener in listeners:
             for opened in await _listening(listener):
-                self._sockets.append((listener, opened))
+                self._acceptors.append(Acceptor(listener, handler, opened))
                 self.ports[listener.name] = opened.socket.getsockname()[1]
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -81,9 +91,9 @@ class Server:
                 async with trio.open_nursery() as for_nodes:
                     with self._accepting_clients:
                         async with trio.open_nursery() as for_clients:
-                            for listener, opened in self._sockets:
-                                acceptors = for_nodes if listener.inter_broker else for_clients
-                                acceptors.start_soon(self._accept, listener, opened, nursery)
+                            for each in self._acceptors:
+                                acceptors = for_nodes if each.listener.inter_broker else for_clients
+                                acceptors.start_soon(self._accept, each, nursery)
             await self._wait(lambda: not self.connections)
             nursery.cancel_scope.cancel()
 
@@ -118,43 +128,45 @@ class Server:
 
     # ------------------------------------------------------------------ accepting
 
-    async def _accept(self, listener: Listener, opened: trio.SocketListener, nursery: trio.Nursery) -> None:
-        async with opened:
+    async def _accept(self, acceptor: Acceptor, nursery: trio.Nursery) -> None:
+        async with acceptor.socket:
             while True:
-                while self._must_wait(listener):
-                    await self._wait_for_room(listener, opened)
+                while self._must_wait(acceptor.listener):
+                    await self._wait_for_room(acceptor)
                 try:
-                    stream = await opened.accept()
+                    stream = await acceptor.socket.accept()
                 except OSError as error:
                     if error.errno not in OVERLOADED:
                         raise
                     self._overloaded.say(
                         logging.ERROR, "cannot accept a connection: %s; trying again", os.strerror(error.errno)
                     )
-                    self._make_room(self._strangers())
+                    self._make_room(self._clients())
                     await trio.sleep(OVERLOADED_PAUSE_SECONDS)
                 else:
-                    self._welcome(listener, stream, nursery)
+                    self._start(acceptor, stream, nursery)
 
     def _must_wait(self, listener: Listener) -> bool:
         if self._quotas.listener_is_full(listener.name, listener.max_connections):
             return True
         return not listener.inter_broker and self._quotas.is_full()
 
-    async def _wait_for_room(self, listener: Listener, opened: trio.SocketListener) -> None:
+    async def _wait_for_room(self, acceptor: Acceptor) -> None:
         """Wait, when a new connection has no place, until that may have changed."""
-        await trio.lowlevel.wait_readable(opened.socket)
-        at = None if self._quotas.is_full() else listener
+        await trio.lowlevel.wait_readable(acceptor.socket.socket)
+        at = None if self._quotas.is_full() else acceptor.listener
         quiet = trio.current_time() - QUIET_SECONDS
         self._make_room(
             each
-            for each in self._strangers(at)
+            for each in self._clients(at)
             if each.last_active <= quiet and not each.running and self._quotas.has_its_share(each.caller.host)
         )
         with trio.move_on_after(QUIET_SECONDS):
             await self._changed.park()
 
-    def _welcome(self, listener: Listener, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
+    def _start(self, acceptor: Acceptor, stream: trio.SocketStream, nursery: trio.Nursery) -> None:
+        """Start a connection, unless the node stops or the address has too many connections."""
+        listener = acceptor.listener
         accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
         if accepting.cancel_called:  # it came while the last ones were being told
             stream.socket.close()
@@ -170,13 +182,15 @@ class Server:
             return
         connection = Connection(
             SocketTransport(stream),
-            Caller(listener, self.line, host, port),
+            Caller(listener, host, port),
+            acceptor.handler,
             max_request_bytes=self.limits.max_request_bytes,
             memory=self.memory,
+            failures=self.failures,
             failed_authentication_delay=self.limits.failed_authentication_delay_seconds,
         )
         if self._quotas.exceeds():
-            self._make_room(self._strangers())
+            self._make_room(self._clients())
         self.connections.add(connection)
         nursery.start_soon(self._guarded, connection)
 
@@ -195,7 +209,7 @@ class Server:
 
     # ------------------------------------------------------------------ ending connections
 
-    def _strangers(self, listener: Listener | None = None) -> Iterator[Connection]:
+    def _clients(self, listener: Listener | None = None) -> Iterator[Connection]:
         """Yield connections that are not of nodes and not ending, at this listener or at all."""
         return (
             each
@@ -205,12 +219,12 @@ class Server:
             and (listener is None or each.caller.listener is listener)
         )
 
-    def _make_room(self, strangers: Iterable[Connection]) -> None:
+    def _make_room(self, clients: Iterable[Connection]) -> None:
         """Close a few idle connections: to look at all of them for each new one would cost more
         than to take it.
         """
         count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
-        for connection in heapq.nsmallest(count, strangers, key=self._importance):
+        for connection in heapq.nsmallest(count, clients, key=self._importance):
             self._closed.say(
                 logging.WARNING, "closing %s to make room", connection.caller, extra=about_caller(connection.caller)
             )

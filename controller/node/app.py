@@ -88,6 +88,7 @@ class RunningNode:
     bootstrap: str
     """host:port of the listener for clients."""
     server: Server
+    dispatcher: Dispatcher
     stopping: trio.Event = field(default_factory=trio.Event)
     hands_over: bool = True
 
@@ -146,12 +147,12 @@ async def run_node(
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
-        line = Dispatcher(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
-        server = Server(line, connection_limits(config, room))
+        dispatcher = Dispatcher(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
+        server = Server(connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
-        await server.open(with_proof(listeners, membership))
+        await server.open(with_proof(listeners, membership), dispatcher)
         broker = registration(config, server.ports)
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.neighbours[node.broker_id] = node
@@ -186,7 +187,7 @@ async def run_node(
         if rules is not None:
             tasks.start_soon(rules.run)
         tasks.start_soon(candidacy.run)
-        running = RunningNode(node, bootstrap_of(config, broker), server)
+        running = RunningNode(node, bootstrap_of(config, broker), server, dispatcher)
         task_status.started(running)
         await running.stopping.wait()
 

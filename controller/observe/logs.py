@@ -11,16 +11,13 @@ import math
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import trio
 
 from ...protocol import registry
 from ...text.escaping import escaped
-
-if TYPE_CHECKING:
-    from ..requests.context import RequestContext
-    from ..security.caller import Caller
+from ..security.caller import Caller
 
 log = logging.getLogger("minicontroller")
 
@@ -35,7 +32,24 @@ HUMAN, JSON = "human", "json"
 HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
-def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
+class LoggedRequest(Protocol):
+    """What a log line tells of a request."""
+
+    @property
+    def principal(self) -> str | None: ...
+    @property
+    def client_id(self) -> str | None: ...
+    @property
+    def client_host(self) -> str: ...
+    @property
+    def software(self) -> str: ...
+    @property
+    def client_correlation_id(self) -> int: ...
+    @property
+    def policy_api(self) -> str: ...
+
+
+def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
     """Return `extra` for a log call about a request, as its client sent it."""
     return _about(
         principal=context.principal,
@@ -47,7 +61,7 @@ def about(context: "RequestContext") -> dict[str, dict[str, Any]]:
     )
 
 
-def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
+def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
     """Return `extra` for a log call about a request that could not be read, as far as its header
     can be.
     """
@@ -64,7 +78,7 @@ def about_frame(caller: "Caller", frame: bytes) -> dict[str, dict[str, Any]]:
     )
 
 
-def about_caller(caller: "Caller") -> dict[str, dict[str, Any]]:
+def about_caller(caller: Caller) -> dict[str, dict[str, Any]]:
     """Return `extra` for a log call about a connection."""
     return _about(principal=caller.principal, host=caller.host, software=caller.software)
 
@@ -156,12 +170,13 @@ class Seldom:
         self._left_out = 0
 
 
-STRANGERS_LINES = 20
+CLIENT_LINES = 20
+"""How many lines of one kind are logged in SELDOM_SECONDS."""
 
 
-class Strangers:
-    """Limits the log lines about whoever connects, who may do so again and again: of each kind of
-    line some, and then seldom.
+class ClientWarnings:
+    """Limits the warnings about what clients do, which may repeat it as often as they like: of each
+    kind of warning a few are logged at once, and then one a minute.
     """
 
     def __init__(self) -> None:
@@ -172,7 +187,7 @@ class Strangers:
     ) -> None:
         """Log a warning; its kind is the text as it is before its arguments."""
         if text not in self._kinds:
-            self._kinds[text] = Seldom(logger, STRANGERS_LINES)
+            self._kinds[text] = Seldom(logger, CLIENT_LINES)
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 

@@ -1,13 +1,57 @@
-"""Who asks, from where, in which version, and until when."""
+"""What is known of one request: who sent it, from where, in which version, and who answers it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any, Protocol
 
 import msgspec
 
 from ...protocol import registry
+from ...protocol.api_keys import ApiKey
 from ...protocol.header import DecidedElement
+from ..observe.logs import ClientWarnings
 from ..security.caller import Caller
+
+Handler = Callable[[Any, "RequestContext", Any], Any | Awaitable[Any]]
+"""`handle(node, context, request)` returns the response, or an awaitable of it. Messages are the
+structs of `protocol.messages`; each handler names its own.
+"""
+
+
+class Route(msgspec.Struct, frozen=True):
+    """How a listener answers one API."""
+
+    api: registry.Api
+    handler: Handler
+    """Answers here, or forwards to the controller."""
+
+
+class Routes:
+    """The APIs that a listener answers, by key. They are advertised, and no others are answered."""
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
+        self._routes = {int(key): Route(registry.api(key), handler) for key, handler in sorted(handlers.items())}
+        self.get = self._routes.get
+        """`get(api_key) -> Route | None`: bound once, since every request passes here."""
+
+    def __iter__(self) -> Iterator[Route]:
+        """Iterate over the routes by key."""
+        return iter(self._routes.values())
+
+
+class DispatcherView(Protocol):
+    """What a handler may use of the dispatcher that called it."""
+
+    warnings: ClientWarnings
+
+    @property
+    def routes(self) -> Routes: ...
+
+    async def respond(self, ctx: "RequestContext", route: Route, request: Any) -> Any:
+        """Return the response, not yet encoded, to a request that came inside another one."""
+
+    def encode(self, ctx: "RequestContext", request: Any, response: Any) -> bytes:
+        """Return the frame of a response, its size included."""
 
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
@@ -58,6 +102,8 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """The connection on which the request came: for the APIs that are about the connection itself
     (SASL, ApiVersions, Envelope).
     """
+    dispatcher: DispatcherView
+    """Answers the requests of the listener at which this one came in."""
 
     @property
     def policy_api(self) -> str:

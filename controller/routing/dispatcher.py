@@ -13,7 +13,7 @@ an awaitable answer.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import trio
@@ -25,20 +25,17 @@ from ...protocol.errors import MalformedMessage, ProtocolError
 from ...protocol.header import RequestHeader
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ..errors import NoNode, Refusal, TooMuch, TurnedAway
-from ..observe.logs import Strangers, about, cut
+from ..observe.logs import ClientWarnings, about, cut
 from ..observe.metrics import RequestMetrics
 from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
-from ..requests.context import RequestContext
+from ..requests.context import Handler, RequestContext, Route
 from ..requests.error_answers import ENTITIES, error_answer
 from ..requests.long_answers import AT_ONCE, rows_in_turns
 from ..security.authorize import authorize
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
 from .request_log import describe_accident, describe_request
-from .routes import FORWARDABLE_APIS, Route, Routes
-
-if TYPE_CHECKING:
-    from ..handlers import Handler
+from .routes import FORWARDABLE_APIS, routed
 
 log = logging.getLogger("minicontroller.answer")
 
@@ -61,7 +58,7 @@ WhenRefused = Callable[[RequestContext, Any, Refusal], None]
 
 
 class Counters(msgspec.Struct):
-    """What happened to requests and connections since the start."""
+    """What happened to requests since the start."""
 
     forged_forwarding: int = 0
     """Requests refused because they carried the tags of a forwarded one and came from no node of
@@ -75,9 +72,6 @@ class Counters(msgspec.Struct):
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
     """Requests answered with UNKNOWN_SERVER_ERROR."""
-    protocol_errors: int = 0
-    """Connections that ended because of what was sent on them."""
-    failed_authentications: int = 0
 
 
 class Dispatcher:
@@ -86,17 +80,16 @@ class Dispatcher:
     def __init__(
         self,
         node: object,
-        handlers: Mapping[ApiKey, "Handler"],
+        handlers: Mapping[ApiKey, Handler],
         on_refused: WhenRefused = lambda *_told: None,
         record_refusal: RecordRefusal = lambda *_told: None,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
         self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
-        self.strangers = Strangers()
-        """Limits the log lines about whoever connects."""
+        self.warnings = ClientWarnings()
         self.metrics = RequestMetrics()
-        self.routes = Routes(handlers)
+        self.routes = routed(handlers)
         self._node = node
         self._on_refused = on_refused
         self._record_refusal = record_refusal
@@ -124,7 +117,7 @@ class Dispatcher:
             raise MalformedMessage(
                 f"client {registry.client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
-        ctx, forged = _context(caller, header, now)
+        ctx, forged = self._context(caller, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
         try:
@@ -143,6 +136,42 @@ class Dispatcher:
         if isinstance(response, msgspec.Struct):
             return self.encode(ctx, request, response)
         return self._answer_later(ctx, request, response)
+
+    def _context(self, caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
+        """Return the context of a request, and whether its sender claims to ask for another without
+        being allowed to.
+        """
+        tagged = bool(
+            header.principal_name is not None
+            or header.client_host is not None
+            or header.client_api_version >= 0
+            or header.on_behalf_of_api >= 0
+            or header.received_node >= 0
+            or header.software != ""
+            or header.decided
+            or header.client_correlation_id != 0
+        )
+        forwarded = tagged and caller.from_peer
+        ctx = RequestContext(
+            api_key=header.api_key,
+            api_version=header.api_version,
+            client_api_version=header.api_version,
+            correlation_id=header.correlation_id,
+            client_correlation_id=header.correlation_id,
+            client_id=header.client_id,
+            client_host=caller.host,
+            principal=caller.principal,
+            listener=caller.listener.name,
+            forwarded=forwarded,
+            from_peer=caller.from_peer,
+            arrived=now,
+            software=caller.software,
+            caller=caller,
+            dispatcher=self,
+        )
+        if forwarded:
+            _speak_for_another(ctx, header)
+        return ctx, tagged and not forwarded
 
     async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
         """Return the answer, not yet encoded, to a request that came inside another one."""
@@ -237,7 +266,7 @@ class Dispatcher:
 
     def _authorize(self, ctx: RequestContext) -> None:
         try:
-            authorize(ctx.caller, ctx)
+            authorize(ctx.caller, ctx.api_key)
         except NoNode:
             self.counters.forged_node_requests += 1
             self._suspect(ctx, f"sends {_name(ctx.api_key)}")
@@ -254,7 +283,7 @@ class Dispatcher:
         """
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
-            self.strangers.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
+            self.warnings.say(log, "refused: %s %s and is no node of this cluster", ctx.caller, what, extra=about(ctx))
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
@@ -310,42 +339,6 @@ def _speak_older(route: Route, correlation_id: int) -> bytes:
     ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
     return registry.encode_response(api.key, 0, correlation_id, response)
-
-
-def _context(caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
-    """Return the context of a request, and whether its sender claims to ask for another without
-    being allowed to.
-    """
-    tagged = bool(
-        header.principal_name is not None
-        or header.client_host is not None
-        or header.client_api_version >= 0
-        or header.on_behalf_of_api >= 0
-        or header.received_node >= 0
-        or header.software != ""
-        or header.decided
-        or header.client_correlation_id != 0
-    )
-    forwarded = tagged and caller.from_peer
-    ctx = RequestContext(
-        api_key=header.api_key,
-        api_version=header.api_version,
-        client_api_version=header.api_version,
-        correlation_id=header.correlation_id,
-        client_correlation_id=header.correlation_id,
-        client_id=header.client_id,
-        client_host=caller.host,
-        principal=caller.principal,
-        listener=caller.listener.name,
-        forwarded=forwarded,
-        from_peer=caller.from_peer,
-        arrived=now,
-        software=caller.software,
-        caller=caller,
-    )
-    if forwarded:
-        _speak_for_another(ctx, header)
-    return ctx, tagged and not forwarded
 
 
 def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:

@@ -12,7 +12,7 @@ forwarded again, however unstable the election.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import trio
@@ -26,12 +26,9 @@ from ..errors import Refusal
 from ..metadata.cache import MetadataCache
 from ..metadata.image import Broker, Endpoint, Image
 from ..network.peer import OnBehalfOf, PeerConnection, PeerUnavailable, TooLargeForPeer
-from ..requests.context import RequestContext
+from ..requests.context import Handler, RequestContext
 from ..requests.error_answers import refuses_everything
 from ..security.credentials import Credentials
-
-if TYPE_CHECKING:
-    from ..handlers import Handler
 
 RETRY_SECONDS = 0.1
 """The pause before a controller that could not be reached, or has not begun to serve, is asked
@@ -59,7 +56,7 @@ class ControllerNode(Protocol):
         """None where forwarding is off (`controller.forwarding.enable=false`)."""
 
 
-def at_the_controller(handler: "Handler") -> "Handler":
+def at_the_controller(handler: Handler) -> Handler:
     """Return a handler that has the same API handled at the controller, wherever it is."""
 
     def routed(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
@@ -110,7 +107,7 @@ class Forwarder:
         self.outcomes: Counter[str] = Counter()
         """How many forwarded requests had each outcome."""
 
-    async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any:
+    async def ask(self, node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any:
         """Return the controller's answer. Raises Refusal: REQUEST_TIMED_OUT if no controller took
         the request in time, or it is in doubt.
         """
@@ -238,7 +235,7 @@ class Forwarder:
         return peer
 
 
-async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: "Handler") -> Any | None:
+async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler: Handler) -> Any | None:
     """Return the answer of this node as the controller, or None if it no longer was, and nothing
     was done.
     """

@@ -8,7 +8,6 @@ nothing is proved nothing is believed, also where nodes meet.
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..errors import NoNode
-from ..requests.context import RequestContext
 from .caller import Caller
 
 CLUSTER_ACTION_APIS = frozenset(
@@ -27,7 +26,7 @@ cluster only.
 """
 
 
-def authorize(caller: Caller, ctx: RequestContext) -> None:
+def authorize(caller: Caller, api_key: int) -> None:
     """Raise NoNode if the request is for nodes only and the caller is none."""
-    if ctx.api_key in CLUSTER_ACTION_APIS and not caller.from_peer:
+    if api_key in CLUSTER_ACTION_APIS and not caller.from_peer:
         raise NoNode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

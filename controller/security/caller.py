@@ -6,17 +6,12 @@ request says.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 import trio
 
 from .principal import user_principal
 from .sasl import Mechanism, SaslSession, State
-
-if TYPE_CHECKING:
-    from ..routing.dispatcher import Dispatcher
-    from ..routing.routes import Routes
 
 MAX_SOFTWARE_CHARACTERS = 255
 """Kept with the connection and shown in logs."""
@@ -58,7 +53,6 @@ class Caller:
         "host",
         "is_ours",
         "is_suspect",
-        "line",
         "listener",
         "port",
         "principal",
@@ -66,10 +60,8 @@ class Caller:
         "software",
     )
 
-    def __init__(self, listener: Listener, line: "Dispatcher", host: str, port: int) -> None:
+    def __init__(self, listener: Listener, host: str, port: int) -> None:
         self.listener = listener
-        self.line = line
-        """Where their requests are answered."""
         self.host = host
         self.port = port
         self.principal: str | None = None
@@ -95,11 +87,6 @@ class Caller:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} at {self.listener.name}"
-
-    @property
-    def routes(self) -> "Routes":
-        """The requests that are handled for this caller."""
-        return self.line.routes
 
     @property
     def authenticated(self) -> bool:

@@ -43,6 +43,7 @@ def test_every_field_has_its_place() -> None:
         software="software/1",
         received_node=41,
         caller=None,  # type: ignore[arg-type]
+        dispatcher=None,  # type: ignore[arg-type]
     )
     judged = CreateTopicRequest(
         topic="t",

@@ -345,7 +345,7 @@ class SmallCluster:
 
 
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
-    caller = Caller(Listener(name="PLAINTEXT"), Dispatcher(node, {}), "10.0.0.9", 50_000)
+    caller = Caller(Listener(name="PLAINTEXT"), "10.0.0.9", 50_000)
     return RequestContext(
         api_key=key,
         api_version=version,
@@ -357,6 +357,7 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
         listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,
+        dispatcher=Dispatcher(node, {}),
     )
 
 

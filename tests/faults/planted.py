@@ -318,7 +318,7 @@ def requests_side_by_side() -> None:
     async def side_by_side(connection: Any, pending: Any) -> None:
         waiting = [pending]
         while (frame := connection._next_frame()) is not None:
-            answer = connection.caller.line.answer(connection.caller, frame)
+            answer = connection.handler.answer(connection.caller, frame)
             waiting.append(ready(answer) if isinstance(answer, bytes) else answer)
             connection.running += 1
         answers: dict[int, bytes] = {}

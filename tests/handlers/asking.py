@@ -12,7 +12,6 @@ from typing import Any
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers import (
-    Handler,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -23,6 +22,7 @@ from minicontroller.controller.handlers import (
 )
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.requests.context import Handler
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
@@ -139,8 +139,8 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        line = Dispatcher(node, handlers, partial(node.decisions.refused, node))
-        self._caller = Caller(Listener(name=listener), line, "10.0.0.9", 50_000)
+        self._dispatcher = Dispatcher(node, handlers, partial(node.decisions.refused, node))
+        self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
         self.update_number = -1
@@ -150,18 +150,18 @@ class Client:
         """One request, by the line that answers all of them: encoded, answered, decoded. `tags` are
         those of a forwarded one.
         """
-        answer = self._caller.line.answer(self._caller, self.frame(request, version, **tags))
+        answer = self._dispatcher.answer(self._caller, self.frame(request, version, **tags))
         return self.read(answer if isinstance(answer, bytes) else await answer, request, version)
 
     def ask_at_once(self, request: Any, version: int) -> Any:
         """The same for what has to be answered without waiting."""
-        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+        answer = self._dispatcher.answer(self._caller, self.frame(request, version))
         assert isinstance(answer, bytes), "it waits"
         return self.read(answer, request, version)
 
     def answer(self, request: Any, version: int) -> bytes:
         """The bytes themselves."""
-        answer = self._caller.line.answer(self._caller, self.frame(request, version))
+        answer = self._dispatcher.answer(self._caller, self.frame(request, version))
         assert isinstance(answer, bytes), "it waits"
         return answer
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.controller.observe.logs import ABOUT, Strangers
+from minicontroller.controller.observe.logs import ABOUT, ClientWarnings
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
@@ -58,7 +58,7 @@ async def test_what_is_not_advertised_ends_the_connection(caplog: pytest.LogCapt
         outside += [(key, row.min_version - 1) for key, row in table.items() if key != ApiKey.API_VERSIONS]
         for key, version in outside:
             caplog.clear()
-            served.line.strangers = Strangers()  # so many in a minute would not have a line each
+            served.server.failures._warnings = ClientWarnings()  # so many in a minute would not have a line each
             async with await served.connect() as client:
                 await client.ask(3, KCAT, ApiVersionsResponse)
                 start = bytes([*key.to_bytes(2), *version.to_bytes(2, signed=True)])
@@ -76,12 +76,12 @@ async def test_every_advertised_version_is_understood() -> None:
     """
     async with serving() as served:
         served.node.gate.set()
-        caller = Caller(CLIENTS, served.line, "127.0.0.1", 1)
+        caller = Caller(CLIENTS, "127.0.0.1", 1)
         for key in TINY_HANDLERS.keys() - {ApiKey.ENVELOPE}:
             api = registry.api(key)
             for version in range(api.min_version, api.max_version + 1):
                 header = RequestHeader(api_key=key, api_version=version, correlation_id=9, client_id="test")
-                answer = served.line.answer(caller, registry.encode_request(header, api.request())[4:])
+                answer = served.dispatcher.answer(caller, registry.encode_request(header, api.request())[4:])
                 frame = answer if isinstance(answer, bytes) else await answer
                 # A software name is demanded: the empty one is answered with an error, in the same
                 # version.

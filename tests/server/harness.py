@@ -8,10 +8,10 @@ from typing import Any, Self, TypeVar
 
 import trio
 
-from minicontroller.controller.handlers import HANDLERS, Handler
+from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.context import Handler, RequestContext
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.security.caller import Listener
@@ -157,9 +157,9 @@ class Client:
 class Served:
     """What a test holds of a running server."""
 
-    def __init__(self, server: Server, line: Dispatcher, node: TinyNode) -> None:
+    def __init__(self, server: Server, dispatcher: Dispatcher, node: TinyNode) -> None:
         self.server = server
-        self.line = line
+        self.dispatcher = dispatcher
         self.node = node
 
     async def connect(self, listener: Listener = CLIENTS) -> Client:
@@ -181,12 +181,12 @@ async def serving(
     node: TinyNode | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
-    line = Dispatcher(node, handlers)
-    server = Server(line, limits)
-    await server.open(listeners)
+    dispatcher = Dispatcher(node, handlers)
+    server = Server(limits)
+    await server.open(listeners, dispatcher)
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
-        yield Served(server, line, node)
+        yield Served(server, dispatcher, node)
         nursery.cancel_scope.cancel()
 
 

@@ -126,7 +126,7 @@ async def test_an_unreadable_request_behind_one_that_runs_ends_the_connection() 
         served.node.gate.set()
         assert (await client.answer(CreateTopicsResponse, 7))[0] == 1
         assert await client.ended()
-        assert served.line.counters.protocol_errors == 1
+        assert served.server.failures.protocol_errors == 1
 
 
 async def test_a_frame_larger_than_the_limit_ends_the_connection() -> None:
@@ -191,6 +191,6 @@ async def test_an_accident_costs_one_answer(caplog: pytest.LogCaptureFixture) ->
         assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
         _, metadata = await client.answer(MetadataResponse, 1)
         assert metadata.topics[0].name == "after"
-        assert served.line.counters.accidents == 1
+        assert served.dispatcher.counters.accidents == 1
     assert "DescribeClusterRequest v0 of (not authenticated) (client 'test' at 127.0.0.1)" in caplog.text
     assert "Exploding" in caplog.text

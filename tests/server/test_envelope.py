@@ -187,7 +187,7 @@ async def test_an_accident_inside_is_the_inner_requests() -> None:
     async with peer(explode) as (served, client):
         answer = unwrapped(await client.ask(0, GOOD, EnvelopeResponse), 5)
         assert [topic.error_code for topic in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
-        assert served.line.counters.accidents == 1
+        assert served.dispatcher.counters.accidents == 1
 
 
 def test_principals_are_read_in_both_forms() -> None:
@@ -222,9 +222,9 @@ async def test_the_largest_answer_fits_its_envelope() -> None:
     """
     async with peer() as (served, client):
         whole = await client.ask(0, GOOD, EnvelopeResponse)
-        served.line._max_answer_bytes = len(whole.response_data or b"") + 4
+        served.dispatcher._max_answer_bytes = len(whole.response_data or b"") + 4
         assert codes_of(await client.ask(0, GOOD, EnvelopeResponse)) == [ErrorCode.NONE]
-        served.line._max_answer_bytes -= 1
+        served.dispatcher._max_answer_bytes -= 1
         assert codes_of(await client.ask(0, GOOD, EnvelopeResponse)) == [ErrorCode.REQUEST_TIMED_OUT]
 
 

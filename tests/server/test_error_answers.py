@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import HANDLERS, Handler
+from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.context import Handler, RequestContext
 from minicontroller.controller.requests.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
 from minicontroller.controller.requests.long_answers import rows_in_turns
 from minicontroller.controller.routing.dispatcher import Dispatcher
@@ -215,7 +215,7 @@ async def test_leftover_bytes_are_counted_and_told_once_for_each_software(caplog
             whole = client.encode(1, MetadataRequest(topics=None), client_id="sloppy")
             await client.send((len(whole) - 4 + 3).to_bytes(4) + whole[4:] + b"abc")
             await client.answer(MetadataResponse, 1)
-        assert served.line.counters.leftover_requests == 3
+        assert served.dispatcher.counters.leftover_requests == 3
     assert caplog.text.count("after the end of API 3") == 1
     assert "'sloppy'" in caplog.text
 
@@ -233,7 +233,8 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
         client_host="127.0.0.1",
         principal=None,
         listener="CLIENTS",
-        caller=Caller(CLIENTS, Dispatcher(None, {}), "127.0.0.1", 1),
+        caller=Caller(CLIENTS, "127.0.0.1", 1),
+        dispatcher=Dispatcher(None, {}),
     )
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200
@@ -243,7 +244,7 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
 async def test_an_answer_that_is_too_large_is_refused() -> None:
     """Who reads is told to ask for less, and is answered when he does."""
     async with serving() as served, await served.connect() as client:
-        served.line._max_answer_bytes = 300
+        served.dispatcher._max_answer_bytes = 300
         many = MetadataRequest(topics=[MetadataRequestTopic(name=f"topic-{number}") for number in range(25)])
         answer = await client.ask(1, many, MetadataResponse)
         assert {topic.error_code for topic in answer.topics} == {ErrorCode.INVALID_REQUEST}
@@ -299,7 +300,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
         assert [bool(row.error_code) for row in told.topics].index(True) == place
         groups = await client.ask(5, DescribeGroupsRequest(groups=["g"] * 300), DescribeGroupsResponse)
         assert [bool(row.error_code) for row in groups.groups].index(True) == place
-        assert served.line.metrics.outcomes == {
+        assert served.dispatcher.metrics.outcomes == {
             (ApiKey.CREATE_TOPICS, 7, ErrorCode.INVALID_TOPIC_EXCEPTION): 1,
             (ApiKey.DESCRIBE_GROUPS, 5, ErrorCode.NOT_COORDINATOR): 1,
         }

@@ -255,7 +255,10 @@ async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.
             await login(node_elsewhere, "node")
             answer = await node_elsewhere.ask(7, CREATE, CreateTopicsResponse, **tags)
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
-        assert (served.line.counters.forged_forwarding, nodes.near.line.counters.forged_forwarding) == (2, 1)
+        assert (served.dispatcher.counters.forged_forwarding, nodes.near.dispatcher.counters.forged_forwarding) == (
+            2,
+            1,
+        )
         assert nodes.recorder.calls == []
     assert caplog.text.count("is no node of this cluster") == 3
 

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from minicontroller.controller.network.descriptors import room_for_connections
 from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.network.server import PortTakenError, Server, check_addresses
+from minicontroller.controller.network.server import Acceptor, PortTakenError, Server, check_addresses
 from minicontroller.controller.security.caller import Listener
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -37,7 +37,7 @@ async def test_a_port_that_is_taken_is_an_error_at_once() -> None:
     async with serving() as served:
         port = served.server.ports["CLIENTS"]
         with pytest.raises(OSError, match=rf"Listener CLIENTS cannot listen on 127\.0\.0\.1, port {port}: .* in use"):
-            await Server(served.line).open([msgspec.structs.replace(CLIENTS, port=port)])
+            await Server().open([msgspec.structs.replace(CLIENTS, port=port)], served.dispatcher)
 
 
 # ------------------------------------------------------------------ how many
@@ -204,11 +204,11 @@ async def test_running_out_of_files_is_waited_out(autojump_clock: MockClock, cap
     tenth of a second, and one line says so.
     """
     async with serving(listeners=[]) as idle:
-        server = Server(idle.line)
-        await server.open([CLIENTS])
-        ((listener, opened),) = server._sockets
-        failing = OutOfFiles(opened, [errno.EMFILE, errno.ENFILE, errno.ENOBUFS])
-        server._sockets = [(listener, failing)]  # type: ignore[list-item]
+        server = Server()
+        await server.open([CLIENTS], idle.dispatcher)
+        (acceptor,) = server._acceptors
+        failing = OutOfFiles(acceptor.socket, [errno.EMFILE, errno.ENFILE, errno.ENOBUFS])
+        server._acceptors = [Acceptor(CLIENTS, idle.dispatcher, failing)]  # type: ignore[arg-type]
         started = trio.current_time()
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)

@@ -225,7 +225,7 @@ async def test_a_stranger_does_not_act_as_a_node(key: ApiKey, caplog: pytest.Log
         for _ in range(3):
             answer = await stranger.ask(version, request, response)
             assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        assert two.served.line.counters.forged_node_requests == 3
+        assert two.served.dispatcher.counters.forged_node_requests == 3
         assert caplog.text.count("and is no node of this cluster") == 1
 
 
@@ -238,7 +238,7 @@ async def test_a_stranger_speaks_for_nobody(caplog: pytest.LogCaptureFixture) ->
             answer = await stranger.ask(7, CREATE, CreateTopicsResponse, principal_name="User:admin")
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         assert two.recorder.calls == []
-        assert two.served.line.counters.forged_forwarding == 3
+        assert two.served.dispatcher.counters.forged_forwarding == 3
         assert caplog.text.count("and is no node of this cluster") == 1
 
 
@@ -261,7 +261,7 @@ async def test_a_wrong_proof_ends_the_connection(autojump_clock: MockClock) -> N
         assert (await show(stranger, hello)).error_code == ErrorCode.NONE
         assert (await show(stranger, b'{"proof":"00"}')).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert await stranger.ended()
-        assert two.served.line.counters.failed_authentications == 1
+        assert two.served.server.failures.failed_authentications == 1
 
 
 async def test_a_recorded_proof_opens_nothing(autojump_clock: MockClock) -> None:
@@ -333,7 +333,7 @@ async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: 
                 await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
             assert (caught.value.stranger, caught.value.in_doubt) == (True, False)
             assert stranger.node.seen == []
-            assert [row for row in stranger.line.metrics.outcomes if row[0] != ApiKey.SASL_HANDSHAKE] == []
+            assert [row for row in stranger.dispatcher.metrics.outcomes if row[0] != ApiKey.SASL_HANDSHAKE] == []
             nursery.cancel_scope.cancel()
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.observe.logs import FORMATTERS, SELDOM_SECONDS, STRANGERS_LINES, Strangers
+from minicontroller.controller.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import (
@@ -54,7 +54,8 @@ def context(**said: Any) -> RequestContext:
         correlation_id=1,
         client_host="127.0.0.1",
         listener="CLIENTS",
-        caller=Caller(CLIENTS, Dispatcher(None, {}), "127.0.0.1", 1),
+        caller=Caller(CLIENTS, "127.0.0.1", 1),
+        dispatcher=Dispatcher(None, {}),
         **known,
     )
 
@@ -95,13 +96,13 @@ async def test_who_comes_again_and_again_has_few_lines(
 ) -> None:
     """However many connections do what makes a line, some are told, and all are counted."""
     async with serving() as served:
-        for _ in range(STRANGERS_LINES + 5):
+        for _ in range(CLIENT_LINES + 5):
             async with await served.connect() as client:
                 await client.send(sent)
                 await client.stream.receive_some()
-        counters = served.line.counters
-    assert len(lines(caplog, text)) == STRANGERS_LINES
-    assert counters.protocol_errors + counters.forged_node_requests == STRANGERS_LINES + 5
+        failures, counters = served.server.failures, served.dispatcher.counters
+    assert len(lines(caplog, text)) == CLIENT_LINES
+    assert failures.protocol_errors + counters.forged_node_requests == CLIENT_LINES + 5
 
 
 async def test_what_was_left_out_is_told(
@@ -110,15 +111,15 @@ async def test_what_was_left_out_is_told(
     """Each kind of line has its own measure a minute, and the first line of the next minute says
     how many were left out.
     """
-    strangers = Strangers()
-    for number in range(STRANGERS_LINES + 7):
-        strangers.say(LOG, "number %d", number)
-    strangers.say(LOG, "something else")
+    warnings = ClientWarnings()
+    for number in range(CLIENT_LINES + 7):
+        warnings.say(LOG, "number %d", number)
+    warnings.say(LOG, "something else")
     await trio.sleep(SELDOM_SECONDS)
-    strangers.say(LOG, "number %d", 99)
+    warnings.say(LOG, "number %d", 99)
     said = [record.getMessage() for record in caplog.records]
     assert said == [
-        *(f"number {number}" for number in range(STRANGERS_LINES)),
+        *(f"number {number}" for number in range(CLIENT_LINES)),
         "something else",
         "number 99 (7 times more before)",
     ]
