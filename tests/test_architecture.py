@@ -4,7 +4,6 @@ places.
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,9 @@ from minicontroller.protocol import registry
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
+RULES = (ROOT / "CONTRIBUTING.md").read_text()
 PACKAGES = ("protocol", "text", "policies", "audit", "client", "controller", "pipeline")
+DRAWINGS = 2
 MAX_LINES = 475
 MAX_LINES_OF_THE_LINE = 60  # `answer`, which is the whole way of a request
 
@@ -36,40 +37,38 @@ def drawn_apis() -> list[str]:
     return re.findall(r"`([a-z_]+)`", table)
 
 
-def test_each_path_on_the_map_exists() -> None:
-    """Every path that the text names, of a file or of a folder, is in the tree."""
-    paths = re.findall(r"`((?:[a-z_.]+/)+[a-z_]*(?:\.[a-z]+)?)`", MAP)
-    assert len(paths) > 20
+def test_each_path_that_a_newcomer_reads_exists() -> None:
+    """Every path that the map or the rules for contributors name is in the tree."""
+    paths = re.findall(r"`((?:[a-z_.]+/)+[a-z_]*(?:\.[a-z]+)?)`", MAP + RULES)
+    assert len(paths) > 40
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def modules_of_contracts() -> Iterator[Path]:
-    """Each module that a contract names without its folder, in the folder that the contract's
-    heading names.
-    """
-    contracts = MAP.partition("## Contracts between the modules\n")[2].partition("\n## ")[0]
-    for place, text in re.findall(r"^### [^\n]*`([a-z_/.]+)`\n(.*?)(?=^### |\Z)", contracts, re.DOTALL | re.MULTILINE):
-        folder = ROOT / place if place.endswith("/") else (ROOT / place).parent
-        yield from (folder / name for name in re.findall(r"`([a-z_]+\.py)`", text))
+def test_each_module_on_the_drawings_exists() -> None:
+    """The drawings name modules by their paths below the controller's folder."""
+    drawings = re.findall(r"```text\n(.*?)```", MAP, re.DOTALL)
+    assert len(drawings) == DRAWINGS
+    named = set(re.findall(r"[a-z_/]+/[a-z_]+\.py", "".join(drawings)))
+    assert len(named) >= 12
+    assert {name for name in named if not (ROOT / "controller" / name).exists()} == set()
 
 
-def test_each_module_of_a_contract_is_in_the_folder_of_the_contract() -> None:
-    """A contract names a module without its folder only where the module is in the folder that the
-    heading names.
-    """
-    named = list(modules_of_contracts())
-    assert len(named) > 3
-    assert [module for module in named if not module.exists()] == []
+def declared_words() -> list[tuple[str, str]]:
+    """Each name that the page of words says is declared, and the module that declares it."""
+    words = MAP.partition("## Words\n")[2].partition("\n## ")[0]
+    return re.findall(r"\| `(\w+)` in `([a-z_/]+\.py)` \|", words)
 
 
-def test_each_module_on_the_drawing_exists() -> None:
-    """The drawn way of a request names modules of the controller and of the protocol."""
-    drawing = MAP.partition("```text")[2].partition("```")[0]
-    named = set(re.findall(r"[a-z_/]+\.py", drawing))
-    assert len(named) >= 9
-    assert {
-        name for name in named if not any(next((ROOT / package).rglob(name), None) for package in PACKAGES)
-    } == set()
+def test_each_word_is_declared_where_the_map_says() -> None:
+    """A class or function on the page of words is defined at the top of the module beside it."""
+    words = declared_words()
+    assert len(words) > 20
+    missing = [
+        f"{name} in {module}"
+        for name, module in words
+        if name not in {getattr(node, "name", "") for node in ast.parse((ROOT / module).read_text()).body}
+    ]
+    assert missing == []
 
 
 def test_every_package_is_installed_and_drawn() -> None:

@@ -4,6 +4,7 @@ tests.audit.document`.
 
 import ast
 import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Iterator
@@ -76,13 +77,18 @@ def table(struct: type[msgspec.Struct], *, without: frozenset[str] = frozenset()
         yield f"| `{name}` | {shown(hints[name])} | {told[name]} |\n"
 
 
+def prose(struct: type) -> str:
+    """A docstring as a paragraph, as wide as all prose is."""
+    return textwrap.fill(" ".join((struct.__doc__ or "").split()), 100, break_on_hyphens=False)
+
+
 def text() -> str:
     common = frozenset(Event.__struct_fields__)
     lines = ["\nEvery event has its `kind`, and:\n", *table(Event)]
     for struct in kinds():
-        lines += [f"\n### `{struct.__struct_config__.tag}`\n\n{struct.__doc__}\n", *table(struct, without=common)]
+        lines += [f"\n### `{struct.__struct_config__.tag}`\n\n{prose(struct)}\n", *table(struct, without=common)]
     for part in PARTS:
-        lines += [f"\n### {part.__name__}\n\n{part.__doc__}\n", *table(part)]
+        lines += [f"\n### {part.__name__}\n\n{prose(part)}\n", *table(part)]
     return "".join(lines)
 
 
