@@ -24,8 +24,9 @@ from minicontroller.audit.event import (
 )
 from minicontroller.audit.replay import Replay
 from minicontroller.policies import ClusterState
-from minicontroller.policies.judging import Judged
-from minicontroller.policies.rules import Source, load
+from minicontroller.policies.interface import JudgedRequest
+from minicontroller.policies.rules.mistakes import RuleSource
+from minicontroller.policies.rules.ruleset import load_rules
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 TEAMS = 50
@@ -40,7 +41,7 @@ RULES = {
     "topic_count": "[[rule]]\nname = 'r'\noperations = ['create', 'alter']\ncondition = 'cluster.topic_count < 100000'",
 }
 
-Judge = Callable[[Judged, ClusterState], object]
+Judge = Callable[[JudgedRequest, ClusterState], object]
 
 
 def a_state(random: Random) -> State:
@@ -124,18 +125,18 @@ def replayed(events: Sequence[AuditEvent], judge: Judge) -> float:
 
 
 def judges() -> dict[str, Judge]:
-    def nothing(request: Judged, cluster: ClusterState) -> None:
+    def nothing(request: JudgedRequest, cluster: ClusterState) -> None:
         """The replay alone."""
 
-    def one_topic(request: Judged, cluster: ClusterState) -> object:
+    def one_topic(request: JudgedRequest, cluster: ClusterState) -> object:
         return cluster.topic_state(getattr(request, "topic", ""))
 
-    def all_names(_request: Judged, cluster: ClusterState) -> object:
+    def all_names(_request: JudgedRequest, cluster: ClusterState) -> object:
         return len(cluster.topics())
 
     kinds: dict[str, Judge] = {"nothing": nothing, "one topic": one_topic, "all names": all_names}
     for name, text in RULES.items():
-        kinds[name] = load([Source("r.toml", text.encode())]).judge
+        kinds[name] = load_rules([RuleSource("r.toml", text.encode())]).judge
     return kinds
 
 

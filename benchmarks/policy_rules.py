@@ -16,7 +16,8 @@ from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.policies.loading import POLICY_KEY
-from minicontroller.policies.rules import RuleSet, Source, load
+from minicontroller.policies.rules.mistakes import RuleSource
+from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from minicontroller.policies.states import ClusterSnapshot, requested_state, topic_state
 
 RULES = 50
@@ -64,7 +65,7 @@ def rule_file(match: str = "") -> RuleSet:
         f"condition = '''{CONDITIONS[index % len(CONDITIONS)].format(limit=60 + index // len(CONDITIONS))}'''\n"
         for index in range(RULES)
     ]
-    return load([Source("benchmark.toml", "".join(rules).encode())])
+    return load_rules([RuleSource("benchmark.toml", "".join(rules).encode())])
 
 
 def sample() -> list[CreateTopicRequest]:
@@ -97,7 +98,9 @@ async def measure() -> dict[str, float]:
     """Seconds a request: the median of the rounds."""
     cluster = ClusterSnapshot({f"sales.a.t{n}": topic_state([[1, 2, 3]]) for n in range(1000)}, cluster_size=3)
     requests, asked, apart, in_python = sample(), rule_file(), rule_file('topics = ["ops.*"]'), InPython()
-    quota = load([Source("quota.toml", b"[[quota]]\nowned = 'sales.*'\nmax_topics = 5000\nmax_partitions = 50000\n")])
+    quota = load_rules(
+        [RuleSource("quota.toml", b"[[quota]]\nowned = 'sales.*'\nmax_topics = 5000\nmax_partitions = 50000\n")]
+    )
     process = PolicyProcess({POLICY_KEY: f"{__file__}:InPython"}, timeout_ms=5000)
     await process.start()
     for request in requests:

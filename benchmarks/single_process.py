@@ -14,7 +14,7 @@ from pathlib import Path
 from minicontroller.audit.event import Decision, decode
 from minicontroller.audit.replay import Replay
 from minicontroller.policies.judging import Judge
-from minicontroller.policies.rules import read
+from minicontroller.policies.rules.reading import read_rule_files
 
 
 def replayed(folder: Path, judge: Judge) -> Iterator[tuple[Decision, bool]]:
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("rules", type=Path)
     options = parser.parse_args()
-    judge = Judge(rules=read([options.rules]))
+    judge = Judge(rules=read_rule_files([options.rules]))
     began = time.perf_counter()
     questions = denied = allowed = 0
     for event, allows in replayed(options.folder, judge):

@@ -236,6 +236,10 @@ class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
             force_setattr(self, "delete_records_offsets", MappingProxyType(dict(self.delete_records_offsets)))
 
 
+JudgedRequest = PolicyRequest | EntityRequest
+"""Every request that policies judge."""
+
+
 class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: allow
     """Derive from this and override what you want to judge; what is not overridden is allowed.
 

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,8 +29,7 @@ from .interface import (
     CreateTopicRequest,
     DeleteRecordsRequest,
     DeleteTopicRequest,
-    EntityRequest,
-    PolicyRequest,
+    JudgedRequest,
     PolicyViolation,
     TopicManagementPolicy,
 )
@@ -38,14 +37,11 @@ from .legacy import LegacyPolicies
 from .loading import policy_hash
 from .verdict import Decision, Finding, Verdict, refusal
 
-if TYPE_CHECKING:
-    from .rules import RuleSet
-
 NO_TEXT = "Request parameters do not satisfy the configured policy."
 MAX_TEXT = 8_000
 """Characters that fit a string of the protocol, whatever they are."""
 
-METHODS: "Mapping[type[Judged], str]" = {
+METHODS: Mapping[type[JudgedRequest], str] = {
     CreateTopicRequest: "validate_create_topic",
     AlterTopicRequest: "validate_alter_topic",
     DeleteTopicRequest: "validate_delete_topic",
@@ -55,9 +51,33 @@ METHODS: "Mapping[type[Judged], str]" = {
 }
 """What is asked about which request."""
 
-Judged = PolicyRequest | EntityRequest
 Said = tuple[Decision, str | None]
 """Of a policy in Python: what it decided, and why if it did not allow."""
+
+
+class Rules(Protocol):
+    """Rules beside a policy in Python. A `RuleSet` is one, but it is not imported here: its engines
+    take 20 MiB.
+    """
+
+    @property
+    def name(self) -> str:
+        """The names of the rule files."""
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of their content, in hexadecimal."""
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of all rules, in their order."""
+
+    @property
+    def reads_creation(self) -> bool:
+        """Whether a rule asks when a topic that is to be deleted was created."""
+
+    def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
+        """Return what the rules have against the request."""
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -81,7 +101,7 @@ def describe(policy: TopicManagementPolicy) -> Described:
 class Verdicts:
     """Makes verdicts of what rules find and a policy in Python says."""
 
-    def __init__(self, policy: Described = NOBODY, rules: "RuleSet | None" = None) -> None:
+    def __init__(self, policy: Described = NOBODY, rules: Rules | None = None) -> None:
         self.policy = policy
         self.rules = rules
         names = (policy.name if policy.hash else "", "" if rules is None else rules.name)
@@ -91,11 +111,11 @@ class Verdicts:
         self.policy_hash = sha256(" ".join(hashes).encode()).hexdigest() if len(hashes) > 1 else "".join(hashes)
         """SHA-256, in hexadecimal, of what is in force."""
 
-    def asks(self, request: Judged) -> bool:
+    def asks(self, request: JudgedRequest) -> bool:
         """Whether the policy in Python judges such a request."""
         return type(request).__name__ in self.policy.kinds
 
-    def found(self, request: Judged, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
+    def found(self, request: JudgedRequest, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
         """Return what the rules have against the request, and why they could not tell, which is our
         fault.
         """
@@ -122,7 +142,7 @@ class Verdicts:
 class Judge(Verdicts):
     """A policy in Python and the rules beside it, asked in this process."""
 
-    def __init__(self, policy: TopicManagementPolicy | None = None, rules: "RuleSet | None" = None) -> None:
+    def __init__(self, policy: TopicManagementPolicy | None = None, rules: Rules | None = None) -> None:
         policy = policy or TopicManagementPolicy()
         super().__init__(describe(policy), rules)
         self._methods = _methods(policy)
@@ -132,7 +152,7 @@ class Judge(Verdicts):
         """Whether there is a policy in Python that judges something."""
         return bool(self._methods)
 
-    def judge(self, request: Judged, cluster: ClusterState) -> Verdict:
+    def judge(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
         """Ask rules and policy, and return the verdict. Raises nothing of theirs."""
         began = time.perf_counter()
         findings, fault = self.found(request, cluster)
@@ -140,7 +160,7 @@ class Judge(Verdicts):
         said = (Decision.ALLOWED, None) if ask is None else ask()
         return self.verdict(findings, fault, said, time.perf_counter() - began)
 
-    def question(self, request: Judged, cluster: ClusterState) -> Callable[[], Said] | None:
+    def question(self, request: JudgedRequest, cluster: ClusterState) -> Callable[[], Said] | None:
         """Return a function that asks the policy in Python and raises nothing; None if it judges no
         such request.
         """

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .faults import PolicyLoadError, blaming
-from .finding import find_class
+from .class_lookup import find_class
 from .interface import TopicManagementPolicy
 from .legacy import LegacyPolicies
+from .load_errors import PolicyLoadError, blaming
 
 POLICY_KEY = "topic.management.policy.class.name"
 CREATE_KEY = "create.topic.policy.class.name"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
-from ...policies.judging import Judged
+from ...policies.interface import JudgedRequest
 from ...policies.verdict import Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Judgement(msgspec.Struct):
     """The question that a policy was asked, and its answer, if there is a policy."""
 
-    request: Judged
+    request: JudgedRequest
     image: "Image"
     """What the policy sees of the cluster."""
     verdict: Verdict | None = None

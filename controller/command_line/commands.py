@@ -204,7 +204,7 @@ def _run(function: Callable[..., Awaitable[None]], *arguments: object, verbose: 
 
     import trio
 
-    from ...policies.faults import PolicyLoadError
+    from ...policies.load_errors import PolicyLoadError
     from ..errors import ConfigurationError, first_of
     from ..observe.accidents import log_accidents
     from ..observe.logs import HUMAN, use_format

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
-from ...policies.rules import RuleFileError, RuleSet, read
+from ...policies.rules.mistakes import RuleFileError
+from ...policies.rules.reading import read_rule_files
+from ...policies.rules.ruleset import RuleSet
 from ...policies.verdict import Action
 from ...text.plurals import plural
 from .junit import junit
@@ -84,7 +86,7 @@ def test(folder: Path, report: Path | None) -> None:
 
 def _rules(files: Sequence[Path]) -> RuleSet:
     try:
-        return read(files)
+        return read_rule_files(files)
     except RuleFileError as error:
         click.echo(str(error), err=True)
         raise click.ClickException(f"{plural(len(error.mistakes), 'mistake')}.") from None

@@ -22,12 +22,12 @@ from ...policies.interface import (
     CreateTopicRequest,
     DeleteRecordsRequest,
     DeleteTopicRequest,
+    JudgedRequest,
     PolicyRequest,
     RequestedTopicState,
     TopicState,
 )
-from ...policies.judging import Judged
-from ...policies.rules import RuleSet
+from ...policies.rules.ruleset import RuleSet
 from ...policies.states import ClusterSnapshot, requested_state, topic_state
 from ...policies.verdict import Action, Finding, refusal
 from ..metadata.image import INTERNAL_TOPICS
@@ -130,7 +130,7 @@ class Case(msgspec.Struct, frozen=True):
     file: Path
     name: str
     rules: tuple[Path, ...]
-    request: Judged
+    request: JudgedRequest
     cluster: ClusterSnapshot
     expect: str
     rule: str | None = None
@@ -234,7 +234,7 @@ def _ms(time: datetime) -> int:
     return int(time.timestamp() * 1000)
 
 
-def _asked(given: CaseGiven, before: TopicState | None, defaults: Mapping[str, str]) -> Judged:
+def _asked(given: CaseGiven, before: TopicState | None, defaults: Mapping[str, str]) -> JudgedRequest:
     request = given.request
     common: dict[str, Any] = {
         "principal": request.principal,

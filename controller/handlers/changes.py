@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from ...policies.interface import AlterLoggersRequest, PolicyRequest
-from ...policies.judging import Judged
+from ...policies.interface import AlterLoggersRequest, JudgedRequest, PolicyRequest
 from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, decision
@@ -125,7 +124,7 @@ def default_configs(
     return differing_defaults(node.config, of_broker, of_all)
 
 
-async def judge(node: "Node", context: RequestContext, question: Callable[[], Judged], draft: Draft) -> None:
+async def judge(node: "Node", context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft) -> None:
     """Ask the policy, if there is one, about the request against what is planned so far. Raises
     Refusal. Where nobody judges or records, `question` is not even called.
     """
@@ -143,7 +142,7 @@ async def judge(node: "Node", context: RequestContext, question: Callable[[], Ju
         raise
 
 
-def resource_of(request: Judged) -> tuple[str, str]:
+def resource_of(request: JudgedRequest) -> tuple[str, str]:
     """Return the kind and name of what a request to the policy changes, as a `Change` has them."""
     if isinstance(request, PolicyRequest):
         return "topic", request.topic

@@ -352,7 +352,7 @@ def _policy(families: Families, node: str, running: "RunningNode") -> None:
         families.add("policy_restarts", [node], policy.restarts)
     files = running.node.rule_files
     if policy is not None and files is not None:
-        families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rules))
+        families.add("rules", [node], 0 if policy.rules is None else len(policy.rules.rule_names))
         families.add("rule_loads", [node, "in_force"], files.loads)
         families.add("rule_loads", [node, "refused"], files.failures)
         families.add("rule_files_valid", [node], files.mistake is None)

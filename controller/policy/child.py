@@ -24,9 +24,9 @@ from typing import NoReturn
 
 import msgspec
 
-from ...policies.faults import PolicyLoadError
-from ...policies.interface import ClusterState, TopicManagementPolicy, TopicState
-from ...policies.judging import Judge, Judged, answer, describe, encodable
+from ...policies.interface import ClusterState, JudgedRequest, TopicManagementPolicy, TopicState
+from ...policies.judging import Judge, answer, describe, encodable
+from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import build_policy
 from ...policies.verdict import Decision
 from ...protocol.errors import ProtocolError
@@ -64,7 +64,7 @@ FEW_TOPICS = 16
 """So many are asked for one by one; whoever looks at more in one judgement is told of all."""
 
 decode_state = msgspec.msgpack.Decoder(TopicState).decode
-decoders: Mapping[str, msgspec.msgpack.Decoder[Judged]] = {
+decoders: Mapping[str, msgspec.msgpack.Decoder[JudgedRequest]] = {
     name: msgspec.msgpack.Decoder(kind) for name, kind in KINDS.items()
 }
 

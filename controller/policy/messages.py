@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 
-from ...policies.judging import METHODS, Described, Judged
+from ...policies.interface import JudgedRequest
+from ...policies.judging import METHODS, Described
 from ...policies.verdict import Decision
 
 MAX_TO_POLICY = 1 << 28
 """Bytes: one state of a topic, one request, or one part of many states."""
 MAX_FROM_POLICY = 1 << 20
-KINDS: Mapping[str, type[Judged]] = {kind.__name__: kind for kind in METHODS}
+KINDS: Mapping[str, type[JudgedRequest]] = {kind.__name__: kind for kind in METHODS}
 """Of requests, by the name under which they travel."""
 
 LOG_MARK = "\x1e"

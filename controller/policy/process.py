@@ -21,8 +21,9 @@ from secrets import randbits
 import msgspec
 import trio
 
-from ...policies.faults import PolicyLoadError
-from ...policies.judging import Described, Judged, Said
+from ...policies.interface import JudgedRequest
+from ...policies.judging import Described, Said
+from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import without_secrets
 from ...policies.states import VersionedCluster
 from ...policies.verdict import Decision
@@ -106,7 +107,7 @@ class PolicyProcess:
         except (LinkLostError, OSError) as error:
             raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
 
-    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         """Ask the policy. A caller who is cancelled while it judges costs its process, as one that
         takes too long does.
         """
@@ -253,7 +254,7 @@ class _Child:
         self.is_loaded = True
         return said.described
 
-    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         """Ask the policy in this process. Raises LinkLostError."""
         forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
         if forget:

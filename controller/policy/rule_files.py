@@ -12,8 +12,9 @@ from pathlib import Path
 
 import trio
 
-from ...policies.faults import PolicyLoadError
-from ...policies.rules import MAX_BYTES, RuleFileError, RuleSet, rules_of
+from ...policies.judging import Rules
+from ...policies.load_errors import PolicyLoadError
+from ...policies.rules.mistakes import MAX_BYTES, RuleFileError
 from .runner import PolicyRunner
 from .watched_files import Contents, WatchedFiles
 
@@ -68,11 +69,13 @@ class RuleFiles:
         if self._runner.rules is None or rules.hash != self._runner.rules.hash:
             self._put_in_force(rules)
 
-    def _put_in_force(self, rules: RuleSet) -> None:
+    def _put_in_force(self, rules: Rules) -> None:
         self.loads += 1
         self._runner.use(rules)
-        logger.info("rules in force: %d of %s (hash %s)", len(rules.rules), rules.name, rules.hash[:12])
+        logger.info("rules in force: %d of %s (hash %s)", len(rules.rule_names), rules.name, rules.hash[:12])
 
 
-def _rules(contents: Contents) -> RuleSet:
+def _rules(contents: Contents) -> Rules:
+    from ...policies.rules.reading import rules_of  # with the engines for CEL and regular expressions: 20 MiB
+
     return rules_of((each.path, each.fault if each.data is None else each.data) for each in contents)

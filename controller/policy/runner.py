@@ -16,23 +16,20 @@ policy's process would cost more than they do.
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import trio
 
 from ...audit.event import NOT_AUTHENTICATED
-from ...policies.interface import PolicyRequest
-from ...policies.judging import NOBODY, Described, Judged, Said, Verdicts
+from ...policies.interface import JudgedRequest, PolicyRequest
+from ...policies.judging import NOBODY, Described, Rules, Said, Verdicts
 from ...policies.states import VersionedCluster
 from ...policies.verdict import Action, Decision, Finding, Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
 from ..observe.metrics import VerdictMetrics
-
-if TYPE_CHECKING:
-    from ...policies.rules import RuleSet
-    from ..requests.context import RequestContext
+from ..requests.context import RequestContext
 
 logger = logging.getLogger("minicontroller.policy")
 
@@ -48,7 +45,7 @@ class PolicyRefusal(Refusal):
         self.verdict = verdict
 
 
-class Asked(Protocol):
+class PythonPolicy(Protocol):
     """A policy in Python, wherever it lives (`process.py`)."""
 
     restarts: int
@@ -58,7 +55,7 @@ class Asked(Protocol):
     def described(self) -> Described:
         """What is known of the policy as it is loaded now."""
 
-    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         """Ask the policy, and return its answer. Raises nothing of the policy's."""
 
     async def close(self) -> Said:
@@ -71,19 +68,19 @@ class Asked(Protocol):
 class PolicyRunner:
     """The rules and the policy of a node, for its life. Its rules may be replaced."""
 
-    def __init__(self, policy: Asked | None = None, *, rules: "RuleSet | None" = None) -> None:
+    def __init__(self, policy: PythonPolicy | None = None, *, rules: Rules | None = None) -> None:
         self._policy = policy
         self._verdicts = Verdicts(NOBODY if policy is None else policy.described, rules)
         self._closed = False
         self.metrics = VerdictMetrics()
 
-    def use(self, rules: "RuleSet | None") -> None:
+    def use(self, rules: Rules | None) -> None:
         """Judge by these rules from the next request on."""
         self._verdicts = Verdicts(self._verdicts.policy, rules)
-        self.metrics.keep({rule.name for rule in rules.rules} if rules is not None else ())
+        self.metrics.keep(() if rules is None else rules.rule_names)
 
     @property
-    def rules(self) -> "RuleSet | None":
+    def rules(self) -> Rules | None:
         return self._verdicts.rules
 
     @property
@@ -100,7 +97,7 @@ class PolicyRunner:
         return 0 if self._policy is None else self._policy.restarts
 
     async def judge(
-        self, request: Judged, cluster: VersionedCluster, context: "RequestContext | None" = None
+        self, request: JudgedRequest, cluster: VersionedCluster, context: RequestContext | None = None
     ) -> Verdict:
         """Return the verdict that allows the request, or raise `PolicyRefusal` with the one that
         does not.
@@ -146,7 +143,7 @@ class PolicyRunner:
         if self._policy is not None:
             self._policy.kill()
 
-    async def _asked(self, verdicts: Verdicts, request: Judged, cluster: VersionedCluster) -> Said:
+    async def _asked(self, verdicts: Verdicts, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         if self._policy is not None and verdicts.asks(request):
             return await self._policy.ask(request, cluster)
         await trio.lowlevel.checkpoint()
@@ -156,7 +153,7 @@ class PolicyRunner:
 class _Lines:
     """Log lines about one request and its judgement, without anything that may be a secret."""
 
-    def __init__(self, request: Judged, context: "RequestContext | None") -> None:
+    def __init__(self, request: JudgedRequest, context: RequestContext | None) -> None:
         self._request = request
         self._context = context
 

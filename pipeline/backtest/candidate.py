@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from ...policies.faults import PolicyLoadError
 from ...policies.interface import TopicManagementPolicy
 from ...policies.judging import Judge, answer
+from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, is_rule_file, without_secrets
-from ...policies.rules import RuleFileError, Source, load
+from ...policies.rules.mistakes import RuleFileError, RuleSource
+from ...policies.rules.ruleset import load_rules
 from ...text.properties import PropertiesError, parse_properties
 from .suspicions import Suspicion, suspicions
 from .travelling import (
@@ -54,7 +55,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     configs: dict[str, str]
     """What it is configured with."""
     timeout_ms: int
-    rules: tuple[Source, ...] = ()
+    rules: tuple[RuleSource, ...] = ()
     origins: dict[str, Origin] = {}
     """Of its classes, by the keys that name them."""
     folders: tuple[Folder, ...] = ()
@@ -64,7 +65,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """Load the policy anew, to be asked within the block. Raises PolicyLoadError,
         RuleFileError.
         """
-        rules = load(self.rules) if self.rules else None
+        rules = load_rules(self.rules) if self.rules else None
         with unpacked(self.folders) as places, _searched(self.origins.values(), places):
             specs = {key: origin.elsewhere(places) for key, origin in self.origins.items()}
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -101,7 +102,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
         with _noting(read), forgotten_after(own), redirect_stdout(sys.stderr):
             known = set(sys.modules)
             loaded = build_policy(visible)
-            judge = Judge(loaded, load(rules) if rules else None)
+            judge = Judge(loaded, load_rules(rules) if rules else None)
             new = sorted(set(sys.modules) - known)
             origins = {key: origin_of(spec) for key, spec in specs.items()}
             own += [origin.folder for origin in origins.values() if origin.folder is not None]
@@ -161,7 +162,7 @@ def _timeout(configs: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _rules(configs: Mapping[str, str]) -> tuple[Source, ...]:
+def _rules(configs: Mapping[str, str]) -> tuple[RuleSource, ...]:
     """Return the rule files as the controller reads them: a file that is named twice is one."""
     named = configs.get(POLICY_KEY, "").strip()
     listed = [name.strip() for name in configs.get(RULES_KEY, "").split(",") if name.strip()]
@@ -169,7 +170,7 @@ def _rules(configs: Mapping[str, str]) -> tuple[Source, ...]:
     sources = []
     for name in names:
         try:
-            sources.append(Source(name, Path(name).read_bytes()))
+            sources.append(RuleSource(name, Path(name).read_bytes()))
         except OSError as error:
             raise CandidateError(f"The rule file {name} cannot be read: {error.strerror or error}.") from None
     return tuple(sources)

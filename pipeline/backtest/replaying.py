@@ -20,8 +20,7 @@ import msgspec
 
 from ...audit.event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
 from ...audit.replay import Replay
-from ...policies.interface import ClusterState
-from ...policies.judging import Judged
+from ...policies.interface import ClusterState, JudgedRequest
 from ...policies.verdict import Verdict
 from .tally import Note, Tally
 from .verdicts import (
@@ -65,7 +64,7 @@ ALWAYS = Window()
 class Asked(msgspec.Struct, frozen=True):
     """A request, and the cluster, that a candidate is asked about."""
 
-    request: Judged
+    request: JudgedRequest
     cluster: ClusterState
     before: State | None = None
     """The topic, where it is not as recorded."""

@@ -58,7 +58,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def is_file(place: str) -> bool:
-    """Whether a policy's place is a file and not a module, as policies/finding.py decides it."""
+    """Whether a policy's place is a file and not a module, as policies/class_lookup.py decides."""
     return place.endswith(".py") or "/" in place
 
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 from typing import Any
 
-from ...policies.interface import ClusterState
-from ...policies.judging import Judge, Judged, Said
+from ...policies.interface import ClusterState, JudgedRequest
+from ...policies.judging import Judge, Said
 from ...policies.verdict import Decision, Verdict
 
 ALLOWED: Said = (Decision.ALLOWED, None)
@@ -63,7 +63,7 @@ class Watched:
         if lost.written:
             self.deeds.add("prints; what it says is thrown away")
 
-    def ask(self, request: Judged, cluster: ClusterState) -> Verdict:
+    def ask(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
         """Ask the policy and return its verdict. Raises nothing of the policy's."""
         self.timed_out = False
         judge = self._judge

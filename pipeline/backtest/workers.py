@@ -18,8 +18,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...policies.faults import PolicyLoadError
-from ...policies.rules import RuleFileError
+from ...policies.load_errors import PolicyLoadError
+from ...policies.rules.mistakes import RuleFileError
 from .candidate import Candidate
 from .counterfactual import Otherwise
 from .existing import Now, refused

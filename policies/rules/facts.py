@@ -24,7 +24,7 @@ from ..interface import (
     DeleteRecordsRequest,
     DeleteTopicRequest,
     EntityRequest,
-    PolicyRequest,
+    JudgedRequest,
     RequestedTopicState,
     TopicState,
 )
@@ -32,7 +32,6 @@ from ..topic_counts import counts_of
 from .matching import compiled_regex
 from .vocabulary import ABSENT, FLAT, VARIABLES
 
-Judged = PolicyRequest | EntityRequest
 OPERATION_OF: Mapping[type, str] = {
     CreateTopicRequest: "create",
     AlterTopicRequest: "alter",
@@ -60,7 +59,7 @@ class Configs(msgspec.Struct, frozen=True):
 class Facts:
     """What rules can read of one request."""
 
-    def __init__(self, request: Judged, cluster: ClusterState) -> None:
+    def __init__(self, request: JudgedRequest, cluster: ClusterState) -> None:
         self.request = request
         self.cluster = cluster
         self.operation = OPERATION_OF[type(request)]

@@ -6,10 +6,11 @@ Rule: a file that cannot be read is a mistake like any other, told with its name
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .ruleset import MAX_BYTES, Mistake, RuleFileError, RuleSet, Source, load
+from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
+from .ruleset import RuleSet, load_rules
 
 
-def read(paths: Sequence[Path]) -> RuleSet:
+def read_rule_files(paths: Sequence[Path]) -> RuleSet:
     """Read the rules of files as they are now. Raises RuleFileError."""
     return rules_of((path, _content(path)) for path in paths)
 
@@ -19,12 +20,12 @@ def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
     sources, mistakes = [], []
     for path, held in contents:
         if isinstance(held, bytes):
-            sources.append(Source(str(path), held))
+            sources.append(RuleSource(str(path), held))
         else:
             mistakes.append(Mistake(str(path), 1, 1, f"the file cannot be read: {held}"))
     if mistakes:
         raise RuleFileError(mistakes)
-    return load(sources)
+    return load_rules(sources)
 
 
 def _content(path: Path) -> bytes | str:

@@ -1,12 +1,12 @@
-"""The rules of several files together, and what they have against a request.
+"""The rules of several files together, and their findings on a request.
 
-Rule: never changes and never half valid. `load` gives all rules of all files or raises with every
-mistake of them; `judge` asks every rule that matches, in the order of the files, so that a verdict
-tells all of them and not the first alone.
+Rule: a rule set never changes and is never half valid. `load_rules` returns all rules of all files,
+or raises with every mistake in them. `judge` asks every rule that applies, in the order of the
+files, so that a verdict has the findings of all rules and not of the first alone.
 
-A file without rules is a mistake unless it says that it means it, because that is what is seen of a
-file that is just being written. A file may say how many rules it has, so that it cannot be taken
-for whole where it was cut off between two of them.
+A file without rules is a mistake, because a file that is just being written looks the same, unless
+it says `rule_count = 0`. With any `rule_count`, a file that was cut off between two rules is not
+taken for whole.
 """
 
 import tomllib
@@ -17,55 +17,26 @@ from typing import Any
 
 import msgspec
 
-from ..interface import ClusterState
+from ..interface import ClusterState, JudgedRequest
 from ..verdict import Finding
 from .builtin import BUILT_IN
 from .expressions import read_rule
-from .facts import OPERATION_OF, Facts, Judged
+from .facts import OPERATION_OF, Facts
 from .matching import USER
+from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
 from .rule import Guard, Rule
 from .tables import Noted, Table
 from .vocabulary import CREATED, OPERATIONS
 
-MAX_BYTES = 1_000_000
-"""Of a rule file."""
 RULE = "rule"
 COUNT = "rule_count"
-EMPTY_HASH = ""
-
-
-class Source(msgspec.Struct, frozen=True):
-    """The content of a rule file, as it was read."""
-
-    name: str
-    data: bytes
-
-
-class Mistake(msgspec.Struct, frozen=True):
-    """One thing to mend in a rule file, and where, counted from 1."""
-
-    file: str
-    line: int
-    column: int
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.text}"
-
-
-class RuleFileError(Exception):
-    """The rule files cannot be used."""
-
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        super().__init__("\n".join(map(str, mistakes)))
-        self.mistakes = tuple(mistakes)
 
 
 class RuleSet:
     """All rules of all rule files, in their order."""
 
-    def __init__(self, rules: Sequence[Rule] = (), hash_: str = EMPTY_HASH, files: Sequence[str] = ()) -> None:
+    def __init__(self, rules: Sequence[Rule] = (), hash_: str = "", files: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
         self.hash = hash_
         """SHA-256 over what the files say, in hexadecimal: comments and spaces do not change it."""
@@ -73,6 +44,10 @@ class RuleSet:
         self._by_operation = {
             operation: tuple(rule for rule in rules if operation in rule.operations) for operation in OPERATIONS
         }
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(rule.name for rule in self.rules)
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -87,7 +62,7 @@ class RuleSet:
         """Whether some rule asks when a topic that is to be deleted was created."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
-    def judge(self, request: Judged, cluster: ClusterState) -> tuple[Finding, ...]:
+    def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
         """Return what the rules have against the request, in their order. Does not wait, and does
         not change anything.
         """
@@ -100,7 +75,7 @@ class RuleSet:
         return tuple(findings)
 
 
-def load(sources: Sequence[Source]) -> RuleSet:
+def load_rules(sources: Sequence[RuleSource]) -> RuleSet:
     """Make rules of all files. Raises RuleFileError with every mistake."""
     mistakes: list[Mistake] = []
     rules: list[Rule] = []
@@ -132,7 +107,7 @@ def _built_in(kind: str, table: Table, name: str) -> Rule:
     return msgspec.structs.replace(BUILT_IN[kind](table, name), spares_kafkas_own=True)
 
 
-def _document(source: Source, mistakes: list[Mistake]) -> Mapping[str, Any] | None:
+def _document(source: RuleSource, mistakes: list[Mistake]) -> Mapping[str, Any] | None:
     if len(source.data) > MAX_BYTES:
         mistakes.append(Mistake(source.name, 1, 1, f"the file is larger than {MAX_BYTES} bytes"))
         return None
@@ -151,7 +126,7 @@ def _document(source: Source, mistakes: list[Mistake]) -> Mapping[str, Any] | No
     return None
 
 
-def _not_toml(source: Source, text: str) -> Mistake:
+def _not_toml(source: RuleSource, text: str) -> Mistake:
     said, _, place = text.partition(" (at ")
     numbers = [int(word) for word in place.replace(",", " ").replace(")", " ").split() if word.isdigit()]
     if len(numbers) == 2:
@@ -160,7 +135,9 @@ def _not_toml(source: Source, text: str) -> Mistake:
     return Mistake(source.name, len(lines), len(lines[-1]) + 1, f"this is not TOML: {said} at the end of the file")
 
 
-def _read(source: Source, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]) -> list[Rule]:
+def _read(
+    source: RuleSource, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]
+) -> list[Rule]:
     noted: list[Noted] = []
     root = Table(document, (), noted)
     positions = Positions(source.data.decode())

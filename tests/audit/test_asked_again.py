@@ -39,7 +39,8 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.judging import Judge, Judged, Said
+from minicontroller.policies.interface import JudgedRequest
+from minicontroller.policies.judging import Judge, Said
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
@@ -98,7 +99,7 @@ condition = '!request.validate_only'
 """)
 
 
-def digest(request: Judged, cluster: ClusterState) -> str:
+def digest(request: JudgedRequest, cluster: ClusterState) -> str:
     """Of everything that a policy can see."""
     names = cluster.topics(include_internal=True, include_marked_for_deletion=True)
     seen = [
@@ -138,7 +139,7 @@ class Looking(TopicManagementPolicy):
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:
         self._look(request, cluster)
 
-    def _look(self, request: Judged, cluster: ClusterState) -> None:
+    def _look(self, request: JudgedRequest, cluster: ClusterState) -> None:
         self.seen.append(seen := digest(request, cluster))
         if seen[0] in "01":
             raise PolicyViolation(f"I saw {seen}.")
@@ -344,7 +345,7 @@ class Slow(InPlace):
         super().__init__(policy)
         self.thinks, self.go_on = trio.Event(), trio.Event()
 
-    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         if isinstance(request, CreateTopicRequest) and request.topic == "b.users":
             self.thinks.set()
             await self.go_on.wait()

@@ -13,7 +13,7 @@ import trio
 
 from minicontroller.controller.command_line.policy_cases import judged, read_request
 from minicontroller.policies import TopicManagementPolicy
-from minicontroller.policies.rules import read
+from minicontroller.policies.rules.reading import read_rule_files
 from minicontroller.policies.verdict import refusal
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -170,7 +170,7 @@ def test_whatever_is_asked(seed: int, tmp_path: Path) -> None:
             for _ in range(ASKED):
                 asking = Asking(random)
                 code, message = await answer_of(cluster, asking)
-                outcome = judged(read_request(asking.file(tmp_path / "request.toml")), read([rules]))
+                outcome = judged(read_request(asking.file(tmp_path / "request.toml")), read_rule_files([rules]))
                 denied = refusal(outcome.findings)
                 shown = rules.read_text(), asking.told, outcome
                 assert code in {ErrorCode.NONE, ErrorCode.POLICY_VIOLATION}, (message, *shown)

@@ -5,7 +5,8 @@ it in its process, too.
 import trio
 
 from minicontroller.policies import TopicManagementPolicy
-from minicontroller.policies.judging import Described, Judge, Judged, Said, answer, describe
+from minicontroller.policies.interface import JudgedRequest
+from minicontroller.policies.judging import Described, Judge, Said, answer, describe
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Decision
 
@@ -21,7 +22,7 @@ class InPlace:
         self._is_closed = False
         self.described: Described = describe(policy)
 
-    async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
         await trio.lowlevel.checkpoint()
         ask = self._judge.question(request, cluster)
         if self._is_closed:

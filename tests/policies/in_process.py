@@ -9,7 +9,7 @@ import trio
 
 from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
-from minicontroller.policies.judging import Judged
+from minicontroller.policies.interface import JudgedRequest
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.states import ClusterSnapshot
 from tests.policies import deeds
@@ -39,7 +39,7 @@ async def process_of(
         runner.kill()
 
 
-async def said(runner: PolicyRunner, request: Judged, of: ClusterSnapshot | None = None) -> str | None:
+async def said(runner: PolicyRunner, request: JudgedRequest, of: ClusterSnapshot | None = None) -> str | None:
     """What the caller is told; empty if the request passes."""
     try:
         await runner.judge(request, of or cluster())

@@ -6,7 +6,7 @@ import pytest
 
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
-from minicontroller.policies.judging import Judged
+from minicontroller.policies.interface import JudgedRequest
 from tests.policies.asking import cluster
 from tests.policies.in_place import InPlace
 
@@ -32,7 +32,7 @@ def raising(error: BaseException) -> Doing:
     return Doing(action)
 
 
-async def refusal(runner: PolicyRunner, request: Judged) -> PolicyRefusal:
+async def refusal(runner: PolicyRunner, request: JudgedRequest) -> PolicyRefusal:
     with pytest.raises(PolicyRefusal) as refused:
         await runner.judge(request, cluster())
     return refused.value

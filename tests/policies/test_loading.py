@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 
 from minicontroller.policies import PolicyViolation, TopicManagementPolicy
-from minicontroller.policies.faults import PolicyLoadError
 from minicontroller.policies.legacy import LegacyPolicies
+from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, without_secrets
 from tests.policies.asking import alter, cluster, create
 

@@ -10,7 +10,7 @@ import trio
 
 from minicontroller.controller.policy import process as policy_process
 from minicontroller.controller.policy.process import PolicyProcess
-from minicontroller.policies.faults import PolicyLoadError
+from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.policies.loading import POLICY_KEY
 from tests.policies.asking import create, delete
 from tests.policies.in_process import LONG_MS, PATIENCE_SECONDS, SHORT_MS, passes, process_of, said

@@ -18,7 +18,8 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.judging import NO_TEXT, Judged, Said
+from minicontroller.policies.interface import JudgedRequest
+from minicontroller.policies.judging import NO_TEXT, Said
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Decision, Verdict
@@ -49,9 +50,9 @@ async def test_consent() -> None:
 
 class Recording(TopicManagementPolicy):
     def __init__(self) -> None:
-        self.seen: list[tuple[str, Judged, ClusterState]] = []
+        self.seen: list[tuple[str, JudgedRequest, ClusterState]] = []
 
-    def _record(self, method: str, request: Judged, cluster: ClusterState) -> None:
+    def _record(self, method: str, request: JudgedRequest, cluster: ClusterState) -> None:
         self.seen.append((method, request, cluster))
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
@@ -83,7 +84,7 @@ async def test_what_is_not_overridden_is_allowed() -> None:
     """A policy that judges nothing is not asked."""
 
     class Unasked(InPlace):
-        async def ask(self, request: Judged, cluster: VersionedCluster) -> Said:
+        async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
             raise AssertionError(request, cluster)
 
     runner = PolicyRunner(Unasked(TopicManagementPolicy()))

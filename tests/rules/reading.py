@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from minicontroller.policies import ClusterState, PolicyRequest
-from minicontroller.policies.rules import Mistake, RuleFileError, RuleSet, Source, load
+from minicontroller.policies.rules.mistakes import Mistake, RuleFileError, RuleSource
+from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from tests.policies.asking import cluster
 
 BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -14,12 +15,12 @@ BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def rules(text: str) -> RuleSet:
-    return load([Source("rules.toml", text.encode())])
+    return load_rules([RuleSource("rules.toml", text.encode())])
 
 
 def mistakes(text: str | bytes) -> Sequence[Mistake]:
     with pytest.raises(RuleFileError) as found:
-        load([Source("rules.toml", text if isinstance(text, bytes) else text.encode())])
+        load_rules([RuleSource("rules.toml", text if isinstance(text, bytes) else text.encode())])
     return found.value.mistakes
 
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minicontroller.policies.rules import RuleFileError, RuleSet, Source, load, read
 from minicontroller.policies.rules.builtin import BUILT_IN
+from minicontroller.policies.rules.mistakes import RuleFileError, RuleSource
 from minicontroller.policies.rules.positions import Positions
+from minicontroller.policies.rules.reading import read_rule_files
+from minicontroller.policies.rules.ruleset import RuleSet, load_rules
 from minicontroller.policies.rules.syntax import SyntaxFault, parse
 from minicontroller.policies.verdict import Finding
 from tests.policies.asking import alter, cluster, create, delete, delete_records
@@ -69,7 +71,7 @@ def toml(value: object) -> str:
 
 def loaded(data: bytes) -> RuleSet | None:
     try:
-        return load([Source("rules.toml", data)])
+        return load_rules([RuleSource("rules.toml", data)])
     except RuleFileError as error:
         lines = data.count(b"\n") + 1
         for mistake in error.mistakes:
@@ -147,7 +149,7 @@ def test_a_file_without_an_end(tmp_path: Path) -> None:
         sparse.truncate(100 << 20)
     tracemalloc.start()
     with pytest.raises(RuleFileError, match=r"rules\.toml:1:1: the file is larger than"):
-        read([file])
+        read_rule_files([file])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 << 20

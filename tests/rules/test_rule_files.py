@@ -14,7 +14,7 @@ from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.node.app import load_policy, load_rules
 from minicontroller.controller.policy.rule_files import RuleFiles
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
-from minicontroller.policies.faults import PolicyLoadError
+from minicontroller.policies.load_errors import PolicyLoadError
 from minicontroller.policies.verdict import Action, Decision
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
@@ -183,7 +183,7 @@ async def test_files_add_up(tmp_path: Path, settings: Mapping[str, str]) -> None
     runner = await started({key: value.format(one, two) for key, value in settings.items()})
     assert runner is not None
     assert runner.rules is not None
-    assert [rule.name for rule in runner.rules.rules] == ["partitions", "replication"]
+    assert runner.rules.rule_names == ("partitions", "replication")
     assert runner.name == f"{one}, {two}"
 
 

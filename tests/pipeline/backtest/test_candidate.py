@@ -14,7 +14,7 @@ import pytest
 from minicontroller.pipeline.backtest.candidate import Candidate, CandidateError, Found, read_candidate
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import build_policy
-from minicontroller.policies.rules import read
+from minicontroller.policies.rules.reading import read_rule_files
 from minicontroller.policies.verdict import Verdict
 from tests.pipeline.backtest.asking import HEAD, at_most
 from tests.policies.asking import cluster, create
@@ -136,7 +136,7 @@ def test_the_hash_and_the_name_are_those_of_the_controller(folder: Path) -> None
         "topic.management.policy.class.name": f"{folder}/candidate.py:Candidate",
         "topic.management.policy.config.k": "v",
     }
-    judge = Judge(build_policy(configs), read([folder / "rules.toml"]))
+    judge = Judge(build_policy(configs), read_rule_files([folder / "rules.toml"]))
     found = read_candidate(
         f"{folder}/rules.toml, {folder}/candidate.py:Candidate", ["topic.management.policy.config.k=v"]
     )

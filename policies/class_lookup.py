@@ -17,7 +17,7 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from .faults import PolicyLoadError, blaming
+from .load_errors import PolicyLoadError, blaming
 
 
 def find_class(key: str, spec: str) -> type:
