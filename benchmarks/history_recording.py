@@ -85,7 +85,7 @@ class _Cluster:
         self._nursery = nursery
         self._folder = folder
         self._tree = MemoryTree()
-        self._neighbours: dict[int, Node] = {}
+        self._local_nodes: dict[int, Node] = {}
         self._ended: dict[int, trio.Event] = {}
         self.nodes: dict[int, RunningNode] = {}
 
@@ -133,7 +133,9 @@ class _Cluster:
         ended: trio.Event,
         task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        await run_node(config, lambda _: MemoryStore(self._tree), neighbours=self._neighbours, task_status=task_status)
+        await run_node(
+            config, lambda _: MemoryStore(self._tree), local_nodes=self._local_nodes, task_status=task_status
+        )
         ended.set()
 
     async def _stop(self, number: int, *, hand_over: bool) -> None:

@@ -25,7 +25,7 @@ from .channel import LinkFactory
 from .deletion import Deletions
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import ensure_paths, load
-from .local_nodes import NearbyNodes
+from .local_nodes import LocalNodes
 from .propagation import Propagation
 from .rereading import reread
 from .store_watches import StoreWatches, identify
@@ -60,9 +60,9 @@ class ActiveController:
         self._resign = trio.Event()
         self._step_down = trio.Event()
         self.deletions = Deletions(self)
-        self.nearby = NearbyNodes(node)
+        self.local_nodes = LocalNodes(node)
         self._propagation = Propagation(
-            is_here=self.nearby.is_here,
+            is_here=self.local_nodes.is_here,
             inter_broker_listener=node.config.inter_broker_listener.name,
             controller_epoch=epoch,
             image=lambda: self.image,
@@ -115,7 +115,7 @@ class ActiveController:
         """Return the number of the newest update, and have it sent to this node
         (`MetadataCache.expect_update`). -1 for a node of this process, which is updated by call.
         """
-        return -1 if broker_id in self.node.neighbours else self._propagation.expect_update(broker_id)
+        return -1 if broker_id in self.node.local_nodes else self._propagation.expect_update(broker_id)
 
     def resign(self) -> None:
         """Stop at once: another controller rules, or may."""
@@ -210,8 +210,8 @@ class ActiveController:
         if self.node.rule_files is not None:  # a quota may be among them, now or when they change
             image = image.with_counts()
         self.writer.reset(image, count)
-        self.nearby.tell_everything(image)
-        self.nearby.tell_configs(image)
+        self.local_nodes.tell_everything(image)
+        self.local_nodes.tell_configs(image)
         self._propagation.restart(image)
         if not self._step_down.is_set():
             self.node.controller = self
@@ -242,7 +242,7 @@ class ActiveController:
         image = self.image
         before = image.brokers
         self.writer.adopt(image.with_brokers(self._with_shutdowns(brokers)))
-        self.nearby.tell_brokers(self.image)
+        self.local_nodes.tell_brokers(self.image)
         self._propagation.brokers_changed(self.image)
         now = self.image.brokers
         changed = {
@@ -262,10 +262,10 @@ class ActiveController:
             self._tell_liveness(image, changed)
             self.deletions.resume(self.image)
 
-    def neighbour_registered(self) -> None:
+    def local_node_registered(self) -> None:
         """Tell a registered node of this process by call from now on."""
-        self.nearby.tell_brokers(self.image)
-        self.nearby.tell_configs(self.image)
+        self.local_nodes.tell_brokers(self.image)
+        self.local_nodes.tell_configs(self.image)
         self._propagation.brokers_changed(self.image)
 
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
@@ -356,7 +356,7 @@ class ActiveController:
         self.node.metrics.committed_elements += len(elements)
         self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
         if after.configs is not before.configs:
-            self.nearby.tell_configs(after)
+            self.local_nodes.tell_configs(after)
 
     def _tell(self, before: Image, names: Iterable[str]) -> None:
         changed, forgotten, removed = [], [], []
@@ -378,7 +378,7 @@ class ActiveController:
                 old = None
             changed.append(topic)
             self._propagation.topic_changed(old, topic)
-        self.nearby.tell(self.image, changed, [*removed, *(topic.name for topic in forgotten)])
+        self.local_nodes.tell(self.image, changed, [*removed, *(topic.name for topic in forgotten)])
         for topic in forgotten:
             self.deletions.start(topic)
 
@@ -399,7 +399,7 @@ class ActiveController:
             if same:
                 told.append(topic)
                 self._propagation.liveness_changed(topic, same)
-        self.nearby.tell(self.image, told, ())
+        self.local_nodes.tell(self.image, told, ())
 
     def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
         """Stop a broker's followers of these partitions (controlled shutdown)."""

@@ -44,7 +44,7 @@ class Deletions:
     def start(self, topic: Topic) -> None:
         """Delete the replicas of a topic that has been marked."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
-        brokers.difference_update(self._controller.nearby.ids)  # they have no logs
+        brokers.difference_update(self._controller.local_nodes.ids)  # they have no logs
         self._replicas_left[_key(topic)] = brokers
         for broker_id in brokers.intersection(self._controller.image.brokers):
             self._controller.propagation.delete_replicas(topic, broker_id)

@@ -49,7 +49,7 @@ MAX_EPOCH = 2**31 - 1
 MAX_PAUSE_SECONDS = 60.0
 
 
-class Candidacy:
+class Election:
     """Stands for election whenever there is no controller, and rules when elected."""
 
     def __init__(self, node: "Node", link: LinkFactory, clock_ms: Callable[[], int]) -> None:

@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from ..handlers.node import Node
 
 
-class NearbyNodes:
-    """Tells the controller's own node, and its neighbours as long as they are registered."""
+class LocalNodes:
+    """Tells the controller's own node, and its local_nodes as long as they are registered."""
 
     def __init__(self, node: "Node") -> None:
         self.ids: Collection[int] = frozenset({node.broker_id})
         self._own_id = node.broker_id
         self._own = node.cache
         self._node = node
-        self._neighbours = node.neighbours
+        self._local_nodes = node.local_nodes
         self._others: dict[int, MetadataCache] = {}
 
     def is_here(self, broker: Broker) -> bool:
         """Whether this is the registration of a node of this process."""
         if broker.broker_id == self._own_id:
             return True
-        neighbour = self._neighbours.get(broker.broker_id)
-        return neighbour is not None and neighbour.broker_epoch == broker.epoch
+        node = self._local_nodes.get(broker.broker_id)
+        return node is not None and node.broker_epoch == broker.epoch
 
     def tell_everything(self, image: Image) -> None:
         """Tell all topics and brokers after the controller has read the state anew."""
@@ -54,7 +54,7 @@ class NearbyNodes:
         self._welcome(image)
 
     def tell_brokers(self, image: Image) -> None:
-        """Tell the brokers that live now. A neighbour among them that was not told so far is told
+        """Tell the brokers that live now. A local node among them that was not told so far is told
         everything.
         """
         self._tell(image, (), (), list(image.brokers.values()))
@@ -70,7 +70,7 @@ class NearbyNodes:
         """
         of_cluster = _broker_configs(image, layout.DEFAULT_ENTITY)
         for broker_id in self.ids:
-            node = self._node if broker_id == self._own_id else self._neighbours.get(broker_id)
+            node = self._node if broker_id == self._own_id else self._local_nodes.get(broker_id)
             if node is not None and not _has_newer(node.cache, image):
                 node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
 
@@ -94,7 +94,7 @@ class NearbyNodes:
 
     def _welcome(self, image: Image) -> None:
         here = {
-            broker_id: self._neighbours[broker_id].cache
+            broker_id: self._local_nodes[broker_id].cache
             for broker_id, broker in image.brokers.items()
             if broker_id != self._own_id and self.is_here(broker)
         }

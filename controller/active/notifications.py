@@ -1,8 +1,8 @@
 """What brokers tell the controller by way of the store, and what a controller puts in order before
 it reads anything.
 
-Rule: a notice only says where to look. Those that lie there at an election are removed unread:
-everything is looked at then.
+Rule: a notification only says where to look. Those that lie there at an election are removed
+unread: everything is looked at then.
 
 - `/isr_change_notification`: brokers before Kafka 2.7 write the states of what they lead by
   themselves, and say so here.
@@ -29,7 +29,7 @@ from ..store.base import (
     StoreUnavailable,
     Watch,
 )
-from ..znodes import broker_notices, layout
+from ..znodes import broker_notifications, layout
 from .jobs import ControllerMoved, Draft
 
 log = logging.getLogger("minicontroller.controller")
@@ -38,7 +38,7 @@ DELETES_IN_ONE = 1000
 LISTS = (layout.ISR_CHANGE_NOTIFICATION, layout.LOG_DIR_EVENT_NOTIFICATION)
 
 
-class Found(msgspec.Struct):
+class BrokerNotifications(msgspec.Struct):
     """What brokers have told since the last look."""
 
     paths: list[str] = []
@@ -49,8 +49,8 @@ class Found(msgspec.Struct):
 
 
 async def begin(store: Store, fence: Check, watch: Watch) -> None:
-    """Remove old notices at an election, with watches for new ones, and see to `/feature`. Raises
-    ControllerMoved.
+    """Remove old notifications at an election, with watches for new ones, and see to `/feature`.
+    Raises ControllerMoved.
     """
     await _ensure_feature(store, fence)
     paths = [f"{parent}/{name}" for parent in LISTS for name in await store.children(parent, watch)]
@@ -88,9 +88,9 @@ async def _commit(store: Store, fence: Check, operations: Sequence[Operation]) -
         log.info("somebody was faster, or keeps it for themselves: %s", error)
 
 
-async def read(store: Store, watch: Watch) -> Found:
-    """Read the notices, with watches for those to come."""
-    found = Found()
+async def read(store: Store, watch: Watch) -> BrokerNotifications:
+    """Read the notifications, with watches for those to come."""
+    found = BrokerNotifications()
     for parent in LISTS:
         paths = [f"{parent}/{name}" for name in await store.children(parent, watch)]
         for path, entry in zip(paths, await store.get_many(paths), strict=True):
@@ -100,17 +100,17 @@ async def read(store: Store, watch: Watch) -> Found:
     return found
 
 
-def _understand(found: Found, path: str, data: bytes | None) -> None:
+def _understand(found: BrokerNotifications, path: str, data: bytes | None) -> None:
     try:
         if path.startswith(layout.ISR_CHANGE_NOTIFICATION):
-            found.changed_isrs.update(each.topic for each in broker_notices.decode_isr_change(data))
+            found.changed_isrs.update(each.topic for each in broker_notifications.decode_isr_change(data))
         else:
-            found.lost_directories.add(broker_notices.decode_log_dir_event(data))
+            found.lost_directories.add(broker_notifications.decode_log_dir_event(data))
     except layout.LayoutError as error:
-        log.warning("the notice %s is unreadable and removed: %s", path, error)
+        log.warning("the notification %s is unreadable and removed: %s", path, error)
 
 
 async def remove(draft: Draft, paths: Sequence[str]) -> None:
-    """Remove notices that have been acted upon."""
+    """Remove notifications that have been acted upon."""
     for path in paths:
         draft.stage(None, [Delete(path)])

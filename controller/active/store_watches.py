@@ -1,5 +1,5 @@
-"""What the controller notices in the store: brokers that come and go, and what others than itself
-write.
+"""The changes in the store that the active controller follows: brokers that come and go, and what
+others than itself write.
 
 Rule: a watch says only that something changed; what changed is found by reading and comparing.
 Watches fire for our own writes too, so a list that we write ourselves is read again at most once in

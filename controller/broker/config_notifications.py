@@ -61,12 +61,12 @@ class ConfigChanges:
         store: Store,
         *,
         load: Callable[[Store], Awaitable[None]],
-        notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
         tidies: Callable[[], bool],
         task_status: trio.TaskStatus[None],
     ) -> None:
         """Follow the notifications until cancelled. `load` is called at the start and after each
-        loss of the session or the connection, `notice` for what changes in between; while
+        loss of the session or the connection, `on_change` for what changes in between; while
         `tidies()` holds, old ones are removed.
         """
         started = False
@@ -80,7 +80,7 @@ class ConfigChanges:
                     if not started:
                         task_status.started()
                         started = True
-                    await self._follow_session(store, names, notice, tidies)
+                    await self._follow_session(store, names, on_change, tidies)
                 except StoreError as error:
                     log.debug("the changes of configs cannot be followed for a moment: %s", error)
                     await trio.sleep(PAUSE_SECONDS)
@@ -99,13 +99,13 @@ class ConfigChanges:
         self,
         store: Store,
         names: list[str],
-        notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
+        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
         tidies: Callable[[], bool],
     ) -> None:
         """Follow the notifications until the session is lost."""
         began = trio.current_time()
         while True:
-            await self._process(store, names, notice)
+            await self._process(store, names, on_change)
             took = trio.current_time() - began
             if tidies() and (began >= self._tidy_at or len(names) > MAX_KEPT):
                 is_tidy = await self.tidy(store, names)
@@ -118,7 +118,10 @@ class ConfigChanges:
             names = await store.children(layout.CONFIG_CHANGES, self._changed.send)
 
     async def _process(
-        self, store: Store, names: Iterable[str], notice: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]]
+        self,
+        store: Store,
+        names: Iterable[str],
+        on_change: Callable[[Store, Iterable[tuple[str, str]]], Awaitable[None]],
     ) -> None:
         present = frozenset(names)
         new = sorted(present.difference(self._seen or ()), key=_number)
@@ -134,7 +137,7 @@ class ConfigChanges:
                 entities[layout.decode_config_change(entry.data)] = None
             except layout.LayoutError as error:
                 log.warning("the notification %s is unreadable and ignored: %s", name, error)
-        await notice(store, entities)
+        await on_change(store, entities)
         self._seen = present
 
     async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:

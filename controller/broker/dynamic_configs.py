@@ -106,9 +106,11 @@ class DynamicConfigs:
         While `tidies()` holds (it should on the controller, which alone writes) old notifications
         are removed.
         """
-        await self._changes.follow(store, load=self.load, notice=self._notice, tidies=tidies, task_status=task_status)
+        await self._changes.follow(
+            store, load=self.load, on_change=self._reread, tidies=tidies, task_status=task_status
+        )
 
-    async def _notice(self, store: Store, entities: Iterable[tuple[str, str]]) -> None:
+    async def _reread(self, store: Store, entities: Iterable[tuple[str, str]]) -> None:
         changed = list(entities)
         mine = [name for kind, name in changed if kind == layout.BROKERS_ENTITY and self._concerns_me(name)]
         if mine:

@@ -46,7 +46,7 @@ class Node:
     rule_files: "RuleFiles | None" = None
     audit: "AuditLog | None" = None
     """Where a controller on this node records what it decides."""
-    neighbours: "dict[int, Node]" = field(default_factory=dict)
+    local_nodes: "dict[int, Node]" = field(default_factory=dict)
     """The nodes of this process by id, this one included, while they run."""
     decisions: Decisions = field(default_factory=Decisions)
     """The last ones of this process: its nodes share them."""
@@ -83,7 +83,7 @@ class Node:
     @property
     def controller_here(self) -> "ActiveController | None":
         """The controller that this node follows, if it is in this process."""
-        controllers = (node.controller for node in (self, *self.neighbours.values()))
+        controllers = (node.controller for node in (self, *self.local_nodes.values()))
         epoch = self.cache.image.controller_epoch
         return next((each for each in controllers if each is not None and each.epoch == epoch), None)
 
@@ -94,6 +94,6 @@ class Node:
     def registered(self, broker_epoch: int) -> None:
         """Note that this node is registered in its present session."""
         self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id
-        for neighbour in self.neighbours.values():
-            if neighbour.controller is not None:  # it may have heard of the registration before this node did
-                neighbour.controller.neighbour_registered()
+        for node in self.local_nodes.values():
+            if node.controller is not None:  # it may have heard of the registration before this node did
+                node.controller.local_node_registered()

@@ -26,7 +26,7 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from ..active.control_links import ControlLinks
-from ..active.election import Candidacy
+from ..active.election import Election
 from ..active.loading import ensure_paths
 from ..audit.decisions import Decisions
 from ..audit.log import AuditLog, AuditSettings, audit_settings
@@ -113,7 +113,7 @@ async def run_node(
     config: NodeConfig,
     open_store: OpenStore,
     *,
-    neighbours: dict[int, Node] | None = None,
+    local_nodes: dict[int, Node] | None = None,
     decisions: Decisions | None = None,
     clock_ms: Callable[[], int] = now_ms,
     room: int = MOST_CONNECTIONS,
@@ -123,7 +123,7 @@ async def run_node(
     serves. What is wrong with its configuration or its machine is told before its store is waited
     for.
 
-    `neighbours` are the nodes of this process, by id, which the controller tells without sockets;
+    `local_nodes` are the nodes of this process, by id, which the controller tells without sockets;
     they share `decisions`. `room` is how many connections the process has descriptors for. Raises
     OSError if the node cannot listen, ConfigurationError or PolicyLoadError if it is configured
     wrongly.
@@ -142,7 +142,7 @@ async def run_node(
             dynamic_configs=DynamicConfigs(config, config.integer("broker.id")),
             policy=policy,
             rule_files=rules,
-            neighbours={} if neighbours is None else neighbours,
+            local_nodes={} if local_nodes is None else local_nodes,
             decisions=Decisions() if decisions is None else decisions,
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
@@ -155,7 +155,7 @@ async def run_node(
         await server.open(with_proof(listeners, membership), dispatcher)
         broker = registration(config, server.ports)
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
-        node.neighbours[node.broker_id] = node
+        node.local_nodes[node.broker_id] = node
         links = ControlLinks(tasks, node, logins)
         if config.boolean("controller.forwarding.enable"):
             node.forwarder = Forwarder(
@@ -166,7 +166,7 @@ async def run_node(
                 logins=logins.at,
                 request_timeout_seconds=node.request_timeout_ms / 1000,
             )
-        candidacy = Candidacy(node, links.link, clock_ms)
+        election = Election(node, links.link, clock_ms)
         followers = Followers(node, partial(ask_to_alter, node, links))
         node.dynamic_configs.on_change(partial(tell_the_controller, node))
         node.dynamic_configs.on_change(node.topic_overrides.entity_changed)
@@ -186,12 +186,12 @@ async def run_node(
         tasks.start_soon(RuleCheck(node).run)
         if rules is not None:
             tasks.start_soon(rules.run)
-        tasks.start_soon(candidacy.run)
+        tasks.start_soon(election.run)
         running = RunningNode(node, bootstrap_of(config, broker), server, dispatcher)
         task_status.started(running)
         await running.stopping.wait()
 
-        await candidacy.withdraw()
+        await election.withdraw()
         if running.hands_over:
             await hand_over(node, links)
         await server.shutdown(GRACE_SECONDS)
@@ -199,7 +199,7 @@ async def run_node(
             await policy.close()
         if node.audit is not None:
             await node.audit.close()
-        del node.neighbours[node.broker_id]
+        del node.local_nodes[node.broker_id]
         tasks.cancel_scope.cancel()
 
 

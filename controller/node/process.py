@@ -141,7 +141,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
             process = Process(len(configs))
-            neighbours: dict[int, Node] = {}
+            local_nodes: dict[int, Node] = {}
             room = room_for_connections(raise_limit(), len(configs))
             http = await _open_http(process, configs[0], nursery)
             nursery.start_soon(_stop_on_signal, signals, process, nursery)
@@ -153,7 +153,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
                                 run_node,
                                 config,
                                 open_store,
-                                neighbours=neighbours,
+                                local_nodes=local_nodes,
                                 decisions=process.decisions,
                                 room=room,
                             )

@@ -2,7 +2,7 @@
 them.
 
 Nodes are told over a link that encodes each request, lets the loop turn, and decodes it again
-(`WireLink`), or as the neighbours of one process are. What a network and a server do to nodes and
+(`WireLink`), or as the nodes of one process are. What a network and a server do to nodes and
 sessions, the tests do.
 """
 
@@ -18,7 +18,7 @@ from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.channel import ControlLink, Unreachable
 from minicontroller.controller.active.control_links import KEYS
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
-from minicontroller.controller.active.election import Candidacy
+from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.broker.epoch_check import RuleCheck
@@ -106,9 +106,9 @@ class WireLink:
 class Member:
     """One node that runs."""
 
-    def __init__(self, node: Node, candidacy: Candidacy, scope: trio.CancelScope) -> None:
+    def __init__(self, node: Node, election: Election, scope: trio.CancelScope) -> None:
         self.node = node
-        self.candidacy = candidacy
+        self.election = election
         self.scope = scope
         self.ended = trio.Event()
 
@@ -129,7 +129,7 @@ class SmallCluster:
         nursery: trio.Nursery,
         world: World,
         *,
-        neighbours: bool = False,
+        one_process: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.world = world
@@ -143,7 +143,7 @@ class SmallCluster:
         these.
         """
         self._nursery = nursery
-        self._neighbours: dict[int, Node] | None = {} if neighbours else None
+        self._local_nodes: dict[int, Node] | None = {} if one_process else None
         self._settings = settings or {}
         self._listeners: list[Callable[[Image, Image, Collection[Topic]], None]] = []
 
@@ -175,17 +175,17 @@ class SmallCluster:
             cluster_id=await prepare(store),
             store=store,
             dynamic_configs=DynamicConfigs(config, broker_id),
-            neighbours={} if self._neighbours is None else self._neighbours,
+            local_nodes={} if self._local_nodes is None else self._local_nodes,
         )
         node.audit = open_audit(audit_settings(config), node)
-        node.neighbours[broker_id] = node
+        node.local_nodes[broker_id] = node
         broker = Broker(broker_id, (Endpoint("PLAINTEXT", f"host-{broker_id}", 9092),))
         async with AsyncExitStack() as stack:
             stack.push_async_callback(store.close)
             if node.audit is not None:
                 stack.push_async_callback(node.audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
-            member = Member(node, Candidacy(node, self._link, lambda: 1), tasks.cancel_scope)
+            member = Member(node, Election(node, self._link, lambda: 1), tasks.cancel_scope)
             followers = Followers(node, self._asker(member))
             for listener in self._listeners:
                 node.cache.on_change(listener)
@@ -195,9 +195,9 @@ class SmallCluster:
             await tasks.start(Registration(store, broker, lambda: 1, node.registered, node.dynamic_configs.load).run)
             tasks.start_soon(followers.run)
             tasks.start_soon(RuleCheck(node).run)
-            tasks.start_soon(member.candidacy.run)
+            tasks.start_soon(member.election.run)
             task_status.started()
-        del node.neighbours[broker_id]
+        del node.local_nodes[broker_id]
         member.ended.set()
 
     async def kill(self, broker_id: int) -> None:

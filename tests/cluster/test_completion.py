@@ -36,12 +36,12 @@ async def changed_everywhere(cluster: SmallCluster, *, times: int) -> None:
         assert in_force(cluster) == [value] * 3
 
 
-@pytest.mark.parametrize("neighbours", [False, True], ids=["wire", "neighbours"])
+@pytest.mark.parametrize("one_process", [False, True], ids=["wire", "one process"])
 async def test_no_node_answers_with_an_old_config(
-    neighbours: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
+    one_process: bool, memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
     """K4-6: a changed default is in force at every node when it is acknowledged, time and again."""
-    cluster = SmallCluster(nursery, memory, neighbours=neighbours)
+    cluster = SmallCluster(nursery, memory, one_process=one_process)
     await cluster.start_in_turn(1, 2, 3)
     await changed_everywhere(cluster, times=20)
 
@@ -95,7 +95,7 @@ async def test_a_neighbour_without_the_store_is_told(
     """Within one process a node that has lost the store is told of changed configs: the controller
     says what it has written.
     """
-    cluster = SmallCluster(nursery, memory, neighbours=True)
+    cluster = SmallCluster(nursery, memory, one_process=True)
     await cluster.start_in_turn(1, 2, 3)
     await memory.suspend(cluster.members[3].store)
     assert await set_default(cluster, "5") == 0
@@ -225,7 +225,7 @@ async def test_a_default_that_nobody_can_read_stays_in_force(
     """When others write a default that is no JSON, every node keeps the one before, the
     controller's and its neighbours too.
     """
-    cluster = SmallCluster(nursery, memory, neighbours=True)
+    cluster = SmallCluster(nursery, memory, one_process=True)
     await cluster.start_in_turn(1, 2, 3)
     assert await set_default(cluster, "5") == 0
     await other.commit([SetData("/config/brokers/<default>", b"garbage")])

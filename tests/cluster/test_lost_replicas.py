@@ -4,7 +4,7 @@ of them does.
 
 from minicontroller.controller.metadata.image import NO_LEADER, Partition
 from minicontroller.controller.store.base import Create, SetData, Store
-from minicontroller.controller.znodes import broker_notices, layout
+from minicontroller.controller.znodes import broker_notifications, layout
 from tests.cluster.small_cluster import SmallCluster
 
 
@@ -15,8 +15,11 @@ def partition(cluster: SmallCluster, topic: str, index: int = 0) -> Partition:
 async def lose(cluster: SmallCluster, other: Store, broker_id: int, topic: str) -> None:
     """The directory of these replicas fails, and the broker says so."""
     cluster.lost.add((broker_id, topic))
-    path, notice = f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_", broker_notices.encode_log_dir_event(broker_id)
-    await other.commit([Create(path, notice, sequential=True)])
+    path, notification = (
+        f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_",
+        broker_notifications.encode_log_dir_event(broker_id),
+    )
+    await other.commit([Create(path, notification, sequential=True)])
 
 
 def all_see(cluster: SmallCluster, topic: str, offline: tuple[int, ...], index: int = 0) -> bool:
@@ -96,11 +99,11 @@ async def test_a_state_that_is_read_anew_says_nothing_of_it(
     await cluster.until(lambda: all_see(cluster, "t", (2,)))
     entry = await other.get(layout.partition_state_path("t", 0))
     assert entry is not None
-    notice = broker_notices.encode_isr_change([broker_notices.TopicPartition("t", 0)])
+    notification = broker_notifications.encode_isr_change([broker_notifications.TopicPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), entry.data, entry.stat.version),
-            Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", notice, sequential=True),
+            Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", notification, sequential=True),
         ]
     )
     await cluster.until(lambda: partition(cluster, "t").partition_epoch == entry.stat.version + 1)

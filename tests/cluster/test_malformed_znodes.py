@@ -114,8 +114,8 @@ async def storm(world: World, nursery: trio.Nursery) -> None:
 async def test_what_makes_no_sense_is_left_out(
     memory: MemoryWorld, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
-    """Registrations, topics, configs, marks and notices that no Kafka would have written: before
-    the start, while nodes run, at an election.
+    """Registrations, topics, configs, marks and notifications that no Kafka would have written:
+    before the start, while nodes run, at an election.
     """
     await storm(memory, nursery)
 

@@ -2,7 +2,7 @@
 
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
-from minicontroller.controller.znodes import broker_notices, layout
+from minicontroller.controller.znodes import broker_notifications, layout
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -40,7 +40,7 @@ async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store
 
 
 async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
-    """An election removes notices for the controller before: the new one reads
+    """An election removes notifications for the controller before: the new one reads
     everything anyway.
     """
     epoch = cluster.controller.epoch
@@ -50,7 +50,7 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
             Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", b"not json", sequential=True),
             Create(
                 f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_",
-                broker_notices.encode_log_dir_event(2),
+                broker_notifications.encode_log_dir_event(2),
                 sequential=True,
             ),
         ]
@@ -63,8 +63,8 @@ async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Sto
 async def test_an_isr_that_a_leader_wrote_is_read_and_told(
     cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """Brokers before Kafka 2.7 write the state themselves: the notice makes the controller read it,
-    tell it, and remove the notice.
+    """Brokers before Kafka 2.7 write the state themselves: the notification makes the controller
+    read it, tell it, and remove the notification.
     """
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
@@ -78,11 +78,11 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
             controller_epoch=partition.controller_epoch,
         )
     )
-    notice = broker_notices.encode_isr_change([broker_notices.TopicPartition("t", 0)])
+    notification = broker_notifications.encode_isr_change([broker_notifications.TopicPartition("t", 0)])
     await other.commit(
         [
             SetData(layout.partition_state_path("t", 0), shrunk, 0),
-            Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", notice, sequential=True),
+            Create(f"{layout.ISR_CHANGE_NOTIFICATION}/isr_change_", notification, sequential=True),
         ]
     )
     follower = partition.replicas[1]
@@ -93,8 +93,8 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
 async def test_a_lost_directory_is_asked_for(
     cluster: SmallCluster, other: Store, memory: MemoryWorld, autojump_clock: object
 ) -> None:
-    """The notice is removed once the broker has been asked, and nothing changes for a broker that
-    has lost nothing.
+    """The notification is removed once the broker has been asked, and nothing changes for a broker
+    that has lost nothing.
     """
     await cluster.create("t", partitions=3, replication_factor=3)
     before = cluster.controller.image.topics["t"]
@@ -102,7 +102,7 @@ async def test_a_lost_directory_is_asked_for(
         [
             Create(
                 f"{layout.LOG_DIR_EVENT_NOTIFICATION}/log_dir_event_",
-                broker_notices.encode_log_dir_event(2),
+                broker_notifications.encode_log_dir_event(2),
                 sequential=True,
             )
         ]

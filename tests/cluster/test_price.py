@@ -78,7 +78,7 @@ async def test_a_stream_of_changes_is_read_in_looks(nursery: trio.Nursery, autoj
     however many there are; where nodes are told by call, nobody syncs for it.
     """
     world = CountedWorld()
-    cluster = SmallCluster(nursery, world, neighbours=True)
+    cluster = SmallCluster(nursery, world, one_process=True)
     await cluster.start(1, 2, 3)
     assert await cluster.create("t") == [0]
     await trio.sleep(5)

@@ -101,10 +101,10 @@ async def test_whoever_withdraws_has_left_the_place(cluster: SmallCluster, autoj
     one's to take.
     """
     for broker_id in (2, 3):
-        await cluster.members[broker_id].candidacy.withdraw()
+        await cluster.members[broker_id].election.withdraw()
     await cluster.elect_anew()
     controller = cluster.controller
-    await cluster.members[1].candidacy.withdraw()
+    await cluster.members[1].election.withdraw()
     assert controller.node.controller is None
     assert await controller.node.store.get(layout.CONTROLLER) is None
 

@@ -21,16 +21,16 @@ async def weather(cluster: SmallCluster, world: World, seed: int, *, clients: in
     await storm.check_answers(clients_after, cluster.controller.image, store)
 
 
-@pytest.mark.parametrize("neighbours", [False, True], ids=["wire", "neighbours"])
+@pytest.mark.parametrize("one_process", [False, True], ids=["wire", "one process"])
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_cluster_agrees_after_a_storm(
-    seed: int, neighbours: bool, nursery: trio.Nursery, autojump_clock: object
+    seed: int, one_process: bool, nursery: trio.Nursery, autojump_clock: object
 ) -> None:
     """K590-2: answers contradict neither each other nor the end, epochs only grow, leaders are in
     sync, and store, controller and nodes say the same.
     """
     world = MemoryWorld()
-    cluster = SmallCluster(nursery, world, neighbours=neighbours)
+    cluster = SmallCluster(nursery, world, one_process=one_process)
     await weather(cluster, world, seed, clients=4, turns=40)
 
 

@@ -14,7 +14,7 @@ import trio
 
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
-from minicontroller.controller.active.election import Candidacy
+from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.node_config import NodeConfig
@@ -141,9 +141,9 @@ async def ruling(
         first.policy = PolicyRunner(InPlace(policy))
         first.rule_files = load_rules(first.config, first.policy)
     first.audit = open_audit(audit_settings(first.config), first)
-    candidacy = Candidacy(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
+    election = Election(first, lambda target: Link(nodes[target.broker_id], deaf), lambda: 0)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(candidacy.run)
+        nursery.start_soon(election.run)
         for node in nodes.values():
             await node.cache.wait_cluster(lambda image: image.controller_id in image.brokers)
         yield Ruling(first, nodes, deaf)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from minicontroller.controller.active import control_requests
 from minicontroller.controller.metadata.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
-from minicontroller.controller.znodes import broker_notices, layout, registrations
+from minicontroller.controller.znodes import broker_notifications, layout, registrations
 from minicontroller.controller.znodes.layout import LayoutError
 from minicontroller.protocol import registry
 from minicontroller.protocol.header import RequestHeader
@@ -191,12 +191,12 @@ def test_a_controller_of_a_kraft_quorum_is_seen() -> None:
 
 def test_notifications_of_brokers_are_read() -> None:
     """What brokers before 2.7 tell of their ISRs, and any broker of a failed log directory."""
-    partitions = [broker_notices.TopicPartition("a", 0), broker_notices.TopicPartition("b", 7)]
-    data = broker_notices.encode_isr_change(partitions)
+    partitions = [broker_notifications.TopicPartition("a", 0), broker_notifications.TopicPartition("b", 7)]
+    data = broker_notifications.encode_isr_change(partitions)
     assert data == b'{"version":1,"partitions":[{"topic":"a","partition":0},{"topic":"b","partition":7}]}'
-    assert broker_notices.decode_isr_change(data) == partitions
-    assert broker_notices.encode_log_dir_event(3) == b'{"version":1,"broker":3,"event":1}'
-    assert broker_notices.decode_log_dir_event(b'{"version":1,"broker":3,"event":1,"more":0}') == 3
+    assert broker_notifications.decode_isr_change(data) == partitions
+    assert broker_notifications.encode_log_dir_event(3) == b'{"version":1,"broker":3,"event":1}'
+    assert broker_notifications.decode_log_dir_event(b'{"version":1,"broker":3,"event":1,"more":0}') == 3
 
 
 def test_ids_are_kafka_s_text() -> None:
@@ -231,8 +231,8 @@ DECODERS: list[Decoder] = [
     layout.decode_cluster_id,
     layout.decode_config,
     layout.decode_config_change,
-    broker_notices.decode_isr_change,
-    broker_notices.decode_log_dir_event,
+    broker_notifications.decode_isr_change,
+    broker_notifications.decode_log_dir_event,
     layout.features_are_disabled,
 ]
 SENSELESS: list[tuple[Decoder, bytes | None]] = [
@@ -266,7 +266,7 @@ SENSELESS: list[tuple[Decoder, bytes | None]] = [
     (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a//b"}'),
     (layout.decode_config_change, b'{"version":2,"entity_path":"topics/.."}'),
     (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a\\u0000b"}'),
-    (broker_notices.decode_log_dir_event, b'{"version":1,"broker":-1}'),
+    (broker_notifications.decode_log_dir_event, b'{"version":1,"broker":-1}'),
     (decode_topic, b'{"version":1,"partitions":{"1":[1]}}'),
     (decode_topic, b'{"version":1,"partitions":{"x":[1]}}'),
     (decode_topic, b'{"version":3,"partitions":{"0":[1]},"topic_id":"short"}'),
@@ -289,7 +289,7 @@ def test_what_makes_no_sense_is_a_layout_error(decode: Decoder, data: bytes | No
 FIELDS = sorted(
     {
         field.encode_name
-        for shape in [*vars(layout).values(), *vars(registrations).values(), *vars(broker_notices).values()]
+        for shape in [*vars(layout).values(), *vars(registrations).values(), *vars(broker_notifications).values()]
         if isinstance(shape, type) and issubclass(shape, msgspec.Struct)
         for field in msgspec.structs.fields(shape)
     }

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 import trio
 
-from minicontroller.controller.active.local_nodes import NearbyNodes
+from minicontroller.controller.active.local_nodes import LocalNodes
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
 from tests.cluster.small_cluster import SmallCluster
@@ -36,7 +36,7 @@ def nodes() -> list[Node]:
     """Three nodes of one process, registered with the epochs of `cluster`."""
     nodes = [node_with(NOBODY, broker_id=number) for number in (1, 2, 3)]
     for node in nodes:
-        node.neighbours = {each.broker_id: each for each in nodes}
+        node.local_nodes = {each.broker_id: each for each in nodes}
         node.broker_epoch = node.broker_id * 10
     return nodes
 
@@ -45,13 +45,13 @@ def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
     """The nodes of a process have one image, not three alike, so that they cost the
     memory of one.
     """
-    nearby = NearbyNodes(nodes[0])
-    nearby.tell_everything(cluster("a"))
+    local_nodes = LocalNodes(nodes[0])
+    local_nodes.tell_everything(cluster("a"))
     after = cluster("a", "b")
-    nearby.tell(after, [after.topics["b"]], ())
+    local_nodes.tell(after, [after.topics["b"]], ())
     assert set(nodes[0].cache.image.topics) == {"a", "b"}
     assert nodes[1].cache.image is nodes[2].cache.image is nodes[0].cache.image
-    nearby.tell(cluster("b"), (), ["a"])
+    local_nodes.tell(cluster("b"), (), ["a"])
     assert [set(node.cache.image.topics) for node in nodes] == [{"b"}] * 3
 
 
@@ -59,28 +59,28 @@ def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
     """A node whose registration is gone, or is of an earlier life, does not exist for
     the cluster.
     """
-    nearby = NearbyNodes(nodes[0])
-    nearby.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
+    local_nodes = LocalNodes(nodes[0])
+    local_nodes.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
-    assert nearby.ids == {1, 2}
-    nearby.tell_brokers(cluster("a", epochs={1: 10, 3: 30}))
+    assert local_nodes.ids == {1, 2}
+    local_nodes.tell_brokers(cluster("a", epochs={1: 10, 3: 30}))
     after = cluster("a", "b", epochs={1: 10, 3: 30})
-    nearby.tell(after, [after.topics["b"]], ())
+    local_nodes.tell(after, [after.topics["b"]], ())
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a"}, {"a", "b"}]
-    assert nearby.ids == {1, 3}
+    assert local_nodes.ids == {1, 3}
 
 
 def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None:
     """A node that heard from another controller in between keeps its own image, and is given the
     same changes.
     """
-    nearby = NearbyNodes(nodes[0])
-    nearby.tell_everything(cluster("a"))
+    local_nodes = LocalNodes(nodes[0])
+    local_nodes.tell_everything(cluster("a"))
     nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
     after = cluster("a", "b")
-    nearby.tell(after, [after.topics["b"]], ())
+    local_nodes.tell(after, [after.topics["b"]], ())
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a", "b", "z"}, {"a", "b"}]
-    nearby.tell_everything(cluster("a"))
+    local_nodes.tell_everything(cluster("a"))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
 
 
@@ -89,7 +89,7 @@ def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
     out.
     """
     never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
-    NearbyNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
+    LocalNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
 
 
@@ -97,12 +97,12 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
     """A controller that wakes up and reads everything anew has a successor by then: whoever has
     heard of it is told nothing.
     """
-    nearby = NearbyNodes(nodes[0])
-    nearby.tell_everything(cluster("old"))
+    local_nodes = LocalNodes(nodes[0])
+    local_nodes.tell_everything(cluster("old"))
     for node in nodes[:2]:
         node.cache.apply(controller_id=2, controller_epoch=6, brokers=None, changed=[topic("new")], removed=["old"])
-    nearby.tell_everything(cluster("old"))
-    nearby.tell_brokers(cluster("old"))
+    local_nodes.tell_everything(cluster("old"))
+    local_nodes.tell_brokers(cluster("old"))
     assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
     assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
 
@@ -111,12 +111,12 @@ async def test_a_neighbour_that_the_controller_knew_first(memory: MemoryWorld, n
     """A controller may hear of a registration before the node itself knows it: from then on it is
     told by call all the same.
     """
-    two = SmallCluster(nursery, memory, neighbours=True)
+    two = SmallCluster(nursery, memory, one_process=True)
     await two.start_in_turn(1, 2)
     node = two.members[2].node
     epoch, node.broker_epoch = node.broker_epoch, -1
-    two.controller.neighbour_registered()
-    assert set(two.controller.nearby.ids) == {1}
+    two.controller.local_node_registered()
+    assert set(two.controller.local_nodes.ids) == {1}
     node.registered(epoch)
-    assert set(two.controller.nearby.ids) == {1, 2}
+    assert set(two.controller.local_nodes.ids) == {1, 2}
     assert two.controller.propagation.behind == 0

@@ -32,7 +32,7 @@ LOG_DIR_EVENT_READER = msgspec.json.Decoder(LogDirEvent)
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
-    """Encode the notice of a broker before Kafka 2.7 that has changed an ISR by itself."""
+    """Encode the notification of a broker before Kafka 2.7 that has changed an ISR by itself."""
     return write(IsrChange(1, list(partitions)))
 
 
