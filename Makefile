@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up zookeeper test lint unit faults bench bench-pipeline clean
+.PHONY: up zookeeper check test lint unit faults bench bench-pipeline clean
 
 up: $(VENV)/.runtime
 	@$(BIN)/minicontroller up --brokers 3 $(ARGS)
@@ -19,6 +19,10 @@ zookeeper: $(VENV)/.dev java
 
 test: $(VENV)/.dev java chromium lint unit
 
+# Between two thoughts: no test that starts a large program or takes long.
+check: $(VENV)/.dev lint
+	$(BIN)/pytest -q -n auto --maxprocesses 4 -m "not slow" $(ARGS)
+
 lint: $(VENV)/.dev build/typing/minicontroller
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,9 +30,9 @@ lint: $(VENV)/.dev build/typing/minicontroller
 	MYPYPATH=build/typing $(BIN)/mypy tests benchmarks
 	$(BIN)/lint-imports
 
-# Side by side, and whoever is done takes from the others; `ARGS="... -n 0"` is one process, as is pytest called by hand.
+# Side by side, and the tests that share a large program (tests/conftest.py) in one process; `ARGS="... -n 0"` is one process for all.
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --durations 10 $(ARGS)
 
 # An hour: `make faults SECONDS=3600 SEED=any`; a history that was kept: `make faults REPLAY=build/faults/history-...ndjson`.
 faults: $(VENV)/.dev java

@@ -6,6 +6,35 @@ import pytest
 
 from tests.support.zookeeper import ZooKeeperServer
 
+SHARED = {
+    "browser": "browser",
+    "spark": "spark",
+    "ensemble": "ensemble",
+    "kafka": "kafka",
+    "java": "java",
+    "zookeeper": "zookeeper",
+}
+"""Fixtures that start a large program, and the group of the tests that share it."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses and before tests are dealt out to processes
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have all tests that need the same large program run in one process, which starts it once;
+    `make check` leaves them out.
+    """
+    for item in items:
+        group = group_of(item)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.slow)
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return the group of a test, from its fixtures and the parameters that choose one of them."""
+    fixtures = getattr(item, "fixturenames", ())
+    chosen = item.name.partition("[")[2].removesuffix("]").split("-")
+    return next((group for name, group in SHARED.items() if name in fixtures or name in chosen), None)
+
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:

@@ -42,6 +42,8 @@ from minicontroller.text.moments import moment
 from minicontroller.text.properties import parse_properties
 from tests.support.patterns import faults
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("controller", "policies", "protocol", "pipeline", "config")
 FUNCTIONS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})

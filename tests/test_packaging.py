@@ -21,6 +21,8 @@ from minicontroller import __version__
 from tests.support.cluster import READY, STOP_TIMEOUT_SECONDS
 from tests.support.wheel import build_wheel, install
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("audit", "client", "controller", "pipeline", "policies", "protocol", "text")
 

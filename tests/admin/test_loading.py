@@ -54,7 +54,7 @@ async def test_a_question_loads_what_it_asks(tmp_path: Path) -> None:
         "cel",
         "re2",
         f"{OURS}controller.handlers",
-        f"{OURS}client.client_tls",
+        f"{OURS}client.tls",
     )
     assert [name for name in modules if name.startswith(unwanted)] == []
 
@@ -75,5 +75,5 @@ def test_the_list_of_commands_loads_none_of_them(tmp_path: Path) -> None:
     """
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", "COMP_WORDS": "minicontroller ", "COMP_CWORD": "1"}
     for modules in (loaded("--help", folder=tmp_path), loaded(folder=tmp_path, **complete)):
-        assert f"{OURS}controller.commands" in modules
+        assert f"{OURS}controller.command_line.commands" in modules
         assert not modules & {"trio", "rich", "msgspec", "logging", "json"}

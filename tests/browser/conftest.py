@@ -20,7 +20,7 @@ class Teams(TopicManagementPolicy):
 """
 
 
-@pytest.fixture(name="browser", scope="module")
+@pytest.fixture(name="browser", scope="session")
 def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "the page is tested in Chromium: make chromium"

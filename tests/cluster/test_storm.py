@@ -9,6 +9,8 @@ from tests.cluster import storm
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(12)
 
 

@@ -5,12 +5,16 @@ seed knows.
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.faults.conftest import Record
 from tests.faults.detector.arena import running_arena
 from tests.faults.detector.experiment import Experiment, Plan
 from tests.faults.detector.history import waited
 from tests.faults.detector.troubles import TROUBLES
 from tests.support.zookeeper import ZooKeeperEnsemble
+
+pytestmark = pytest.mark.slow
 
 SEED = os.environ.get("MINICONTROLLER_FAULTS_SEED", "590")
 SECONDS = 12.0

@@ -21,6 +21,8 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
 from tests.handlers.altering import TOPIC
 from tests.handlers.ruling import PATIENT_MS, Ruling, creating, ruling, wanted
 
+pytestmark = pytest.mark.slow
+
 REQUESTS = 50
 
 ROUNDS = 4
