@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 16 << 20
 thousand partitions has half of that.
 """
 UNKNOWN_NODE = -1
-HIDDEN = "[hidden]"
+REDACTED = "[hidden]"
 """In the place of a value that is secret, or may be."""
 NOT_AUTHENTICATED = "(not authenticated)"
 """How a principal that is null is shown to people, wherever it is."""

@@ -29,7 +29,7 @@ from minicontroller.controller.errors import LEFT_OUT
 from minicontroller.controller.handlers.api_versions import _is_software
 from minicontroller.controller.http.serving import _names_loopback
 from minicontroller.controller.metadata.topic_names import validate_topic_name
-from minicontroller.controller.observe.secrets import without
+from minicontroller.controller.observe.secrets import redact
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
 from minicontroller.controller.security.scram import _attributes
 from minicontroller.controller.znodes.registrations import decode_endpoint
@@ -250,7 +250,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "a time": moment,
         "a place in the audit log": parse_cursor,
         "what is shown on a terminal": escaped,
-        "a secret in a message": lambda text: without(f"{text[:900]}{LEFT_OUT}{text[-900:]}", {text, text[1:] + "b"}),
+        "a secret in a message": lambda text: redact(f"{text[:900]}{LEFT_OUT}{text[-900:]}", {text, text[1:] + "b"}),
         "certificates": lambda text: list(_blocks(text)),
         "the endpoint of a registration": lambda text: decode_endpoint(text, {}),
         "the host of an HTTP request": loopback,

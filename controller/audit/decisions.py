@@ -21,7 +21,7 @@ from ...policies.verdict import Decision as Verdicts
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
-from ..observe.secrets import secrets_of, without
+from ..observe.secrets import redact, secret_values
 from ..requests.error_answers import ENTITIES, error_answer
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
         return decision  # there is nothing to add
     reason, policy, noted = decision.reason, "", list[str]()
     if verdict is None and reason:
-        reason = without(reason, secrets_of(change.operations))
+        reason = redact(reason, secret_values(change.operations))
     if verdict is not None and verdict.decision is not Verdicts.ALLOWED:
         policy = verdict.policy
         if verdict.decision is Verdicts.BROKEN:

@@ -1,6 +1,6 @@
 """From the controller's own values to events.
 
-Rule: pure. Values that are secret, or that nobody knows not to be, are hidden here, in configs and
+Rule: pure. Values that may be secret are redacted here, in configs and
 wherever a refusal quotes them; so no later step has to know of secrets. Policies do not get them.
 """
 
@@ -36,7 +36,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.image import Topic
-from ..observe.secrets import hidden, hidden_of, secrets_of, without
+from ..observe.secrets import redact, redact_configs, redact_configs_of, secret_values
 from ..znodes.layout import uuid_text
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def decision(
     if refusal is not None:
         code, error, message = int(refusal.code), NAMES[refusal.code], refusal.message
     if message is not None and verdict is None:
-        message = without(message, secrets_of(operations))
+        message = redact(message, secret_values(operations))
     return Decision(
         SCHEMA_VERSION,
         origin.cluster_id,
@@ -152,7 +152,7 @@ def decision(
         change.kind,
         change.topic,
         None if wanted is None else requested(wanted),
-        None if operations is None else hidden_of(change.kind, operations),
+        None if operations is None else redact_configs_of(change.kind, operations),
         asked.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
@@ -213,7 +213,7 @@ def state(topic: Topic, created_ms: int | None) -> State:
     return State(
         topic_id=uuid_text(topic.topic_id),
         replicas=tuple(map(REPLICAS, topic.partitions)),
-        configs=hidden(topic.configs),
+        configs=redact_configs(topic.configs),
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,
         created_ms=created_ms,
@@ -242,7 +242,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
     rows = wanted.replica_assignments
     return Requested(
         replicas=rows.rows if isinstance(rows, ReplicaAssignments) else tuple(map(tuple, rows.values())),
-        configs=hidden(wanted.raw_configs),
+        configs=redact_configs(wanted.raw_configs),
         marked_for_deletion=wanted.marked_for_deletion,
         internal=wanted.internal,
         generated_replica_assignments=wanted.generated_replica_assignments,
@@ -251,7 +251,7 @@ def requested(wanted: RequestedTopicState) -> Requested:
 
 
 def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
-    before, wanted = hidden_of(kind, asked.raw_before or {}), hidden_of(kind, asked.raw_after or {})
+    before, wanted = redact_configs_of(kind, asked.raw_before or {}), redact_configs_of(kind, asked.raw_after or {})
     after = wanted if is_applied else before
     if not isinstance(asked, AlterBrokerConfigsRequest):
         return EntityChange(before=before, requested=wanted, after=after)

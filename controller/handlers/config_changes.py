@@ -21,7 +21,7 @@ from ..active.jobs import Draft
 from ..audit.decisions import kind_and_name
 from ..errors import Refusal
 from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
-from ..observe.secrets import hidden_of, known
+from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn, in_turns
@@ -65,7 +65,7 @@ class Alteration(msgspec.Struct, frozen=True):
 
     def operands(self, kinds: Mapping[str, str]) -> Mapping[str, str | None]:
         """Return the operand of each key that `kinds` names, as a policy sees it."""
-        return known(dict.fromkeys(kinds) | dict(self.operations))
+        return configs_for_policies(dict.fromkeys(kinds) | dict(self.operations))
 
     def changed(self, **said: Any) -> Change:
         """Return the `Change` of this resource, with what has become of it so far."""
@@ -209,7 +209,7 @@ class Planner:
                 lambda: AlterLoggersRequest(
                     **self._asked_by(),
                     broker=change.topic,
-                    config_operations=hidden_of("logger", change.operations or {}),
+                    config_operations=redact_configs_of("logger", change.operations or {}),
                     config_operation_kinds=change.operation_kinds,
                     before=before,
                     after=after,
@@ -277,8 +277,8 @@ class Planner:
                 broker=name,
                 config_operations=alteration.operands(kinds),
                 config_operation_kinds=kinds,
-                before=known(before.configs),
-                after=known(after.configs),
+                before=configs_for_policies(before.configs),
+                after=configs_for_policies(after.configs),
                 default_configs_before=self._defaults(draft, name, before.configs),
                 default_configs=self._defaults(draft, name, after.configs),
             )

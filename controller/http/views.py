@@ -14,7 +14,7 @@ from ... import __version__
 from ..active.loading import entity_configs
 from ..audit.log import AuditLog
 from ..metadata.image import Broker, Image, Partition, Topic
-from ..observe.secrets import hidden
+from ..observe.secrets import redact_configs
 from ..store.base import SessionExpired, StoreUnavailable
 from ..znodes import layout
 from .census import Census, leaderless_of
@@ -221,9 +221,9 @@ async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
     """
     if node.controller is not None:
         ruled = node.controller.image.topic(name)
-        return None if ruled is None else hidden(ruled.configs)
+        return None if ruled is None else redact_configs(ruled.configs)
     try:
         entry = await node.store.get(layout.topic_config_path(name))
     except (StoreUnavailable, SessionExpired):
         return None
-    return hidden(entity_configs(f"topic {name}", entry).configs)
+    return redact_configs(entity_configs(f"topic {name}", entry).configs)

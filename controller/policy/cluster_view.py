@@ -13,7 +13,7 @@ from ...policies.interface import RequestedTopicState, TopicState
 from ...policies.states import NO_CONFIGS, RememberedStates, VersionedCluster, requested_state, topic_state
 from ...policies.topic_counts import TopicCounts
 from ..metadata.image import Image, Topic
-from ..observe.secrets import known
+from ..observe.secrets import configs_for_policies
 
 
 class TopicStates(RememberedStates[Topic]):
@@ -26,7 +26,7 @@ class TopicStates(RememberedStates[Topic]):
 def _state(topic: Topic) -> TopicState:
     return topic_state(
         [partition.replicas for partition in topic.partitions],
-        known(topic.configs),
+        configs_for_policies(topic.configs),
         marked_for_deletion=topic.marked_for_deletion,
         internal=topic.is_internal,
     )
@@ -80,7 +80,7 @@ def requested(
     """
     return requested_state(
         [partition.replicas for partition in topic.partitions],
-        known(topic.configs),
+        configs_for_policies(topic.configs),
         generated_replica_assignments=generated_replica_assignments,
         default_configs=defaults,
         marked_for_deletion=topic.marked_for_deletion,

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from ...audit.event import NOT_AUTHENTICATED
+from ...audit.event import NOT_AUTHENTICATED, REDACTED
 from ..observe.logs import cut
+from ..observe.secrets import MAX_PARTS, redact
 from ..requests.context import RequestContext
 
-HIDDEN = "[hidden]"
 SECRET_FIELDS = frozenset({"auth_bytes", "value", "request_data", "request_principal"})
 """By Kafka's field names: SaslAuthenticate's token, the value of a config, and an Envelope, which
 may hold both.
@@ -31,7 +31,8 @@ MAX_VALUES = 2_000
 """Of a request whose secrets are looked for in the texts of exceptions; of a larger one these are
 hidden altogether.
 """
-MAX_SECRETS = 500
+MIN_SECRET_CHARACTERS = 3
+"""Shorter parts of a token or of a value are not looked for in a traceback."""
 
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
@@ -41,14 +42,16 @@ def describe_request(ctx: RequestContext, request: Any) -> str:
 
 
 def describe_accident(error: BaseException, request: Any) -> str:
-    """Return a traceback without the secrets of the request."""
+    """Return a traceback without the secrets of the request; without the texts of its exceptions
+    if these are too long, or the secrets too many to look for.
+    """
     secrets = _secrets(request)
     text = "" if secrets is None else "".join(traceback.format_exception(error))
-    if secrets is None or len(text) > MAX_TRACE:
-        return _shorten("\n".join(_without_texts(error)), MAX_TRACE)
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text
+    if secrets is not None and len(text) <= MAX_TRACE:
+        text = redact(text, secrets, at_least=MIN_SECRET_CHARACTERS)
+    else:
+        text = REDACTED
+    return _shorten("\n".join(_without_texts(error)), MAX_TRACE) if text == REDACTED else text
 
 
 def _show(value: Any) -> str:
@@ -69,7 +72,7 @@ def _pieces(value: Any) -> Iterator[str]:
             field = getattr(value, name)
             yield f"{', ' if number else ''}{name}="
             if name in SECRET_FIELDS and field is not None:
-                yield HIDDEN
+                yield REDACTED
             else:
                 yield from _pieces(field)
         yield ")"
@@ -93,9 +96,11 @@ def _secrets(request: Any) -> set[str] | None:
     values = list(islice(_values("", request), MAX_VALUES + 1))
     secrets = set[str]()
     for name, value in values:
-        for secret in _forms(value) if name in SECRET_FIELDS else ():
-            secrets.add(secret)
-            if len(secrets) > MAX_SECRETS:
+        texts = _texts(value) if name in SECRET_FIELDS else ()
+        for secret in texts:
+            if MIN_SECRET_CHARACTERS <= len(secret) <= MAX_TRACE:
+                secrets.add(secret)
+            if len(secrets) > MAX_PARTS:
                 return None
     return secrets if len(values) <= MAX_VALUES else None
 
@@ -112,18 +117,19 @@ def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _forms(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a secret: a value of a config, or the parts of a token and all of it."""
     if isinstance(value, bytes):
-        yield from (part for part in value.decode("utf-8", "replace").split("\0") if len(part) > 2)
+        yield from value.decode("utf-8", "replace").split("\0")
         yield repr(value)[2:-1]
-    elif isinstance(value, str) and len(value) > 2:
+    elif isinstance(value, str):
         yield value
 
 
 def _without_texts(error: BaseException) -> Iterator[str]:
     """Yield the types and places of an exception and its causes, without their texts."""
     yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
-    yield f"{type(error).__name__}: {HIDDEN}"
+    yield f"{type(error).__name__}: {REDACTED}"
     for other in (*getattr(error, "exceptions", ()), error.__cause__ or error.__context__):
         if other is not None:
             yield from _without_texts(other)

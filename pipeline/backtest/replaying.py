@@ -18,7 +18,7 @@ from typing import Protocol
 
 import msgspec
 
-from ...audit.event import HIDDEN, AuditEvent, Decision, Dropped, Requested, State, encode
+from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Requested, State, encode
 from ...audit.replay import Replay
 from ...policies.interface import ClusterState, JudgedRequest
 from ...policies.verdict import Verdict
@@ -299,15 +299,15 @@ def hidden_in(event: Decision) -> tuple[str, ...]:
     operations, requested, before = event.config_operations, event.requested, event.before
     if event.entity is not None:
         shown = (operations or {}, event.entity.requested, event.entity.before)
-        return tuple(sorted({key for configs in shown for key, value in configs.items() if value == HIDDEN}))
+        return tuple(sorted({key for configs in shown for key, value in configs.items() if value == REDACTED}))
     if not (
-        (operations and HIDDEN in operations.values())
-        or (requested is not None and requested.configs and HIDDEN in requested.configs.values())
-        or (before is not None and before.configs and HIDDEN in before.configs.values())
+        (operations and REDACTED in operations.values())
+        or (requested is not None and requested.configs and REDACTED in requested.configs.values())
+        or (before is not None and before.configs and REDACTED in before.configs.values())
     ):
         return ()  # nearly always, and therefore without a set
     shown = (operations or {}, {} if requested is None else requested.configs, {} if before is None else before.configs)
-    return tuple(sorted({key for configs in shown for key, value in configs.items() if value == HIDDEN}))
+    return tuple(sorted({key for configs in shown for key, value in configs.items() if value == REDACTED}))
 
 
 def said(opinion: Opinion) -> str:

@@ -10,7 +10,7 @@ from enum import Enum
 
 import msgspec
 
-from ...audit.event import HIDDEN, Decision, Requested, RuleFinding, State
+from ...audit.event import REDACTED, Decision, Requested, RuleFinding, State
 from ...policies.verdict import Decision as Decided
 from ...policies.verdict import Verdict
 
@@ -150,7 +150,7 @@ def agree(then: str | None, now: str | None) -> bool:
     if then is None or now is None:
         return False
     then, now = ADDRESS.sub(NO_ADDRESS, then), ADDRESS.sub(NO_ADDRESS, now)
-    return then == now or (HIDDEN in then and _fits(then.split(HIDDEN), now))
+    return then == now or (REDACTED in then and _fits(then.split(REDACTED), now))
 
 
 def _findings_agree(then: tuple[RuleFinding, ...], now: tuple[RuleFinding, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.audit.event import HIDDEN, Decision, Effect
+from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.node.app import open_audit
@@ -139,8 +139,8 @@ async def test_secrets_of_what_was_refused_unjudged(tmp_path: Path) -> None:
         await world.ask(altering((TOPIC, "nobody", {"my.plugin.token": SECRET, "retention.ms": "5"})), 2)
     decisions = decisions_in(tmp_path)
     assert [each.config_operations for each in decisions] == [
-        {"ssl.key.password": HIDDEN},
-        {"my.plugin.token": HIDDEN, "retention.ms": "5"},
+        {"ssl.key.password": REDACTED},
+        {"my.plugin.token": REDACTED, "retention.ms": "5"},
     ]
     assert SECRET not in "".join(map(str, decisions))
 
@@ -235,7 +235,7 @@ def test_what_the_receiving_node_refuses(cluster: MiniCluster, folder: Path, whe
     }
     assert len({each.request for each in decisions}) == 1
     assert [each.element for each in decisions] == list(range(6))
-    assert decisions[0].config_operations == {"my.plugin.token": HIDDEN}
+    assert decisions[0].config_operations == {"my.plugin.token": REDACTED}
     assert "expected" in (decisions[0].message or "")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.event import HIDDEN
+from minicontroller.audit.event import REDACTED
 from minicontroller.controller.errors import LEFT_OUT, MAX_TEXT, fitting
-from minicontroller.controller.observe.secrets import hidden, without
+from minicontroller.controller.observe.secrets import redact, redact_configs
 from minicontroller.policies import AlterBrokerConfigsRequest, ClusterState, TopicManagementPolicy
 from minicontroller.policies.interface import PolicyViolation
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
@@ -37,7 +37,7 @@ class Quoting:
         pass
 
 
-def test_what_is_hidden() -> None:
+def test_what_is_redacted() -> None:
     """Values of password keys, of listeners' keys, of plugins', and of keys that nobody knows;
     topics' own keys are plain.
     """
@@ -48,12 +48,12 @@ def test_what_is_hidden() -> None:
         "listener.name.x.plain.sasl.jaas.config": SECRET,
         "my.plugin.token": SECRET,
     }
-    assert hidden(configs) == {
+    assert redact_configs(configs) == {
         "retention.ms": "1",
         "num.io.threads": "8",
-        "ssl.keystore.password": HIDDEN,
-        "listener.name.x.plain.sasl.jaas.config": HIDDEN,
-        "my.plugin.token": HIDDEN,
+        "ssl.keystore.password": REDACTED,
+        "listener.name.x.plain.sasl.jaas.config": REDACTED,
+        "my.plugin.token": REDACTED,
     }
 
 
@@ -135,13 +135,13 @@ async def test_what_a_policy_says_is_told_as_it_is(
     assert event.policy is not None
     told = [event.message or "", event.policy.message or "", *(each.message for each in event.policy.findings), *shown]
     said = "retention.ms 6 (by log.retention.ms) is more than 5."
-    assert all(said in each or f"Not {HIDDEN} of {HIDDEN}" in each for each in told)
-    assert any(f"Not {HIDDEN} of {HIDDEN}" in each for each in told)
+    assert all(said in each or f"Not {REDACTED} of {REDACTED}" in each for each in told)
+    assert any(f"Not {REDACTED} of {REDACTED}" in each for each in told)
     assert any(
         each.startswith("The policy ") and "AlterConfigs of broker (default)" in each for each in said_of_requests
     )
     assert SECRET not in "".join(told)
-    assert event.config_operations == {"log.retention.ms": "6", "my.plugin.token": HIDDEN}
+    assert event.config_operations == {"log.retention.ms": "6", "my.plugin.token": REDACTED}
 
 
 @pytest.mark.parametrize("shift", range(0, 40, 7))
@@ -154,7 +154,7 @@ def test_a_secret_where_a_long_message_is_cut(shift: int) -> None:
     for text in (f"{padding}{secret}{padding * 2}", f"{padding * 2}{secret}{padding}"):
         cut = fitting(text)
         assert LEFT_OUT in cut
-        told = without(cut, {secret})
+        told = redact(cut, {secret})
         assert not [part for part in (secret[:6], secret[-6:]) if part in told]
 
 
@@ -164,11 +164,11 @@ def test_a_part_of_a_secret_is_found_between_its_own_quotes() -> None:
     """
     jaas = 'some.LoginModule required name="me" password=\'hunter2-and-more\' user_x="a \\" b";'
     assert (
-        without('The password hunter2-and-more of a \\" b is short.', {jaas})
-        == f"The password {HIDDEN} of {HIDDEN} is short."
+        redact('The password hunter2-and-more of a \\" b is short.', {jaas})
+        == f"The password {REDACTED} of {REDACTED} is short."
     )
 
 
 def test_a_message_beside_countless_secrets_is_not_told() -> None:
     """To look for each of them would take long: nothing is told then."""
-    assert without("one of them is 1234", {'"aaaa"' * 10, *map(str, range(1000, 1600))}) == HIDDEN
+    assert redact("one of them is 1234", {'"aaaa"' * 10, *map(str, range(1000, 1600))}) == REDACTED

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.audit.event import HIDDEN, Decision, Effect, EntityChange
+from minicontroller.audit.event import REDACTED, Decision, Effect, EntityChange
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.config.log_levels import levels_after
 from minicontroller.policies import AlterLoggersRequest, ClusterState, PolicyViolation, TopicManagementPolicy
@@ -181,7 +181,7 @@ async def test_what_is_no_level_may_be_a_secret(tmp_path: Path) -> None:
     async with ruling({"audit.dir": str(tmp_path)}) as cluster:
         await cluster.ask(setting((TEST, SET, "correct-horse-battery")), 1)
         await cluster.ask(setting((TEST, SET, "WARN")), 1)
-    assert [each.config_operations for each in decisions_in(tmp_path)] == [{TEST: HIDDEN}, {TEST: "WARN"}]
+    assert [each.config_operations for each in decisions_in(tmp_path)] == [{TEST: REDACTED}, {TEST: "WARN"}]
 
 
 def test_levels_after() -> None:

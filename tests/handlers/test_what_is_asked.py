@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.event import HIDDEN, Decision, Effect, decode, encode
+from minicontroller.audit.event import REDACTED, Decision, Effect, decode, encode
 from minicontroller.audit.replay import policy_request
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
@@ -218,7 +218,7 @@ async def test_secrets_of_brokers(tmp_path: Path) -> None:
         await cluster.ask(stepping(BROKER, "1", ("my.plugin.token", DELETE, None)), 1)
     first, second = decisions_in(tmp_path)
     assert first.entity is not None and second.entity is not None
-    assert first.entity.after == second.entity.before == {"my.plugin.token": HIDDEN}
+    assert first.entity.after == second.entity.before == {"my.plugin.token": REDACTED}
     assert SECRET not in str(decisions_in(tmp_path))
 
 

@@ -8,13 +8,13 @@ import pytest
 import trio
 import trio.testing
 
+from minicontroller.audit.event import REDACTED
 from minicontroller.controller.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
+from minicontroller.controller.observe.secrets import MAX_PARTS
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import (
-    HIDDEN,
     MAX_CHARACTERS,
-    MAX_SECRETS,
     MAX_TRACE,
     MAX_VALUES,
     describe_accident,
@@ -147,7 +147,7 @@ def raised(text: str) -> Exception:
         return error
 
 
-@pytest.mark.parametrize("count", [MAX_SECRETS + 1, MAX_VALUES, 20_000])
+@pytest.mark.parametrize("count", [MAX_PARTS + 1, MAX_VALUES, 20_000])
 def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
     """Where an accident's text could repeat very many secrets it is not told at all: only where it
     was raised, and by what.
@@ -157,17 +157,17 @@ def test_too_many_secrets_to_look_for_hide_what_was_said(count: int) -> None:
     )
     text = describe_accident(raised(f"no secret-{count - 1}"), CreateTopicsRequest(topics=[topic]))
     assert "secret-" not in text
-    assert text.count(HIDDEN) == 2
+    assert text.count(REDACTED) == 2
     assert "in raised" in text
     assert text.index("ValueError") < text.index("KeyError")
 
 
 def test_the_same_secret_many_times_is_one() -> None:
     """Many elements with one value are not many secrets."""
-    configs = [CreatableTopicConfig(name="k", value="hunter2") for _ in range(MAX_SECRETS + 50)]
+    configs = [CreatableTopicConfig(name="k", value="hunter2") for _ in range(MAX_PARTS + 50)]
     configs.append(CreatableTopicConfig(name="k", value="swordfish"))
     text = describe_accident(raised("swordfish"), CreateTopicsRequest(topics=[CreatableTopic(configs=configs)]))
-    assert f"ValueError: {HIDDEN}" in text
+    assert f"ValueError: {REDACTED}" in text
     assert "swordfish" not in text
 
 
