@@ -15,27 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...policies.configs.values import java_int
 from ...policies.verdict import Action
 from ...policies.verdict import Decision as Verdicts
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
+from ..requests.changes import Change, kind_and_name
+from ..requests.context import RequestContext
 from ..requests.error_answers import ENTITIES, error_answer
 
 if TYPE_CHECKING:
-    from ..handlers.changes import Change
     from ..handlers.node import Node
-    from ..requests.context import RequestContext
 
 log = logging.getLogger("minicontroller.decision")
 
 KEPT = 200
-KINDS = {2: "topic", 4: "broker", 8: "logger"}
-"""Kafka's types of resources whose configs can be changed."""
-BY_NUMBER = frozenset({"broker", "logger"})
-"""Those that are named by the id of a broker."""
 MAX_NOTED = 5
 """What rules noted of one decision."""
 MAX_CHARACTERS = 500
@@ -103,9 +98,7 @@ class Decisions:
         """Return what was decided about one topic or broker, the oldest first."""
         return [each for each in self._ring if each.name == name and each.kind == kind]
 
-    def record(
-        self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool
-    ) -> None:
+    def record(self, node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note what the controller has decided. All of a large batch is counted, but only its end
         is kept.
         """
@@ -114,18 +107,18 @@ class Decisions:
             node.metrics.decisions[context.api_key, change.code] += 1
         self.add(node, context, once, validate_only=validate_only)
 
-    def add(self, node: "Node", context: "RequestContext", changes: "Sequence[Change]", *, validate_only: bool) -> None:
+    def add(self, node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note what the node that was asked has decided without the controller."""
         if not changes:
             return
         skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
         self.count += skipped
         for change in changes[skipped:]:
-            decision = self._decision(node, context, change.kind, change.topic, change.refusal)
+            decision = self._decision(node, context, change.kind, change.resource, change.refusal)
             self._append(context, _with_judgement(decision, change, validate_only=validate_only))
         self._tell()
 
-    def refused(self, node: "Node", context: "RequestContext", request: Any, refusal: Refusal) -> None:
+    def refused(self, node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> None:
         """Note that a request was refused as a whole: not allowed, too late, or by a node that is
         not the controller.
         """
@@ -138,7 +131,7 @@ class Decisions:
         self._tell()
 
     def _decision(
-        self, node: "Node", context: "RequestContext", kind: str, name: str, refusal: Refusal | None
+        self, node: "Node", context: RequestContext, kind: str, name: str, refusal: Refusal | None
     ) -> Decision:
         self.count += 1
         return Decision(
@@ -157,7 +150,7 @@ class Decisions:
             software=context.software[:MAX_CHARACTERS],
         )
 
-    def _append(self, context: "RequestContext", decision: Decision) -> None:
+    def _append(self, context: RequestContext, decision: Decision) -> None:
         self._ring.append(decision)
         if log.isEnabledFor(logging.DEBUG):
             reason = f" ({decision.reason})" if decision.reason else ""
@@ -171,27 +164,13 @@ class Decisions:
             listener()
 
 
-def kind_of(resource_type: int) -> str:
-    """Return the word for a resource type."""
-    return KINDS.get(resource_type, "resource")
-
-
-def kind_and_name(resource_type: int, name: str) -> tuple[str, str]:
-    """Return a resource's kind and name; a broker's is its number, however it was written ("+1",
-    "01", digits of any script).
-    """
-    kind = kind_of(resource_type)
-    number = java_int(name) if kind in BY_NUMBER else None
-    return kind, name if number is None else str(number)
-
-
 def broken(message: str | None) -> str:
     """Say in a line why a policy failed: the end of a traceback says most."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
     return f"The policy is broken: {last}"
 
 
-def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool) -> Decision:
+def _with_judgement(decision: Decision, change: Change, *, validate_only: bool) -> Decision:
     """Add to a decision what the policy said, or else the node, without secrets."""
     verdict = None if change.judgement is None else change.judgement.verdict
     if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
@@ -217,7 +196,7 @@ def _with_judgement(decision: Decision, change: "Change", *, validate_only: bool
     )
 
 
-def _asked_for(context: "RequestContext", request: Any, code: ErrorCode) -> list[tuple[str, str]]:
+def _asked_for(context: RequestContext, request: Any, code: ErrorCode) -> list[tuple[str, str]]:
     """Return kind and name of the last elements that a request would have changed; of any other
     request only that it was not allowed.
     """

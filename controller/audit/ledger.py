@@ -188,7 +188,7 @@ class Ledger:
 
     def _settle(self, element: Element, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
         if element.record is not None:
-            self._place(element.record, effect, old, new, turn)
+            self._place(element, effect, old, new, turn)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
                 self._append(turn, self._removal, element.topic, old)
@@ -200,15 +200,15 @@ class Ledger:
 
     # ------------------------------------------------------------------ events
 
-    def _place(self, record: Record, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
+    def _place(self, element: Element, effect: Effect, old: Topic | None, new: Topic | None, turn: Turn) -> None:
         """Record a decision, with its topic as it was (`old`) and is (`new`)."""
+        record: Record = element.record
         change, judgement = record.change, record.judgement
         assert change is not None
-        element = change.element
         if change.kind != "topic":
             old = new = None
-        elif element is None or element.topic is None:
-            old = new = self._standing(change.topic, turn)
+        elif element.topic is None:
+            old = new = self._standing(change.resource, turn)
         moment = self._next(turn)
         try:
             before = after = self._state_if_any(old)
@@ -223,7 +223,7 @@ class Ledger:
                 record,
                 change,
                 effect=effect,
-                refusal=change.refusal or (None if element is None else element.refusal),
+                refusal=change.refusal or element.refusal,
                 before=before,
                 after=after,
                 assumed=self._assumed(record.image, record.disturbances, turn)

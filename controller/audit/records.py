@@ -7,7 +7,7 @@ wherever a refusal quotes them; so no later step has to know of secrets. Policie
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -35,15 +35,12 @@ from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.image import Topic
+from ..metadata.image import Image, Topic
 from ..observe.secrets import redact, redact_configs, redact_configs_of, secret_values
+from ..requests.changes import Change
+from ..requests.context import RequestContext
 from ..znodes.layout import uuid_text
-
-if TYPE_CHECKING:
-    from ..handlers.changes import Change
-    from ..metadata.image import Image
-    from ..requests.context import RequestContext
-    from .requests import Record
+from .requests import Record
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -106,8 +103,8 @@ def untold(moment: Moment, error: Exception) -> Dropped:
 
 def decision(
     moment: Moment,
-    record: "Record",
-    change: "Change",
+    record: Record,
+    change: Change,
     *,
     effect: Effect,
     refusal: Refusal | None,
@@ -150,7 +147,7 @@ def decision(
         context.client_api_version,
         operation,
         change.kind,
-        change.topic,
+        change.resource,
         None if wanted is None else requested(wanted),
         None if operations is None else redact_configs_of(change.kind, operations),
         asked.validate_only,
@@ -173,7 +170,7 @@ def decision(
     )
 
 
-def _operation(context: "RequestContext") -> str:
+def _operation(context: RequestContext) -> str:
     """Name the operation of a request by the API that the client used; an automatic creation is a
     creation.
     """
@@ -188,7 +185,7 @@ def observed(moment: Moment, name: str, before: State | None, after: State | Non
     return Observed(**moment.stamp(), topic=name, before=before, after=after)
 
 
-def snapshot_begin(moment: Moment, reason: str, image: "Image") -> SnapshotBegin:
+def snapshot_begin(moment: Moment, reason: str, image: Image) -> SnapshotBegin:
     return SnapshotBegin(**moment.stamp(), reason=reason, cluster_size=len(image.brokers), topics=len(image.topics))
 
 

@@ -9,35 +9,25 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
-from ...policies.interface import JudgedRequest
-from ...policies.verdict import Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from ..metadata.image import Image
+from ..requests.changes import Change, Judgement
+from ..requests.context import RequestContext
 from ..store.base import SessionExpired, StoreUnavailable
 
 if TYPE_CHECKING:
     from ..active.jobs import Draft
-    from ..handlers.changes import Change
-    from ..metadata.image import Image
-    from ..requests.context import RequestContext
+    from ..handlers.changes import PlannedChange
 
-    Plan = Callable[[Draft], Awaitable[Sequence[Change]]]
-
-
-class Judgement(msgspec.Struct):
-    """The question that a policy was asked, and its answer, if there is a policy."""
-
-    request: JudgedRequest
-    image: "Image"
-    """What the policy sees of the cluster."""
-    verdict: Verdict | None = None
+    Plan = Callable[[Draft], Awaitable[Sequence[PlannedChange]]]
 
 
 class AuditedRequest(msgspec.Struct):
     """One request, until each of its records has a place in the log."""
 
     number: int
-    context: "RequestContext"
+    context: RequestContext
     validate_only: bool
     first: int = 0
     """Which of its elements is the first here: a long request is planned in parts, and each has its
@@ -55,15 +45,15 @@ class AuditedRequest(msgspec.Struct):
     is_refused: bool = False
     """As a whole: its plan failed."""
 
-    def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]") -> "Plan":
+    def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[PlannedChange]]") -> "Plan":
         """Wrap a plan so that it leaves a record of each element for the writer, all of them
         `refused` if it fails as a whole.
         """
         return partial(self._plan_and_record, plan, refused)
 
     async def _plan_and_record(
-        self, plan: "Plan", refused: "Callable[[Refusal], Sequence[Change]]", draft: "Draft"
-    ) -> "Sequence[Change]":
+        self, plan: "Plan", refused: "Callable[[Refusal], Sequence[PlannedChange]]", draft: "Draft"
+    ) -> "Sequence[PlannedChange]":
         self.is_refused = False
         try:
             changes = await plan(draft)
@@ -80,7 +70,7 @@ class AuditedRequest(msgspec.Struct):
         self._record(changes, draft)
         return changes
 
-    def _record(self, changes: "Sequence[Change]", draft: "Draft") -> None:
+    def _record(self, changes: "Sequence[PlannedChange]", draft: "Draft") -> None:
         if len(changes) > 1:
             changes = list({id(change): change for change in changes}.values())  # K4-D1
         self.recorded = self.open_records = len(changes)
@@ -109,12 +99,12 @@ class Record(msgspec.Struct):
 
     request: AuditedRequest
     index: int
-    change: "Change | None"
+    change: Change | None
     """None once it has its place: the change leads back to here, and whatever refers to itself
     waits for the garbage collector.
     """
     judgement: Judgement | None
-    image: "Image"
+    image: Image
     """What the policy saw, or would have seen."""
     disturbances: int
     """The journal's, when it was planned."""

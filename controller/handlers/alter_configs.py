@@ -15,9 +15,9 @@ from ...protocol.messages.alter_configs import (
 from ..config.alterations import check_replacement, replace_broker, replace_topic
 from ..requests.context import RequestContext
 from ..requests.time_slices import in_turns
-from .changes import Change
-from .config_changes import Alteration, Planner, judged_here, settled
-from .wishes import operation_kinds
+from .changes import PlannedChange
+from .config_changes import Alteration, AlterationPlanner, alter, refused_here
+from .requested_changes import operation_kinds
 
 if TYPE_CHECKING:
     from .node import Node
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     if context.forwarded:
         return await decide(node, context, request)
-    refused = await judged_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
-    changes = await settled(node, context, request, refused, decide)
+    refused = await refused_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
+    changes = await alter(node, context, request, refused, decide)
     return _response(request.resources, changes)
 
 
 async def decide(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Decide a request at the controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
-    changes = await Planner(node, context, request, alterations).carry_out()
+    changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)
 
 
 def _response(
-    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[Change]
+    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
 ) -> AlterConfigsResponse:
     return AlterConfigsResponse(
         responses=[

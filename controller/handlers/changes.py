@@ -11,26 +11,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import trio
 
 from ...policies.interface import AlterLoggersRequest, JudgedRequest, PolicyRequest
 from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, decision
-from ..audit.requests import AuditedRequest, Judgement
+from ..audit.requests import AuditedRequest
 from ..clock import now_ms
 from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
 from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
 from ..policy.cluster_view import view
 from ..policy.runner import PolicyRefusal
+from ..requests.changes import Change, Judgement
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn
 from ..store.base import Create, Operation
 from ..znodes import layout
 from .parts import Parts
-from .wishes import wishes
+from .requested_changes import requested_changes
 
 if TYPE_CHECKING:
     from .node import Node
@@ -40,13 +40,11 @@ NOT_BEGUN = "It was not begun in time, and will not be."
 IN_DOUBT = "What came of it was not known in time: it may be done still."
 
 
-class Change(msgspec.Struct):
-    """One element of a request: what was planned for it, and what became of it."""
+class PlannedChange(Change):
+    """A change with the element that carries it out, and with when it counts as complete."""
 
-    topic: str = ""
-    refusal: Refusal | None = None
     element: Element | None = None
-    """The element that carries it out, in the order of all decisions; None until it is planned."""
+    """None until it is planned; a refused change gets an element that writes nothing."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     overtaken: Callable[[Image], bool] = lambda _image: False
@@ -54,38 +52,12 @@ class Change(msgspec.Struct):
     others have undone it since.
     """
     changes_configs: bool = False
-    """Whether it changes configs, which a node reads in the store and is not told of."""
-    kind: str = "topic"
-    """What `topic` names: a `topic`, a `broker` or a `logger`; `resource` stands for a whole
-    request.
-    """
-    operations: Mapping[str, str | None] | None = None
-    """For configs: the keys that the request named, with their operands, None to delete one."""
-    operation_kinds: Mapping[str, str] | None = None
-    """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
-    levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
-    """The levels of the loggers that the request names, before and after it."""
-    is_done: bool = False
-    """Whether the node that received the request has carried it out: there is nothing to write."""
-    sequence: int = 0
-    """The number of its event in the audit log; 0 as long as there is none."""
-    judgement: Judgement | None = None
-    """What the policy was asked, and what it said."""
-    is_late: bool = False
-    """Whether it was carried out, and its client was told REQUEST_TIMED_OUT."""
+    """Whether it changes configs, which nodes read in the store: UpdateMetadata has none."""
 
     @property
     def is_carried_out(self) -> bool:
         """Whether the change was neither refused nor only validated."""
         return self.refusal is None and self.element is not None and not self.element.is_decision_only
-
-    @property
-    def code(self) -> ErrorCode:
-        return ErrorCode.NONE if self.refusal is None else self.refusal.code
-
-    @property
-    def message(self) -> str | None:
-        return None if self.refusal is None else self.refusal.message
 
 
 def ruling(node: "Node") -> ActiveController:
@@ -143,7 +115,7 @@ async def judge(node: "Node", context: RequestContext, question: Callable[[], Ju
 
 
 def resource_of(request: JudgedRequest) -> tuple[str, str]:
-    """Return the kind and name of what a request to the policy changes, as a `Change` has them."""
+    """Return the kind and name of what a request to the policy changes, as in `Change`."""
     if isinstance(request, PolicyRequest):
         return "topic", request.topic
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
@@ -189,11 +161,11 @@ async def carry_out(
     context: RequestContext,
     request: Any,
     parts: Parts,
-    unbegun: Callable[[Refusal], Sequence[Change]],
+    unbegun: Callable[[Refusal], Sequence[PlannedChange]],
     *,
     timeout_ms: int,
     validate_only: bool = False,
-) -> Sequence[Change]:
+) -> Sequence[PlannedChange]:
     """Plan and commit the elements of a request, and wait until they are complete or the time is
     over. `unbegun` returns all of them refused.
 
@@ -247,14 +219,14 @@ def _was_waited_for(node: "Node", controller: ActiveController, broker_id: int) 
     return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
 
-Plan = Callable[[Draft], Awaitable[Sequence[Change]]]
+Plan = Callable[[Draft], Awaitable[Sequence[PlannedChange]]]
 
 
 async def _carry_out_all(
     controller: ActiveController,
     parts: Parts,
     audited: list[AuditedRequest],
-    refused: Callable[[Refusal], Sequence[Change]],
+    refused: Callable[[Refusal], Sequence[PlannedChange]],
     *,
     in_any_case: bool,
 ) -> None:
@@ -285,7 +257,7 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
 
 
-async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: Draft) -> Sequence[Change]:
+async def decided(plan: Callable[[Draft], Awaitable[Sequence[PlannedChange]]], draft: Draft) -> Sequence[PlannedChange]:
     """Plan changes, and return them with their elements, in order, and with what the policy had to
     say.
     """
@@ -293,7 +265,7 @@ async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: D
     elements: dict[Element, None] = {}
     for change in changes:
         if change.judgement is None:  # of two elements about one topic the first was judged
-            change.judgement = draft.judgements.pop((change.kind, change.topic), None)
+            change.judgement = draft.judgements.pop((change.kind, change.resource), None)
         if change.element is None:
             change.element = decision(change.refusal)
         elements[change.element] = None
@@ -302,23 +274,26 @@ async def decided(plan: Callable[[Draft], Awaitable[Sequence[Change]]], draft: D
     return changes
 
 
-def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
+def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
     """Return a change for each element of a request, refused."""
     return [
-        Change(
-            topic=wish.name,
-            kind=wish.kind,
-            operations=wish.operations,
-            operation_kinds=wish.operation_kinds,
+        PlannedChange(
+            resource=requested.resource,
+            kind=requested.kind,
+            operations=requested.operations,
+            operation_kinds=requested.operation_kinds,
             refusal=refusal,
         )
-        for wish in wishes(context.api_key, request)
+        for requested in requested_changes(context.api_key, request)
     ]
 
 
 async def committed(
-    controller: ActiveController, plan: Callable[[Draft], Awaitable[Sequence[Change]]], *, in_any_case: bool = False
-) -> Sequence[Change]:
+    controller: ActiveController,
+    plan: Callable[[Draft], Awaitable[Sequence[PlannedChange]]],
+    *,
+    in_any_case: bool = False,
+) -> Sequence[PlannedChange]:
     """Return the planned changes once their commits are safe, or refused by the store.
     `in_any_case`: see `Writer.write`. Raises NOT_CONTROLLER.
     """
@@ -333,7 +308,7 @@ async def committed(
 
 
 async def _is_known(
-    node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[Change]
+    node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[PlannedChange]
 ) -> bool:
     """Wait until the nodes that must know of the changes do: every node, or the one that forwarded
     the request unless it will hear of them anyway before it answers a read. Return False if that
@@ -347,7 +322,7 @@ async def _is_known(
     return True
 
 
-def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[Change]) -> list[int]:
+def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[PlannedChange]) -> list[int]:
     if node.completion_is_cluster_wide and controller.propagation.behind:
         return []
     return [
@@ -359,7 +334,7 @@ def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequen
     ]
 
 
-def _is_complete(node: "Node", controller: ActiveController, change: Change) -> bool:
+def _is_complete(node: "Node", controller: ActiveController, change: PlannedChange) -> bool:
     """Whether a change is complete at this node; one that was overtaken is, too: nothing more will
     come of it.
     """
@@ -370,14 +345,14 @@ async def _wait_until_complete(
     node: "Node",
     context: RequestContext,
     controller: ActiveController,
-    changes: Sequence[Change],
+    changes: Sequence[PlannedChange],
     completed: set[int],
 ) -> None:
     """Add each change to `completed` as soon as it is complete: an element that never will be holds
     up none of the others (K4-C7).
     """
     ready: list[int] = []
-    late: list[tuple[int, Change]] = []
+    late: list[tuple[int, PlannedChange]] = []
     for index, change in enumerate(changes):
         if not change.is_carried_out:
             continue
@@ -390,8 +365,8 @@ async def _wait_until_complete(
         if indexes and await _is_known(node, context, controller, [changes[index] for index in indexes]):
             completed.update(indexes)
 
-    async def complete_later(index: int, change: Change) -> None:
-        await node.cache.wait_topic(change.topic, lambda _image: _is_complete(node, controller, change))
+    async def complete_later(index: int, change: PlannedChange) -> None:
+        await node.cache.wait_topic(change.resource, lambda _image: _is_complete(node, controller, change))
         await complete([index])
 
     if not late:

@@ -18,20 +18,20 @@ from ...policies.interface import AlterBrokerConfigsRequest, AlterLoggersRequest
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Draft
-from ..audit.decisions import kind_and_name
 from ..errors import Refusal
 from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
 from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
+from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn, in_turns
 from ..routing.forwarding import at_the_controller
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
-from .changes import Change, asked_by, carry_out, default_configs, judge
+from . import decided_elements
+from .changes import PlannedChange, asked_by, carry_out, default_configs, judge
 from .parts import Parts, each
-from .telling import heard, told
-from .wishes import operands, operation_kinds
+from .requested_changes import operands, operation_kinds
 
 if TYPE_CHECKING:
     from .node import Node
@@ -67,20 +67,22 @@ class Alteration(msgspec.Struct, frozen=True):
         """Return the operand of each key that `kinds` names, as a policy sees it."""
         return configs_for_policies(dict.fromkeys(kinds) | dict(self.operations))
 
-    def changed(self, **said: Any) -> Change:
-        """Return the `Change` of this resource, with what has become of it so far."""
+    def changed(self, **said: Any) -> PlannedChange:
+        """Return the `PlannedChange` of this resource, with what has become of it so far."""
         kind, name = kind_and_name(self.resource_type, self.resource_name)
-        return Change(topic=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said)
+        return PlannedChange(
+            resource=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said
+        )
 
 
-async def judged_here(
+async def refused_here(
     node: "Node",
     resources: Sequence[R],
     check: Callable[[R], None],
     check_of_type: Callable[[R], None] = lambda _resource: None,
     *,
     loggers: bool = False,
-) -> dict[int, Change]:
+) -> dict[int, PlannedChange]:
     """Return those resources that the receiving node refuses itself, by their place in the request.
     `check` comes first, `check_of_type` last.
     """
@@ -89,7 +91,7 @@ async def judged_here(
         for resource in resources
     )
     occurrences = Counter(names)
-    refused: dict[int, Change] = {}
+    refused: dict[int, PlannedChange] = {}
     turn = Turn()
     for index, resource in enumerate(resources):
         await turn.pause()
@@ -103,8 +105,8 @@ async def judged_here(
                 check_own_id(node, resource.resource_name)
             check_of_type(resource)
         except Refusal as refusal:
-            refused[index] = Change(
-                topic=name,
+            refused[index] = PlannedChange(
+                resource=name,
                 refusal=refusal,
                 kind=kind,
                 operations=operands(resource),
@@ -143,7 +145,7 @@ def broker_id_of(name: str) -> int:
     return number
 
 
-class Planner:
+class AlterationPlanner:
     """Judges and stages the alterations of one request at the controller."""
 
     def __init__(self, node: "Node", context: RequestContext, request: Any, alterations: Sequence[Alteration]) -> None:
@@ -153,7 +155,7 @@ class Planner:
         self._alterations = alterations
         self._validate_only: bool = request.validate_only
 
-    async def carry_out(self) -> Sequence[Change]:
+    async def carry_out(self) -> Sequence[PlannedChange]:
         """Record what the node that forwarded the request has decided, then carry out the
         alterations; return all of it in this order.
         """
@@ -172,21 +174,21 @@ class Planner:
                 raise
             # An error form would not tell the node that forwarded it that nothing is recorded.
             self._node.decisions.refused(self._node, self._context, self._request, refusal)
-            return [Change(refusal=refusal)] * (len(self._context.decided) + len(self._alterations))
+            return [PlannedChange(refusal=refusal)] * (len(self._context.decided) + len(self._alterations))
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
-        wishes: list[Alteration | Change] = [
-            *heard(self._context, validate_only=self._validate_only),
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
+        wishes: list[Alteration | PlannedChange] = [
+            *decided_elements.decode(self._context, validate_only=self._validate_only),
             *self._alterations,
         ]
         return await each(draft, wishes[first:], self._plan_one)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
-        decided = heard(self._context, validate_only=self._validate_only)
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        decided = decided_elements.decode(self._context, validate_only=self._validate_only)
         return decided + [alteration.changed(refusal=refusal) for alteration in self._alterations]
 
-    async def _plan_one(self, draft: Draft, alteration: Alteration | Change) -> Change:
-        if isinstance(alteration, Change):
+    async def _plan_one(self, draft: Draft, alteration: Alteration | PlannedChange) -> PlannedChange:
+        if isinstance(alteration, PlannedChange):
             return await self._judge_loggers(draft, alteration)
         try:
             if alteration.resource_type == ResourceType.TOPIC:
@@ -195,7 +197,7 @@ class Planner:
         except Refusal as refusal:
             return alteration.changed(refusal=refusal)
 
-    async def _judge_loggers(self, draft: Draft, change: Change) -> Change:
+    async def _judge_loggers(self, draft: Draft, change: PlannedChange) -> PlannedChange:
         """Ask the policy about levels of loggers, which the node that received the request will
         set. Its other decisions are not judged.
         """
@@ -208,7 +210,7 @@ class Planner:
                 self._context,
                 lambda: AlterLoggersRequest(
                     **self._asked_by(),
-                    broker=change.topic,
+                    broker=change.resource,
                     config_operations=redact_configs_of("logger", change.operations or {}),
                     config_operation_kinds=change.operation_kinds,
                     before=before,
@@ -228,7 +230,7 @@ class Planner:
         del asked["topic"]
         return asked
 
-    async def _plan_topic(self, draft: Draft, alteration: Alteration) -> Change:
+    async def _plan_topic(self, draft: Draft, alteration: Alteration) -> PlannedChange:
         name = alteration.resource_name
         if not name:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -263,7 +265,7 @@ class Planner:
         )
         return alteration.changed(element=element, changes_configs=True)
 
-    async def _plan_broker(self, draft: Draft, alteration: Alteration) -> Change:
+    async def _plan_broker(self, draft: Draft, alteration: Alteration) -> PlannedChange:
         name = str(broker_id_of(alteration.resource_name)) if alteration.resource_name else ""
         path = layout.entity_path(layout.BROKERS_ENTITY, name or layout.DEFAULT_ENTITY)
         before = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
@@ -321,13 +323,13 @@ def notification(entity_path: str) -> Create:
     return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
 
 
-async def settled(
+async def alter(
     node: "Node",
     context: RequestContext,
     request: Any,
-    decided: Mapping[int, Change],
+    decided: Mapping[int, PlannedChange],
     decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
-) -> list[Change]:
+) -> list[PlannedChange]:
     """Return what becomes of each resource: those in `decided`, by their place in the request, were
     decided by this node; of the others the controller decides, wherever it is. It is told of all
     where there is an audit log, and what it cannot record is not decided; so it is where a policy
@@ -342,13 +344,15 @@ async def settled(
             return [decided[index] for index in here]
     asked = context
     if is_told:
-        asked = msgspec.structs.replace(context, decided=await in_turns(told(decided[index]) for index in here))
+        asked = msgspec.structs.replace(
+            context, decided=await in_turns(decided_elements.encode(decided[index]) for index in here)
+        )
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
         response = await at_the_controller(decide)(node, asked, smaller)
     except Refusal as refusal:
         node.decisions.refused(node, context, request if is_told else smaller, refusal)
-        nothing = Change(refusal=refusal)
+        nothing = PlannedChange(refusal=refusal)
         return [nothing if is_told else decided.get(index, nothing) for index in range(len(request.resources))]
     finally:
         for resource in smaller.resources:
@@ -361,6 +365,6 @@ async def settled(
     return [outcomes[index] for index in range(len(request.resources))]
 
 
-def _answered(row: Any) -> Change:
+def _answered(row: Any) -> PlannedChange:
     refusal = Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None
-    return Change(topic=row.resource_name, refusal=refusal)
+    return PlannedChange(resource=row.resource_name, refusal=refusal)

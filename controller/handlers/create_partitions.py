@@ -29,7 +29,7 @@ from ..requests.context import RequestContext
 from ..store.base import SetData
 from ..znodes import layout
 from .changes import (
-    Change,
+    PlannedChange,
     asked_by,
     carry_out,
     check_storable,
@@ -59,7 +59,7 @@ async def handle(node: "Node", context: RequestContext, request: CreatePartition
     )
     return CreatePartitionsResponse(
         results=[
-            CreatePartitionsTopicResult(name=change.topic, error_code=change.code, error_message=change.message)
+            CreatePartitionsTopicResult(name=change.resource, error_code=change.code, error_message=change.message)
             for change in changes
         ]
     )
@@ -80,7 +80,7 @@ class Planner:
     def count(self) -> int:
         return len(self._once) + len(self._repeated)
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         """Plan the elements: those that are carried out first, then those that fail the first look,
         as Kafka orders the rows.
         """
@@ -88,13 +88,13 @@ class Planner:
         if first + len(changes) < len(self._once):
             return changes
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-        return changes + [Change(topic=name, refusal=refusal) for name in self._repeated]
+        return changes + [PlannedChange(resource=name, refusal=refusal) for name in self._repeated]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
         names = [*(topic.name for topic in self._once), *self._repeated]
-        return [Change(topic=name, refusal=refusal) for name in names]
+        return [PlannedChange(resource=name, refusal=refusal) for name in names]
 
-    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> Change:
+    async def _plan_topic(self, draft: Draft, wanted: CreatePartitionsTopic) -> PlannedChange:
         try:
             before = self._existing(draft.image, wanted.name)
             added = self._added(draft.image, before, wanted)
@@ -116,11 +116,11 @@ class Planner:
             )
             element = await self._staged(draft, before, after)
         except Refusal as refusal:
-            return Change(topic=wanted.name, refusal=refusal)
+            return PlannedChange(resource=wanted.name, refusal=refusal)
         if element is None:
-            return Change(topic=wanted.name)
-        return Change(
-            topic=wanted.name,
+            return PlannedChange(resource=wanted.name)
+        return PlannedChange(
+            resource=wanted.name,
             element=element,
             reached=lambda image: _is_complete(image, after),
             overtaken=deleted_since(after),

@@ -37,7 +37,7 @@ from ..requests.time_slices import Turn, in_turns
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from .changes import (
-    Change,
+    PlannedChange,
     asked_by,
     carry_out,
     check_storable,
@@ -82,13 +82,13 @@ class Planner:
         self._occurrences = Counter(topic.name for topic in request.topics)
         self._created: dict[str, Topic] = {}
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         return await each(draft, self._request.topics[first:], self._plan_topic)
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
-        return [Change(topic=wanted.name, refusal=refusal) for wanted in self._request.topics]
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        return [PlannedChange(resource=wanted.name, refusal=refusal) for wanted in self._request.topics]
 
-    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> Change:
+    async def _plan_topic(self, draft: Draft, wanted: CreatableTopic) -> PlannedChange:
         try:
             self._check_entry(wanted)
             topic, generated = await self._resolve(draft, wanted)
@@ -108,12 +108,12 @@ class Planner:
             )
             element = await self._staged(draft, topic)
         except Refusal as refusal:
-            return Change(topic=wanted.name, refusal=refusal)
+            return PlannedChange(resource=wanted.name, refusal=refusal)
         self._created[topic.name] = topic
         if element is None:
-            return Change(topic=topic.name)
-        return Change(
-            topic=topic.name,
+            return PlannedChange(resource=topic.name)
+        return PlannedChange(
+            resource=topic.name,
             element=element,
             reached=lambda image: _is_complete(image, topic),
             overtaken=deleted_since(topic),
@@ -197,11 +197,11 @@ class Planner:
             has_partitions_znode=True,
         )
 
-    def result(self, change: Change) -> CreatableTopicResult:
-        topic = self._created.get(change.topic)
+    def result(self, change: PlannedChange) -> CreatableTopicResult:
+        topic = self._created.get(change.resource)
         if topic is None or change.refusal is not None:
             return CreatableTopicResult(
-                name=change.topic,
+                name=change.resource,
                 topic_id=bytes(16) if topic is None or self._request.validate_only else topic.topic_id,
                 error_code=change.code,
                 error_message=change.message,

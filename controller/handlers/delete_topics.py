@@ -20,7 +20,7 @@ from ..metadata.image import NO_TOPIC_ID, Image, Topic
 from ..requests.context import RequestContext
 from ..store.base import Create
 from ..znodes import layout
-from .changes import Change, asked_by, carry_out, judge
+from .changes import PlannedChange, asked_by, carry_out, judge
 from .parts import Parts, each
 
 if TYPE_CHECKING:
@@ -68,37 +68,37 @@ class Planner:
         self._wanted = wanted
         self.names: dict[Wanted, str] = {}
         """The names of the topics that were named by their ids."""
-        self._carried_out: dict[str | bytes, Change] = {}
+        self._carried_out: dict[str | bytes, PlannedChange] = {}
         """By name and by id: what the parts before this one did."""
-        self._part: dict[str | bytes, Change] = {}
+        self._part: dict[str | bytes, PlannedChange] = {}
         self._first = 0
 
-    async def plan(self, draft: Draft, first: int) -> Sequence[Change]:
+    async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         self._check_request()
         if first > self._first:  # the part before was carried out; the same part again is planned anew
             self._carried_out |= self._part
         self._first, self._part = first, {}
         return await each(draft, self._wanted[first:], self._plan_one)
 
-    async def _plan_one(self, draft: Draft, wanted: Wanted) -> Change:
+    async def _plan_one(self, draft: Draft, wanted: Wanted) -> PlannedChange:
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
-                self.names[wanted] = before.topic
-            return Change(
-                topic=before.topic, refusal=before.refusal, element=_with(draft, before), reached=before.reached
+                self.names[wanted] = before.resource
+            return PlannedChange(
+                resource=before.resource, refusal=before.refusal, element=_with(draft, before), reached=before.reached
             )
         try:
             topic = self._resolve(draft.image, wanted)
         except Refusal as refusal:
-            return Change(topic=wanted.name or "", refusal=refusal)
+            return PlannedChange(resource=wanted.name or "", refusal=refusal)
         if topic.name not in self._part:
             change = await self._plan_topic(draft, topic)
             self._part |= {topic.name: change, topic.topic_id: change}
         return self._part[topic.name]
 
-    def unbegun(self, refusal: Refusal) -> Sequence[Change]:
-        return [Change(topic=wanted.name or "", refusal=refusal) for wanted in self._wanted]
+    def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
+        return [PlannedChange(resource=wanted.name or "", refusal=refusal) for wanted in self._wanted]
 
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""
@@ -109,7 +109,7 @@ class Planner:
         if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self._wanted):
             raise Refusal(ErrorCode.INVALID_REQUEST, "Topic name and topic id can not both be specified.")
 
-    async def _plan_topic(self, draft: Draft, topic: Topic) -> Change:
+    async def _plan_topic(self, draft: Draft, topic: Topic) -> PlannedChange:
         reached = _forgotten(topic)
         try:
             if topic.marked_for_deletion and reached(self._node.cache.image):
@@ -124,17 +124,17 @@ class Planner:
                 draft,
             )
         except Refusal as refusal:
-            return Change(topic=topic.name, refusal=refusal)
+            return PlannedChange(resource=topic.name, refusal=refusal)
         if topic.marked_for_deletion:
             # Somebody was faster: wait for the same end (K4-D3).
-            return Change(topic=topic.name, element=draft.stage(None, ()), reached=reached)
+            return PlannedChange(resource=topic.name, element=draft.stage(None, ()), reached=reached)
         element = draft.stage(
             topic.name,
             [Create(layout.delete_topic_path(topic.name))],
             evolve=lambda now: now and msgspec.structs.replace(now, marked_for_deletion=True),
             holds=_marked(topic),
         )
-        return Change(topic=topic.name, element=element, reached=reached)
+        return PlannedChange(resource=topic.name, element=element, reached=reached)
 
     async def _created_ms(self, topic: Topic) -> int | None:
         """Return when a topic was created, by the clock of the store, which is asked only for a
@@ -161,7 +161,7 @@ class Planner:
         return topic
 
 
-def _with(draft: Draft, before: Change) -> Element | None:
+def _with(draft: Draft, before: PlannedChange) -> Element | None:
     """Stage an empty element for a row whose topic an earlier part of its request has deleted."""
     return None if before.refusal is not None else draft.stage(None, ())
 

@@ -17,15 +17,15 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from ..audit.decisions import kind_and_name
 from ..config import log_levels
 from ..config.alterations import ConfigChange, alter_broker, alter_topic, check_incremental
 from ..errors import Refusal
+from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.time_slices import in_turns
-from .changes import Change
-from .config_changes import Alteration, Planner, check_own_id, judged_here, settled
-from .wishes import operands, operation_kinds
+from .changes import PlannedChange
+from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
+from .requested_changes import operands, operation_kinds
 
 if TYPE_CHECKING:
     from .node import Node
@@ -41,7 +41,7 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     if context.forwarded:
         return await decide(node, context, request)
-    decided = await judged_here(
+    decided = await refused_here(
         node,
         request.resources,
         lambda resource: check_incremental(_steps(resource)),
@@ -52,18 +52,18 @@ async def handle(
         if resource.resource_type == ResourceType.BROKER_LOGGER and index not in decided:
             kind, name = kind_and_name(resource.resource_type, resource.resource_name)
             wanted = operands(resource)
-            decided[index] = Change(
-                topic=name,
+            decided[index] = PlannedChange(
+                resource=name,
                 kind=kind,
                 operations=wanted,
                 operation_kinds=operation_kinds(resource),
                 levels=_levels(wanted),
             )
     if request.validate_only or all(change.refusal is not None for change in decided.values()):
-        return _response(request.resources, await settled(node, context, request, decided, decide))
+        return _response(request.resources, await alter(node, context, request, decided, decide))
     with trio.move_on_after(PATIENCE_SECONDS, shield=True):
         # Whoever leaves now does not keep what is judged and recorded from being done.
-        changes = await settled(node, context, request, decided, decide)
+        changes = await alter(node, context, request, decided, decide)
         for resource, change in zip(request.resources, changes, strict=True):
             if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
                 _alter_loggers(resource)
@@ -76,12 +76,12 @@ async def decide(
 ) -> IncrementalAlterConfigsResponse:
     """Decide a request at the controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
-    changes = await Planner(node, context, request, alterations).carry_out()
+    changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.decided, *request.resources], changes)
 
 
 def _response(
-    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[Change]
+    resources: Sequence[AlterConfigsResource | DecidedElement], changes: Sequence[PlannedChange]
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
         responses=[

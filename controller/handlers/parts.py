@@ -13,19 +13,19 @@ from ..active.jobs import Draft
 from ..metadata.image import Image
 
 if TYPE_CHECKING:
-    from .changes import Change
+    from .changes import PlannedChange
 
 W = TypeVar("W")
 
-PlanFrom = Callable[[Draft, int], Awaitable[Sequence["Change"]]]
+PlanFrom = Callable[[Draft, int], Awaitable[Sequence["PlannedChange"]]]
 """Plans the elements from that one on, as far as its draft's time goes."""
 
 
 async def each(
-    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["Change"]]
-) -> "list[Change]":
+    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["PlannedChange"]]
+) -> "list[PlannedChange]":
     """Plan the wishes one after the other, at least one of them, until the draft is over."""
-    changes: list[Change] = []
+    changes: list[PlannedChange] = []
     for wish in wishes:
         if changes and draft.is_over:
             break
@@ -38,7 +38,7 @@ class Parts:
     """A long request, carried out in parts: what is done of it, and the plan of what comes next."""
 
     def __init__(self, plan: PlanFrom, count: int) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[PlannedChange] = []
         """Of the parts that were carried out."""
         self.is_planned = False
         """The part that is under way was, so it may be carried out whoever waits for it."""
@@ -48,7 +48,7 @@ class Parts:
         """Of dry runs: what their later parts see of their earlier ones."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
-    async def plan(self, draft: Draft) -> "Sequence[Change]":
+    async def plan(self, draft: Draft) -> "Sequence[PlannedChange]":
         """Plan the next part. A part that is planned anew begins where it began."""
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
@@ -59,7 +59,7 @@ class Parts:
         self.is_planned = True
         return changes
 
-    def carried_out(self, changes: "Sequence[Change]") -> bool:
+    def carried_out(self, changes: "Sequence[PlannedChange]") -> bool:
         """Note that a part was carried out, and return whether it was the last."""
         self.changes += changes
         self._suppositions += self._newly_supposed

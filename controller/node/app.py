@@ -42,7 +42,7 @@ from ..errors import ConfigurationError
 from ..handlers import HANDLERS
 from ..handlers.alter_partition import alter
 from ..handlers.node import Node
-from ..handlers.turned_away import turned_away
+from ..handlers.unauthorized_requests import record_unauthorized
 from ..metadata.image import NO_CONTROLLER, Broker, Endpoint
 from ..metadata.random_ids import new_id
 from ..network.descriptors import MOST_CONNECTIONS
@@ -147,7 +147,9 @@ async def run_node(
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
-        dispatcher = Dispatcher(node, HANDLERS, partial(node.decisions.refused, node), partial(turned_away, node))
+        dispatcher = Dispatcher(
+            node, HANDLERS, partial(node.decisions.refused, node), partial(record_unauthorized, node)
+        )
         server = Server(connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)

@@ -6,10 +6,11 @@ import msgspec
 
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
 from minicontroller.controller.audit.records import Moment, Origin, decision
-from minicontroller.controller.audit.requests import AuditedRequest, Judgement, Record
+from minicontroller.controller.audit.requests import AuditedRequest, Record
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers.changes import Change
+from minicontroller.controller.handlers.changes import PlannedChange
 from minicontroller.controller.metadata.image import Broker, Image
+from minicontroller.controller.requests.changes import Judgement
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.states import requested_state
@@ -56,7 +57,7 @@ def test_every_field_has_its_place() -> None:
     judgement = Judgement(judged, image, Verdict(Decided.ALLOWED, "P", seconds=0.5, policy_hash="h"))
     refusal = Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, "there")
     request = AuditedRequest(31, context, validate_only=True, elements=33)
-    change = Change(topic="t", judgement=judgement)
+    change = PlannedChange(resource="t", judgement=judgement)
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
         Moment(Origin("cluster", 21, 22), 23, 24),

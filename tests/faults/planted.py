@@ -348,7 +348,7 @@ def planned_upon_what_is_committed() -> None:
     """Changes of configs are planned upon what is committed, not upon what is under way, and
     written over what is there.
     """
-    plan = config_changes.Planner._plan_one
+    plan = config_changes.AlterationPlanner._plan_one
 
     async def behind(planner: Any, draft: Any, alteration: Any) -> Any:
         pending = draft.image
@@ -357,7 +357,7 @@ def planned_upon_what_is_committed() -> None:
         draft.image = pending if change.element is None else change.element.apply(pending)
         return change
 
-    put_in(config_changes.Planner, "_plan_one", behind)
+    put_in(config_changes.AlterationPlanner, "_plan_one", behind)
     unchecked("/config/")
 
 

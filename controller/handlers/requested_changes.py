@@ -7,27 +7,13 @@ Rule: a table by API, as the error forms are one. Nothing is judged here.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ConfigOperation
-from ..audit.decisions import KINDS, kind_and_name
+from ..requests.changes import KINDS, RequestedChange, kind_and_name
 
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
 OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation in ConfigOperation}
-
-
-class Wish(msgspec.Struct, frozen=True):
-    """One element of a request for changes."""
-
-    name: str
-    """Empty for a topic that is named by its id."""
-    kind: str = "topic"
-    operations: Mapping[str, str | None] | None = None
-    """Of configs: the keys that are named, with their operands, None to delete one."""
-    operation_kinds: Mapping[str, str] | None = None
-    """Of the same keys: `set`, `delete`, `append`, `subtract`."""
 
 
 def resource_type_of(kind: str) -> int:
@@ -53,24 +39,24 @@ def operation_kinds(resource: Any) -> dict[str, str]:
     }
 
 
-def _named(request: Any) -> Iterator[Wish]:
+def _named(request: Any) -> Iterator[RequestedChange]:
     for topic in request.topics:
-        yield Wish(topic.name or "")
+        yield RequestedChange(topic.name or "")
 
 
-def _deleted(request: Any) -> Iterator[Wish]:
+def _deleted(request: Any) -> Iterator[RequestedChange]:
     for name in request.topic_names:
-        yield Wish(name)
+        yield RequestedChange(name)
     yield from _named(request)
 
 
-def _configured(request: Any) -> Iterator[Wish]:
+def _configured(request: Any) -> Iterator[RequestedChange]:
     for resource in request.resources:
         kind, name = kind_and_name(resource.resource_type, resource.resource_name)
-        yield Wish(name, kind, operands(resource), operation_kinds(resource))
+        yield RequestedChange(name, kind, operands(resource), operation_kinds(resource))
 
 
-WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {
+REQUESTED_CHANGES: Mapping[int, Callable[[Any], Iterator[RequestedChange]]] = {
     ApiKey.CREATE_TOPICS: _named,
     ApiKey.DELETE_TOPICS: _deleted,
     ApiKey.CREATE_PARTITIONS: _named,
@@ -80,6 +66,6 @@ WISHES: Mapping[int, Callable[[Any], Iterator[Wish]]] = {
 """The APIs whose elements are decisions."""
 
 
-def wishes(api_key: int, request: Any) -> list[Wish]:
+def requested_changes(api_key: int, request: Any) -> list[RequestedChange]:
     """Return the elements of a request, each once and in its first place."""
-    return list({(wish.kind, wish.name): wish for wish in WISHES[api_key](request)}.values())
+    return list({(each.kind, each.resource): each for each in REQUESTED_CHANGES[api_key](request)}.values())

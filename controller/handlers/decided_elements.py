@@ -8,19 +8,19 @@ recorded there in the same sequence as everything else, and is answered once it 
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedConfig, DecidedElement
-from ..audit.decisions import kind_of
 from ..errors import Refusal
+from ..requests.changes import kind_of
 from ..requests.context import RequestContext
-from .changes import Change
-from .wishes import UNKNOWN_OPERATION, resource_type_of
+from .changes import PlannedChange
+from .requested_changes import UNKNOWN_OPERATION, resource_type_of
 
 
-def told(change: Change) -> DecidedElement:
+def encode(change: PlannedChange) -> DecidedElement:
     """Encode a decision as the node that made it tells it to the controller."""
     before, after = change.levels or ({}, {})
     return DecidedElement(
         resource_type=resource_type_of(change.kind),
-        resource_name=change.topic,
+        resource_name=change.resource,
         error_code=change.code,
         error_message=change.message,
         configs=[
@@ -36,11 +36,11 @@ def told(change: Change) -> DecidedElement:
     )
 
 
-def heard(context: RequestContext, *, validate_only: bool) -> list[Change]:
+def decode(context: RequestContext, *, validate_only: bool) -> list[PlannedChange]:
     """Decode decisions that a node has told, as the controller records them."""
     return [
-        Change(
-            topic=element.resource_name,
+        PlannedChange(
+            resource=element.resource_name,
             kind=kind_of(element.resource_type),
             refusal=Refusal(ErrorCode(element.error_code), element.error_message) if element.error_code else None,
             operations={config.name: config.value for config in element.configs},

@@ -22,10 +22,9 @@ from ..observe.logs import about
 from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
 from ..routing.forwarding import at_the_controller
-from . import incremental_alter_configs
-from .changes import Change, committed, decided, refused_whole, ruling
-from .telling import told
-from .wishes import WISHES
+from . import decided_elements, incremental_alter_configs
+from .changes import PlannedChange, committed, decided, refused_whole, ruling
+from .requested_changes import REQUESTED_CHANGES
 
 if TYPE_CHECKING:
     from .node import Node
@@ -36,11 +35,13 @@ PATIENCE_SECONDS = 5.0
 """For a controller that takes note."""
 
 
-def turned_away(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
+def record_unauthorized(
+    node: "Node", context: RequestContext, request: Any, refusal: Refusal
+) -> Awaitable[None] | None:
     """Record a request that was refused before any handler saw it; None if there is nothing to
     record, or nobody who would.
     """
-    if context.api_key not in WISHES or node.audit is None:
+    if context.api_key not in REQUESTED_CHANGES or node.audit is None:
         return None
     return _record(node, context, request, refusal)
 
@@ -60,23 +61,25 @@ async def _record(node: "Node", context: RequestContext, request: Any, refusal: 
         log.warning("a refusal is not in the audit log: no controller took note", extra=about(context))
 
 
-def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Change]:
+def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
     """Return the refusal of each of a request's elements, or of the whole of it if there are too
     many.
     """
     try:
         check_changes(request)
     except TooMuch:
-        return [Change(kind="resource", refusal=refusal)]
+        return [PlannedChange(kind="resource", refusal=refusal)]
     return refused_whole(context, request, refusal)
 
 
-async def _note(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+async def _note(
+    node: "Node", context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
+) -> None:
     """Record changes by a job that writes nothing, so that they have their place
     among the others.
     """
 
-    async def plan(_draft: Draft) -> Sequence[Change]:
+    async def plan(_draft: Draft) -> Sequence[PlannedChange]:
         return changes
 
     controller = ruling(node)
@@ -87,7 +90,9 @@ async def _note(node: "Node", context: RequestContext, changes: Sequence[Change]
         await controller.ledger.wait_durable(audited)
 
 
-async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+async def _tell(
+    node: "Node", context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
+) -> None:
     """Tell the controller in a request that asks for nothing, in the name of the API that the
     client used.
     """
@@ -95,7 +100,7 @@ async def _tell(node: "Node", context: RequestContext, changes: Sequence[Change]
         context,
         api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
         on_behalf_of=context.api_key,
-        decided=[told(change) for change in changes],
+        decided=[decided_elements.encode(change) for change in changes],
     )
     await at_the_controller(incremental_alter_configs.decide)(
         node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only)
