@@ -4,7 +4,6 @@ no client's request.
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import trio
 
@@ -13,15 +12,14 @@ from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ...protocol.messages.stop_replica import StopReplicaRequest
 from ...protocol.messages.update_metadata import UpdateMetadataRequest
 from ...protocol.schema import WireStruct
+from ..config.node_config import NodeConfig
+from ..metadata.cache import MetadataCache
 from ..metadata.image import Broker, Endpoint
 from ..network.peer import PeerConnection, PeerUnavailable
 from ..security.credentials import Credentials
 from ..security.listeners import NodeLogins
 from .channel import ControlLink, Unreachable
 from .control_requests import VERSIONS, ControlRequest
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -57,10 +55,12 @@ class PeerLink:
 class ControlLinks:
     """Makes connections between this node and the others."""
 
-    def __init__(self, nursery: trio.Nursery, node: "Node", logins: NodeLogins) -> None:
+    def __init__(self, nursery: trio.Nursery, config: NodeConfig, cache: MetadataCache, logins: NodeLogins) -> None:
         self._nursery = nursery
-        self._node = node
-        self._listener = node.config.control_plane_listener.name
+        self._client_id = str(config.integer("broker.id"))
+        self._cache = cache
+        self._control_plane = config.control_plane_listener.name
+        self._inter_broker = config.inter_broker_listener.name
         self._logins = logins
         self._controller: tuple[int, Endpoint, PeerConnection] | None = None
 
@@ -72,23 +72,22 @@ class ControlLinks:
                 "asks is believed only where SASL between nodes has shown who it is",
                 broker.broker_id,
             )
-        meeting = self._node.config.inter_broker_listener.name
-        endpoint = broker.endpoint(self._listener) or broker.endpoint(meeting)
+        endpoint = broker.endpoint(self._control_plane) or broker.endpoint(self._inter_broker)
         if endpoint is None:
             log.warning(
                 "broker %d has no listener %s, where the nodes of this cluster meet: it is told nothing. Its inter.broker.listener.name "
                 "has to be the same as everywhere",
                 broker.broker_id,
-                meeting,
+                self._inter_broker,
             )
             return PeerLink(None)
         return PeerLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         """Send a request to the controller that this node knows of. Raises PeerUnavailable."""
-        image = self._node.cache.image
+        image = self._cache.image
         broker = image.brokers.get(image.controller_id)
-        endpoint = None if broker is None else broker.endpoint(self._node.config.inter_broker_listener.name)
+        endpoint = None if broker is None else broker.endpoint(self._inter_broker)
         if broker is None or endpoint is None:
             raise PeerUnavailable("no controller is known", in_doubt=False)
         if self._controller is None or self._controller[:2] != (broker.broker_id, endpoint):
@@ -99,6 +98,4 @@ class ControlLinks:
         return await self._controller[2].request(key, version, message)
 
     def _connection(self, endpoint: Endpoint, logins: Sequence[Credentials]) -> PeerConnection:
-        return PeerConnection(
-            self._nursery, endpoint.host, endpoint.port, client_id=str(self._node.broker_id), logins=logins
-        )
+        return PeerConnection(self._nursery, endpoint.host, endpoint.port, client_id=self._client_id, logins=logins)

@@ -7,9 +7,8 @@ looks the same in everything that a policy is asked and the audit log tells: the
 one what it refuses another, and each has a line there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from inspect import isawaitable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import trio
@@ -25,10 +24,7 @@ from ...protocol.messages.create_topics import (
 from ..config.node_config import NodeConfig
 from ..errors import Refusal
 from ..requests.bounds import MAX_CHANGES
-from ..requests.context import RequestContext
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
+from ..requests.context import Handler, RequestContext
 
 BROKER_DEFAULT = -1
 PATIENCE_SECONDS = 5.0
@@ -72,13 +68,19 @@ class Flight(msgspec.Struct):
     """None if whoever asked the controller went away: then somebody else has to ask."""
 
 
+SendCreateTopics = Callable[[Handler, RequestContext, CreateTopicsRequest], Awaitable[CreateTopicsResponse]]
+"""Calls the handler of CreateTopics, and records a refusal before raising it."""
+
+
 class AutoCreation:
     """The automatic creations of one node."""
 
     def __init__(self) -> None:
         self._flights: dict[tuple[Asker, str], Flight] = {}
 
-    async def create(self, node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+    async def create(
+        self, context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
+    ) -> dict[str, ErrorCode]:
         """Ask for topics with legal names, and return what Metadata says of each,
         LEADER_NOT_AVAILABLE if all is well.
 
@@ -93,7 +95,7 @@ class AutoCreation:
             joined = {name: self._flights[key] for name in left if (key := (asker, name)) in self._flights}
             grounded = [name for name in left if name not in joined]
             if grounded:
-                codes.update(await self._fly(node, context, asker, grounded))
+                codes.update(await self._fly(context, asker, config, send, grounded))
             for name, flight in joined.items():
                 await flight.landed.wait()
                 if flight.code is not None:
@@ -101,12 +103,17 @@ class AutoCreation:
         return codes
 
     async def _fly(
-        self, node: "Node", context: RequestContext, asker: Asker, names: Iterable[str]
+        self,
+        context: RequestContext,
+        asker: Asker,
+        config: NodeConfig,
+        send: SendCreateTopics,
+        names: Iterable[str],
     ) -> dict[str, ErrorCode]:
         flights = {name: Flight(trio.Event()) for name in names}
         self._flights.update({(asker, name): flight for name, flight in flights.items()})
         try:
-            codes = await _ask_the_controller(node, context, list(flights))
+            codes = await _ask_the_controller(context, list(flights), config, send)
             for name, flight in flights.items():
                 flight.code = codes[name]
             return codes
@@ -128,7 +135,9 @@ def _asker(context: RequestContext) -> Asker:
     )
 
 
-async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+async def _ask_the_controller(
+    context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
+) -> dict[str, ErrorCode]:
     """Ask the controller by the route that CreateTopics of this client would take."""
     route = context.dispatcher.routes.get(ApiKey.CREATE_TOPICS)
     if route is None:
@@ -140,16 +149,12 @@ async def _ask_the_controller(node: "Node", context: RequestContext, names: Sequ
         client_api_version=route.api.max_version,
         on_behalf_of=context.api_key,
     )
-    request = CreateTopicsRequest(
-        topics=[creatable_topic(node.config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS
-    )
+    request = CreateTopicsRequest(topics=[creatable_topic(config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS)
     codes: dict[str, ErrorCode] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     with trio.move_on_after(PATIENCE_SECONDS):
         try:
-            answer = route.handler(node, asking, request)
-            response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
+            response = await send(route.handler, asking, request)
         except Refusal as refusal:
-            node.decisions.refused(node, asking, request, refusal)
             return dict.fromkeys(names, as_seen_by_the_client(refusal.code))
         codes.update((result.name, as_seen_by_the_client(result.error_code)) for result in response.topics)
     return codes

@@ -1,70 +1,68 @@
-"""What a node was told of who rules, held against the store.
+"""Checks the controller epoch that a node was sent against the one in the store.
 
-Rule: a node believes the newest controller that it hears of, so that an election is known as fast
-as it is told; and then looks whether the store has elected one in that epoch. If it has not, the
-node takes for the controller whom the store names: whatever told it otherwise has deposed nobody,
-and has not made it deaf either. While the store cannot be read what was told holds.
+Rule: a node follows the highest controller epoch that it is sent, so that it learns of an election
+as soon as possible, and then reads `/controller_epoch`. If the store has a lower epoch, no such
+controller was elected, and the node follows the controller that `/controller` names. While the
+store cannot be read, the node keeps following the epoch it was sent.
 """
 
 import logging
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import trio
 
+from ..metadata.cache import MetadataCache
 from ..metadata.image import NO_CONTROLLER, Image, Topic
-from ..store.base import SessionExpired, StoreUnavailable
+from ..store.base import SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
 
 log = logging.getLogger("minicontroller.node")
 
 PAUSE_SECONDS = 1.0
-"""Between two looks, however often a reason for one is given."""
+"""The pause between two checks, however often the epoch is doubted."""
 
 
-class RuleCheck:
-    """Checks for a node who rules, whenever the epoch changes or a request came that is older than
-    it.
-    """
+class EpochCheck:
+    """Checks a node's controller epoch when it changes, and when an older one arrives."""
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
-        node.cache.on_change(self._look)
+    def __init__(self, cache: MetadataCache, store: Store) -> None:
+        self._cache = cache
+        self._store = store
+        cache.on_change(self._image_changed)
 
-    def _look(self, before: Image, after: Image, _changed: Collection[Topic]) -> None:
+    def _image_changed(self, before: Image, after: Image, _changed: Collection[Topic]) -> None:
         if after.controller_epoch != before.controller_epoch:
-            self._node.cache.epoch_doubted.send()
+            self._cache.epoch_doubted.send()
 
     async def run(self) -> None:
         """Check until cancelled."""
         while True:
-            await self._node.cache.epoch_doubted.wait()
-            await wait_connected(self._node.store)
+            await self._cache.epoch_doubted.wait()
+            await wait_connected(self._store)
             try:
                 await self._compare()
             except (StoreUnavailable, SessionExpired):
-                self._node.cache.epoch_doubted.send()
+                self._cache.epoch_doubted.send()
             await trio.sleep(PAUSE_SECONDS)
 
     async def _compare(self) -> None:
-        cache, store = self._node.cache, self._node.store
-        told = cache.image.controller_epoch
+        cache, store = self._cache, self._store
+        followed = cache.image.controller_epoch
         await store.sync()
         epoch_entry, controller_entry = await store.get_many([layout.CONTROLLER_EPOCH, layout.CONTROLLER])
         try:
             epoch = 0 if epoch_entry is None else layout.decode_controller_epoch(epoch_entry.data)
-            ruling = (
+            controller_id = (
                 NO_CONTROLLER if controller_entry is None else layout.decode_controller(controller_entry.data).broker_id
             )
         except layout.LayoutError as error:
             log.warning("whether the controller that this node was told of was elected cannot be read: %s", error)
             return
-        if told > epoch and cache.image.controller_epoch == told:
+        if followed > epoch and cache.image.controller_epoch == followed:
             log.error(
-                "this node was told of a controller of epoch %d, and the newest that was elected has %d", told, epoch
+                "this node was told of a controller of epoch %d, and the newest that was elected has %d",
+                followed,
+                epoch,
             )
-            cache.apply(controller_id=ruling, controller_epoch=epoch, brokers=None)
+            cache.apply(controller_id=controller_id, controller_epoch=epoch, brokers=None)

@@ -1,54 +1,54 @@
-"""The followers of the partitions that this node leads are in sync as soon as they live: none of
-our nodes has a log to catch up with.
+"""Expands the ISR of the partitions that this node leads, by AlterPartition as Kafka's leaders do.
 
-Rule: said as a broker of Kafka says it, by AlterPartition to the controller, so the controller
-needs no special case for nodes like this one. Told by changes of the metadata, never by a clock; a
-refusal is final until the metadata changes again. A controller that does not answer is asked no
-longer than until it has a successor, or for the time that any request between nodes has: to ask
-again does no harm.
+Rule: our nodes have no logs, so a follower is in sync as soon as its broker is live. Changes of the
+metadata start a request, and an error in its response is final until the metadata changes again. A
+request ends with its timeout, or when another controller is elected; sending it again is harmless.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from typing import TYPE_CHECKING
 
 import trio
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition import (
-    AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerState,
     PartitionData,
     TopicData,
 )
+from ..metadata.cache import MetadataCache
 from ..metadata.image import Image, Partition, Topic
 from ..store.signal import Signal
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
 
 log = logging.getLogger("minicontroller.node")
 
 RETRY_SECONDS = 0.05  # Kafka: AlterPartitionManager resends after 50 ms
 
-Ask = Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse | None]]
-"""Ask the controller; None if it cannot be reached."""
+AlterPartition = Callable[[list[TopicData]], Awaitable[AlterPartitionResponse | None]]
+"""Sends AlterPartition for these topics to the active controller, as this broker. Returns None if
+the controller cannot be reached.
+"""
 
 
 class Followers:
-    """Watches a node's metadata for live replicas that are missing from the ISR of what the node
-    leads.
+    """Watches a node's metadata for partitions that the node leads and whose ISR lacks a live
+    replica.
     """
 
-    def __init__(self, node: "Node", ask: Ask) -> None:
-        self._node = node
-        self._ask = ask
+    def __init__(
+        self, cache: MetadataCache, alter_partition: AlterPartition, *, broker_id: int, timeout_seconds: float
+    ) -> None:
+        self._cache = cache
+        self._alter_partition = alter_partition
+        self._broker_id = broker_id
+        self._timeout_seconds = timeout_seconds
         self._candidates: dict[str, None] = {}
+        """Names of topics that may have such partitions."""
         self._candidates_added = Signal()
-        node.cache.on_change(self._look)
+        cache.on_change(self._image_changed)
 
-    def _look(self, before: Image, after: Image, changed: Collection[Topic]) -> None:
+    def _image_changed(self, before: Image, after: Image, changed: Collection[Topic]) -> None:
         topics: Iterable[Topic] = changed
         if after.brokers is not before.brokers:
             topics = after.topics.values()
@@ -60,7 +60,7 @@ class Followers:
 
     def _missing(self, image: Image, partition: Partition) -> list[int]:
         """Return the replicas that could be in the ISR and are not."""
-        if partition.leader != self._node.broker_id or len(partition.isr) == len(partition.replicas):
+        if partition.leader != self._broker_id or len(partition.isr) == len(partition.replicas):
             return []
         absent = {*partition.isr, *partition.offline_replicas}
         return [r for r in partition.replicas if r not in absent and r in image.brokers]
@@ -69,14 +69,14 @@ class Followers:
         while True:
             await self._candidates_added.wait()
             while self._candidates:
-                await self._grow()
+                await self._expand_isrs()
 
-    async def _grow(self) -> None:
+    async def _expand_isrs(self) -> None:
         names, self._candidates = self._candidates, {}
-        request = self._request(names)
-        if not request.topics:
+        topics = self._with_missing_replicas(names)
+        if not topics:
             return
-        answer = await self._answer(request)
+        answer = await self._ask_controller(topics)
         if answer is None or answer.error_code in (ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_BROKER_EPOCH):
             self._candidates = {**names, **self._candidates}
             await trio.sleep(RETRY_SECONDS)
@@ -91,24 +91,26 @@ class Followers:
             "asked for %d topics with live followers out of sync, %d partitions refused", len(names), len(refused)
         )
 
-    async def _answer(self, request: AlterPartitionRequest) -> AlterPartitionResponse | None:
-        """Ask the controller; None if nobody answers, or another one rules by now."""
+    async def _ask_controller(self, topics: list[TopicData]) -> AlterPartitionResponse | None:
+        """Return the controller's response, or None if there is none in time, or another controller
+        is elected.
+        """
         answer: AlterPartitionResponse | None = None
-        epoch, cache = self._node.cache.image.controller_epoch, self._node.cache
-        with trio.move_on_after(self._node.request_timeout_ms / 1000):
+        epoch = self._cache.image.controller_epoch
+        with trio.move_on_after(self._timeout_seconds):
             async with trio.open_nursery() as nursery:
 
-                async def end_with_reign() -> None:
-                    await cache.wait_cluster(lambda image: image.controller_epoch != epoch)
+                async def end_with_epoch() -> None:
+                    await self._cache.wait_cluster(lambda image: image.controller_epoch != epoch)
                     nursery.cancel_scope.cancel()
 
-                nursery.start_soon(end_with_reign)
-                answer = await self._ask(request)
+                nursery.start_soon(end_with_epoch)
+                answer = await self._alter_partition(topics)
                 nursery.cancel_scope.cancel()
         return answer
 
-    def _request(self, names: Iterable[str]) -> AlterPartitionRequest:
-        image = self._node.cache.image
+    def _with_missing_replicas(self, names: Iterable[str]) -> list[TopicData]:
+        image = self._cache.image
         topics = []
         for name in names:
             topic = image.topics.get(name)
@@ -119,9 +121,7 @@ class Followers:
             ]
             if topic is not None and partitions:
                 topics.append(TopicData(topic_id=topic.topic_id, partitions=partitions))
-        return AlterPartitionRequest(
-            broker_id=self._node.broker_id, broker_epoch=self._node.broker_epoch, topics=topics
-        )
+        return topics
 
 
 def _data(index: int, partition: Partition, missing: Collection[int]) -> PartitionData:

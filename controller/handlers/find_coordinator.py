@@ -20,6 +20,7 @@ from ..metadata.partition_view import endpoints_at
 from ..observe.logs import about, cut
 from ..requests.context import RequestContext
 from ..requests.long_answers import are_few, noted, rows_in_turns
+from .auto_creation import create_missing_topics
 
 if TYPE_CHECKING:
     from .node import Node
@@ -64,7 +65,7 @@ async def _after_creation(
         return topic in image.topics and image.topics[topic].is_complete
 
     with trio.move_on_after(PATIENCE_SECONDS):
-        code = (await node.auto_creation.create(node, context, [topic]))[topic]
+        code = (await create_missing_topics(node, context, [topic]))[topic]
         if code == ErrorCode.LEADER_NOT_AVAILABLE:
             await node.cache.wait_topic(topic, is_led)
         else:

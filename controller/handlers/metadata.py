@@ -24,6 +24,7 @@ from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
 from ..requests.long_answers import noted, rows_in_turns
 from ..requests.time_slices import in_turns
+from .auto_creation import create_missing_topics
 
 if TYPE_CHECKING:
     from .node import Node
@@ -97,7 +98,7 @@ async def _after_creation(
     creatable: Sequence[str],
 ) -> MetadataResponse:
     """Answer after the controller has been asked to create the missing topics."""
-    codes = await node.auto_creation.create(node, context, creatable)
+    codes = await create_missing_topics(node, context, creatable)
     # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the
     # client comes again.
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)

@@ -23,7 +23,7 @@ from ...policies.configs.values import MAX_PORT, KeyType
 from ...policies.loading import POLICY_KEY, is_rule_file, names_class
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ...protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from ..active.control_links import ControlLinks
 from ..active.election import Election
@@ -31,7 +31,7 @@ from ..active.loading import ensure_paths
 from ..audit.decisions import Decisions
 from ..audit.log import AuditLog, AuditSettings, audit_settings
 from ..broker.dynamic_configs import DynamicConfigs
-from ..broker.epoch_check import RuleCheck
+from ..broker.epoch_check import EpochCheck
 from ..broker.followers import Followers
 from ..broker.registration import Registration
 from ..broker.shared_secret import SharedSecret
@@ -158,7 +158,7 @@ async def run_node(
         broker = registration(config, server.ports)
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.local_nodes[node.broker_id] = node
-        links = ControlLinks(tasks, node, logins)
+        links = ControlLinks(tasks, config, node.cache, logins)
         if config.boolean("controller.forwarding.enable"):
             node.forwarder = Forwarder(
                 tasks,
@@ -169,7 +169,12 @@ async def run_node(
                 request_timeout_seconds=node.request_timeout_ms / 1000,
             )
         election = Election(node, links.link, clock_ms)
-        followers = Followers(node, partial(ask_to_alter, node, links))
+        followers = Followers(
+            node.cache,
+            partial(ask_to_alter, node, links),
+            broker_id=node.broker_id,
+            timeout_seconds=node.request_timeout_ms / 1000,
+        )
         node.dynamic_configs.on_change(partial(tell_the_controller, node))
         node.dynamic_configs.on_change(node.topic_overrides.entity_changed)
         await tasks.start(partial(node.dynamic_configs.run, store, tidies=lambda: node.controller is not None))
@@ -185,7 +190,7 @@ async def run_node(
         )
         await tasks.start(entry.run)
         tasks.start_soon(followers.run)
-        tasks.start_soon(RuleCheck(node).run)
+        tasks.start_soon(EpochCheck(node.cache, store).run)
         if rules is not None:
             tasks.start_soon(rules.run)
         tasks.start_soon(election.run)
@@ -373,9 +378,9 @@ def tell_the_controller(node: Node, kind: str, name: str) -> None:
         node.controller.entity_changed(kind, name)
 
 
-async def ask_to_alter(
-    node: Node, links: ControlLinks, request: AlterPartitionRequest
-) -> AlterPartitionResponse | None:
+async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData]) -> AlterPartitionResponse | None:
+    """Send AlterPartition to the active controller, or return None if it cannot be reached."""
+    request = AlterPartitionRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch, topics=topics)
     if node.controller is not None:
         return await alter(node, request, version=3)
     try:

@@ -21,7 +21,7 @@ from minicontroller.controller.active.control_requests import VERSIONS, ControlR
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.broker.epoch_check import RuleCheck
+from minicontroller.controller.broker.epoch_check import EpochCheck
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.config.node_config import NodeConfig
@@ -50,7 +50,7 @@ from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages import alter_configs as alter_configs_message
 from minicontroller.protocol.messages import incremental_alter_configs as incremental_message
-from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from minicontroller.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -186,7 +186,12 @@ class SmallCluster:
                 stack.push_async_callback(node.audit.close)
             tasks = await stack.enter_async_context(trio.open_nursery())
             member = Member(node, Election(node, self._link, lambda: 1), tasks.cancel_scope)
-            followers = Followers(node, self._asker(member))
+            followers = Followers(
+                node.cache,
+                self._asker(member),
+                broker_id=broker_id,
+                timeout_seconds=node.request_timeout_ms / 1000,
+            )
             for listener in self._listeners:
                 node.cache.on_change(listener)
             node.dynamic_configs.on_change(lambda kind, name: tell_the_controller(node, kind, name))
@@ -194,7 +199,7 @@ class SmallCluster:
             tasks.start_soon(node.dynamic_configs.run, store)
             await tasks.start(Registration(store, broker, lambda: 1, node.registered, node.dynamic_configs.load).run)
             tasks.start_soon(followers.run)
-            tasks.start_soon(RuleCheck(node).run)
+            tasks.start_soon(EpochCheck(node.cache, store).run)
             tasks.start_soon(member.election.run)
             task_status.started()
         del node.local_nodes[broker_id]
@@ -219,11 +224,16 @@ class SmallCluster:
     def _link(self, broker: Broker) -> ControlLink:
         return WireLink(self, broker)
 
-    def _asker(self, member: Member) -> Callable[[AlterPartitionRequest], Awaitable[AlterPartitionResponse | None]]:
-        async def ask(request: AlterPartitionRequest) -> AlterPartitionResponse | None:
+    def _asker(self, member: Member) -> Callable[[list[TopicData]], Awaitable[AlterPartitionResponse | None]]:
+        async def ask(topics: list[TopicData]) -> AlterPartitionResponse | None:
             await trio.lowlevel.checkpoint()
             asked = self.members.get(member.node.cache.image.controller_id)
-            return None if asked is None else await alter(asked.node, request, version=3)
+            if asked is None:
+                return None
+            request = AlterPartitionRequest(
+                broker_id=member.broker_id, broker_epoch=member.node.broker_epoch, topics=topics
+            )
+            return await alter(asked.node, request, version=3)
 
         return ask
 

@@ -4,7 +4,7 @@ import trio
 
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.metadata.image import Partition, Topic
-from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from minicontroller.protocol.messages.alter_partition import AlterPartitionResponse, TopicData
 from tests.handlers.asking import broker, image, node_with
 
 
@@ -21,15 +21,16 @@ async def test_a_controller_that_does_not_answer_is_left(nursery: trio.Nursery, 
     node = node_with(image(brokers, controller_id=2, controller_epoch=5))
     asked: list[int] = []
 
-    async def ask(_request: AlterPartitionRequest) -> AlterPartitionResponse | None:
+    async def ask(_topics: list[TopicData]) -> AlterPartitionResponse | None:
         asked.append(node.cache.image.controller_id)
         if node.cache.image.controller_id == 2:
             await trio.sleep_forever()
         return AlterPartitionResponse()
 
-    nursery.start_soon(Followers(node, ask).run)
+    timeout = node.request_timeout_ms / 1000
+    nursery.start_soon(Followers(node.cache, ask, broker_id=1, timeout_seconds=timeout).run)
     node.cache.apply(controller_id=2, controller_epoch=5, brokers=None, changed=[half_in_sync()])
-    await trio.sleep(node.request_timeout_ms / 1000 + 1)
+    await trio.sleep(timeout + 1)
     assert asked == [2, 2]
     node.cache.apply(controller_id=3, controller_epoch=6, brokers=None)
     await trio.sleep(1)

@@ -1,0 +1,30 @@
+"""Automatic creation of topics, for the handlers that name topics which do not exist."""
+
+from collections.abc import Sequence
+from functools import partial
+from inspect import isawaitable
+
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ..errors import Refusal
+from ..requests.context import Handler, RequestContext
+from .node import Node
+
+
+async def create_missing_topics(node: Node, context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
+    """Create these topics on behalf of the client, and return the error code that Metadata has for
+    each: LEADER_NOT_AVAILABLE if the topic was created.
+    """
+    return await node.auto_creation.create(context, names, node.config, partial(_create_topics, node))
+
+
+async def _create_topics(
+    node: Node, handler: Handler, context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    try:
+        answer = handler(node, context, request)
+        response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
+    except Refusal as refusal:
+        node.decisions.refused(node, context, request, refusal)
+        raise
+    return response
