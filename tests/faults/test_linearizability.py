@@ -19,6 +19,7 @@ from tests.faults.detector.history import (
     OK,
     REFUSED,
     REPLACE,
+    STRANGER,
     UNKNOWN,
     Operation,
     Topic,
@@ -154,6 +155,17 @@ def test_a_read_behind_a_change_may_miss_a_partition_without_a_leader() -> None:
     for partitions, is_right in ((3, True), (2, True), (4, False)):
         read = op(DESCRIBE, 0, 2, partitions=partitions, after=change.number)
         assert is_possible(THREE, change, read) is is_right, partitions
+
+
+def test_a_read_behind_a_change_may_miss_what_was_written_to_the_tree() -> None:
+    """A node is notified of what no node wrote, and may answer before that, also behind a change of
+    the topic's partitions that was done since.
+    """
+    elsewhere, change = setting(0, 1, "1"), op(GROW, 2, 3, partitions=4)
+    read = op(CONFIGS, 2, 4, configs={"a": "1"}, after=change.number)
+    assert not is_possible(THREE, elsewhere, change, read)
+    elsewhere.client = STRANGER
+    assert is_possible(THREE, elsewhere, change, read)
 
 
 def test_nodes_may_be_behind_unless_they_must_not() -> None:

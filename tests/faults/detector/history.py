@@ -13,6 +13,9 @@ import msgspec
 OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 """Outcomes: it was done; it was certainly not done; who knows."""
 
+STRANGER = "stranger"
+"""The client that writes to the tree and asks no node."""
+
 CREATE, DELETE, GROW, ALTER, REPLACE, DESCRIBE, CONFIGS = (
     "create",
     "delete",

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, UNKNOWN, Operation
+from tests.faults.detector.history import CONFIGS, DESCRIBE, OK, STRANGER, UNKNOWN, Operation
 from tests.faults.detector.models import State, changes_nothing, step, tells
 
 MOST_STATES = 20_000
@@ -250,10 +250,16 @@ def _sees(before: State, operations: Iterable[Operation], read: Operation, asked
 
 def _has_a_place(before: State, operations: Iterable[Operation], read: Operation, known: Operation) -> bool:
     """Whether there is an order in which the read is behind what its node knew, and perhaps ahead
-    of what others had been answered.
+    of what others had been answered, and of what somebody else wrote to the tree, which nodes learn
+    of when they are notified.
     """
     placed = msgspec.structs.replace(read, is_placed=True, is_fresh=False, began=known.began, after=known.number)
-    return check(before, [*changes_until(read.ended or read.began, operations), placed]) is None
+    moment = read.ended or read.began
+    changes = [
+        msgspec.structs.replace(each, ended=moment + 1) if each.client == STRANGER else each
+        for each in changes_until(moment, operations)
+    ]
+    return check(before, [*changes, placed]) is None
 
 
 def changes_until(moment: float, operations: Iterable[Operation]) -> list[Operation]:

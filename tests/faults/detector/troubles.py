@@ -18,7 +18,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 from minicontroller.controller.znodes import layout
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
-from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE
+from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE, STRANGER
 from tests.faults.detector.models import LEFT, SET
 from tests.faults.tree import patiently
 from tests.support.nodes import NodeProcess
@@ -245,7 +245,7 @@ def strange_configs(stage: Stage) -> None:
         name = f"t{stage.dice.randrange(TOPICS)}" if group == "topics" else DEFAULT
         path, key = f"/config/{group}/{name}", stage.dice.choice(KEYS[group])
         operation = stage.journal.new(
-            client="stranger", entity=f"{group}/{name}", kind=ALTER, steps=[(key, SET, stage.journal.value())]
+            client=STRANGER, entity=f"{group}/{name}", kind=ALTER, steps=[(key, SET, stage.journal.value())]
         )
         try:
             data, stat = client.get(path)
