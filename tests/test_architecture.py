@@ -120,6 +120,6 @@ def test_only_one_module_imports_kazoo_and_nobody_mocks() -> None:
     """Kazoo is known to one file of the program; the tests have fakes, and no mocks."""
     assert [
         module.name for module in modules() if re.search(r"^\s*(from|import) kazoo", module.read_text(), re.MULTILINE)
-    ] == ["zookeeper.py"]
+    ] == ["kazoo_session.py"]
     mocks = re.compile(r"^\s*(from|import) unittest", re.MULTILINE)
     assert [path for path in (ROOT / "tests").rglob("*.py") if mocks.search(path.read_text())] == []

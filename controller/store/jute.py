@@ -11,6 +11,7 @@ from typing import Any
 
 from .base import (
     AccessDenied,
+    Change,
     Check,
     Create,
     Entry,
@@ -27,25 +28,22 @@ from .base import (
     VersionConflict,
 )
 
-CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_CHILDREN, SYNC, CHECK, MULTI, MULTI_READ = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    8,
-    9,
-    13,
-    14,
-    22,
-)
+CREATE, DELETE, EXISTS, GET_DATA, SET_DATA = 1, 2, 3, 4, 5
+GET_CHILDREN, SYNC, GET_CHILDREN_WITH_STAT, CHECK, MULTI, MULTI_READ = 8, 9, 12, 13, 14, 22
 ERROR_RESULT = -1
 EPHEMERAL, SEQUENTIAL = 1, 2
 
 ROLLED_BACK = 0
 """Of the operations before the one that failed."""
+CONNECTION_LOSS = -4
 NO_NODE = -101
 EXPIRED = -112
+AUTHENTICATION_FAILED = -115
+
+WATCH_XID = -1
+"""The transaction number of a frame that is no answer, but the event of a watch."""
+CHANGES = {1: Change.CREATED, 2: Change.DELETED, 3: Change.DATA, 4: Change.CHILDREN}
+"""The events of watches by ZooKeeper's numbers (`Watcher.Event.EventType`)."""
 
 
 class Unimplemented(StoreError):  # noqa: N818 - ZooKeeper's own word
@@ -53,7 +51,7 @@ class Unimplemented(StoreError):  # noqa: N818 - ZooKeeper's own word
 
 
 ERRORS: dict[int, type[StoreError]] = {
-    -4: StoreUnavailable,  # connection loss
+    CONNECTION_LOSS: StoreUnavailable,
     -6: Unimplemented,
     -7: StoreUnavailable,  # operation timeout
     NO_NODE: NodeMissing,
@@ -63,17 +61,20 @@ ERRORS: dict[int, type[StoreError]] = {
     -111: NodeNotEmpty,
     EXPIRED: SessionExpired,
     -114: AccessDenied,  # invalid access list: creator-only, and the session has no identity
-    -115: AccessDenied,  # authentication failed
+    AUTHENTICATION_FAILED: AccessDenied,
     -118: StoreUnavailable,  # session moved
     -119: StoreUnavailable,  # the server is read-only
     -122: StoreUnavailable,  # request timeout
     -127: StoreUnavailable,  # throttled
 }
 
-INT = Struct("!i")
+INT = FRAME_SIZE = Struct("!i")
+REQUEST_HEADER = Struct("!iii")  # size, xid, type
+REPLY_HEADER = Struct("!iqi")  # xid, zxid, error
 HEADER = Struct("!iBi")  # type, done, error
 HEADER_AND_INT = Struct("!iBii")
 STAT = Struct("!qqqqiiiqiiq")
+WATCH_EVENT = Struct("!iii")  # type, state, length of the path
 NULL = INT.pack(-1)
 END = HEADER.pack(-1, 1, -1)
 FLAGS = tuple(INT.pack(flags) for flags in range(4))
@@ -236,6 +237,15 @@ def decode_names(buffer: bytes, offset: int) -> tuple[list[str], int]:
 def decode_stat(buffer: bytes, offset: int) -> Stat:
     czxid, mzxid, ctime, _, version, _, _, owner, *_ = STAT.unpack_from(buffer, offset)
     return Stat(version, czxid, mzxid, ctime, owner)
+
+
+def decode_event(buffer: bytes, offset: int) -> tuple[Change | None, str]:
+    """Decode the event of a watch: the change, None if it is unknown, and the path with the
+    chroot.
+    """
+    number, _state, length = WATCH_EVENT.unpack_from(buffer, offset)
+    start = offset + WATCH_EVENT.size
+    return CHANGES.get(number), buffer[start : start + length].decode()
 
 
 def children_zxid(answer: bytes) -> int:

@@ -39,7 +39,7 @@ from .base import (
     WatchEvent,
     weight,
 )
-from .crossing import Crossing
+from .loop_queue import LoopQueue
 from .watches import WatchTable
 
 MAX_COMMIT_BYTES = 900_000
@@ -251,9 +251,9 @@ class MemoryStore:
         self._closed = False
         self._listeners: list[Callable[[Session], None]] = []
         self._missed: list[Callable[[], None]] = []
-        self._crossing = Crossing()
+        self._loop = LoopQueue()
         with suppress(RuntimeError):  # made before its loop runs: then the first watch enters it
-            self._crossing.enter_loop()
+            self._loop.attach()
 
     async def __aenter__(self) -> Self:
         return self
@@ -282,7 +282,7 @@ class MemoryStore:
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
         self._require_session()
         if watch is not None:
-            self._crossing.enter_loop()
+            self._loop.attach()
             self.watches.data.setdefault(path, {})[watch] = 0
         return self._entry(path)
 
@@ -296,7 +296,7 @@ class MemoryStore:
         if names is None:
             raise NodeMissing(f"{path} does not exist", path=path)
         if watch is not None:
-            self._crossing.enter_loop()
+            self._loop.attach()
             self.watches.children.setdefault(path, {})[watch] = 0
         return names
 
@@ -331,7 +331,7 @@ class MemoryStore:
         self.tree.apply(self, [Create(each) for each in reversed(missing)])
 
     def abandon(self) -> None:
-        self._crossing.post(partial(self.tree.expire, self))
+        self._loop.post(partial(self.tree.expire, self))
 
     async def close(self) -> None:
         if not self._closed:
@@ -345,8 +345,8 @@ class MemoryStore:
             return
         if state is not Session.CONNECTED:
             self._session = state
-        self._crossing.enter_loop()
-        self._crossing.post(partial(self._announce, state))
+        self._loop.attach()
+        self._loop.post(partial(self._announce, state))
 
     def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
         """Wake the watches on what a commit has changed, in its order."""
@@ -361,7 +361,7 @@ class MemoryStore:
         for watch in self.watches.take(path, change):
             call = partial(self._fire, watch, WatchEvent(path, change))
             if self._session is Session.CONNECTED:
-                self._crossing.post(call)
+                self._loop.post(call)
             else:
                 self._missed.append(call)
 

@@ -1,16 +1,14 @@
-"""The store on ZooKeeper; the only module that knows kazoo.
+"""The store on ZooKeeper.
 
-Rules: nothing is sent twice, and nothing is sent in another session than the caller knew of when it
-asked. So requests go to kazoo's queue directly (its public calls retry and re-queue), under a lock
-that kazoo's changes of state take too, and are refused at once while the connection is not the one
-that the event loop has heard of.
+Rule: nothing is sent twice, and nothing is sent in another session than the caller knew of when it
+asked. So a request is written to the one connection that the event loop has heard of, which belongs
+to one session, and is never repeated: a connection that is lost fails what was under way on it.
 
-kazoo forgets its watches whenever a connection breaks. They are kept here, and set again by a read
-that also tells what has changed meanwhile.
+ZooKeeper's watches are set by a connection. They are kept here, and after a reconnection they are
+set again by a read that also tells what has changed meanwhile.
 """
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -18,14 +16,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import trio
-from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from kazoo.protocol.serialization import CloseInstance, GetChildren2  # type: ignore[import-untyped]
-from kazoo.protocol.states import EventType, KazooState, KeeperState  # type: ignore[import-untyped]
-from kazoo.retry import KazooRetry  # type: ignore[import-untyped]
 
 from . import jute
 from .base import (
-    Change,
     CommitTooLarge,
     Create,
     Entry,
@@ -40,10 +33,12 @@ from .base import (
     Watch,
     weight,
 )
-from .crossing import Crossing
+from .kazoo_handler import ReachabilityLog
+from .kazoo_session import KazooSession
 from .kept_watches import KeptWatches
-from .link import Failures, LinkHandler
+from .loop_queue import LoopQueue
 from .replies import Body, Reply
+from .server_connection import ServerConnection
 
 log = logging.getLogger("minicontroller.store")
 
@@ -52,95 +47,8 @@ MAX_COMMIT_BYTES = 900_000
 READS_IN_ONE = 256
 """Znodes in one multi-read."""
 REQUESTS_IN_FLIGHT = 8
-CLOSE_SECONDS = 2.0
-"""How long a server may take to end the session in good order."""
-RETRY_SECONDS = 0.5
-"""Between two rounds of connection attempts, at most."""
 RESTART_PAUSE_SECONDS = 1.0
-"""Before another try when kazoo's thread failed."""
-
-CHANGES = {
-    EventType.CREATED: Change.CREATED,
-    EventType.DELETED: Change.DELETED,
-    EventType.CHANGED: Change.DATA,
-    EventType.CHILD: Change.CHILDREN,
-}
-
-
-class Request:
-    """A request as kazoo's connection wants it: bytes to send; the answer's bytes are decoded by
-    whoever waits.
-    """
-
-    __slots__ = ("body", "path", "type", "watcher")
-
-    def __init__(self, kind: int, body: bytes, path: str = "", watcher: Callable[[Any], None] | None = None) -> None:
-        self.type = kind
-        self.body = body
-        self.path = path
-        self.watcher = watcher
-
-    def serialize(self) -> bytes:
-        return self.body
-
-    def deserialize(self, buffer: bytes, offset: int) -> tuple[bytes, int]:
-        return buffer, offset
-
-
-class ChildrenRequest(GetChildren2):  # type: ignore[misc]
-    """A request for children: kazoo tells a watch on children by the class of the request."""
-
-    @classmethod
-    def deserialize(cls, buffer: bytes, offset: int) -> tuple[bytes, int]:
-        return buffer, offset
-
-
-class Client(KazooClient):  # type: ignore[misc]
-    """kazoo's client, with a gate that no request passes while the state changes."""
-
-    def __init__(self, hosts: str, **options: Any) -> None:
-        self.gate = threading.RLock()
-        self.generation = 0
-        """Counts the connections. A request names the one that it is meant for."""
-        self.abandoned = False
-        super().__init__(hosts, **options)
-
-    def submit(self, request: Request | ChildrenRequest, reply: Reply, generation: int) -> None:
-        with self.gate:
-            if self.abandoned:
-                raise SessionExpired("The session has been given up")
-            if generation != self.generation or self._state != KeeperState.CONNECTED:
-                raise StoreUnavailable("The connection to ZooKeeper is lost")
-            self._call(request, reply)
-
-    def hang_up(self) -> None:
-        """End the session behind what is queued already, without waiting for it (the first half of
-        kazoo's `stop`).
-        """
-        with self.gate:
-            if not self._stopped.is_set():
-                self._stopped.set()
-                self._queue.append((CloseInstance, None))
-                self._connection._write_sock.send(b"\0")  # noqa: SLF001
-
-    def finish(self) -> None:
-        """Wait for the end of kazoo's thread; the connection is cut if the server
-        does not answer.
-        """
-        stopped = self._connection.connection_stopped
-        if not stopped.wait(CLOSE_SECONDS):
-            self.handler.cut()
-        if stopped.wait(CLOSE_SECONDS):
-            self._connection.stop()
-            self.close()
-
-    def _session_callback(self, state: str) -> None:
-        with self.gate:
-            if state == KeeperState.CONNECTING and self._state == KeeperState.CONNECTED:
-                # Before kazoo fails what is under way: who learns that no answer comes finds the
-                # session suspended.
-                self._make_state_change(KazooState.SUSPENDED)
-            super()._session_callback(state)
+"""The pause before another try when kazoo ended by itself."""
 
 
 class ZooKeeperStore:
@@ -160,35 +68,33 @@ class ZooKeeperStore:
         authentication: Iterable[tuple[str, str]] = (),
     ) -> None:
         hosts, slash, chroot = connect.partition("/")
-        self._hosts = hosts
         self._chroot = (slash + chroot).rstrip("/")
         self._access = access
         self._watches = KeptWatches()
         self._listeners: list[Callable[[Session], None]] = []
         self._session = Session.SUSPENDED
         self._session_id = 0
-        self._generation = 0
+        self._connection: ServerConnection | None = None
+        """The connection that requests are sent on; None while the session is not connected."""
         self._closed = False
         self._connected = trio.Event()
-        self._crossing = Crossing()
-        self._failures = Failures(hosts)
-        self._handler = LinkHandler(self._crossing.post, self._thread_ended)
+        self._loop = LoopQueue()
+        self._open_session = partial(
+            KazooSession,
+            hosts,
+            self,
+            self._loop.post,
+            timeout_ms=session_timeout_ms,
+            authentication=tuple(authentication),
+            log=ReachabilityLog(hosts),
+        )
         try:
             if any(len(host.split()) != 1 for host in hosts.split(",")):
                 raise ValueError("a host is empty, or has a space in it")
             _check_chroot(self._chroot)
-            self._client = Client(
-                hosts,
-                timeout=session_timeout_ms / 1000,
-                handler=self._handler,
-                auth_data=list(authentication),
-                logger=self._failures,
-                connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=RETRY_SECONDS),
-                command_retry=KazooRetry(max_tries=0),
-            )
+            self._kazoo = self._open_session()
         except ValueError as error:
             raise ValueError(f"{connect!r} is no list of host:port with a chroot behind it ({error})") from None
-        self._client.add_listener(self._state_changed)
 
     async def __aenter__(self) -> Self:
         try:
@@ -205,8 +111,8 @@ class ZooKeeperStore:
 
     async def connect(self) -> None:
         """Wait for ZooKeeper, however long it takes, and create the chroot if it is missing."""
-        self._crossing.enter_loop()
-        self._client.start_async()
+        self._loop.attach()
+        self._kazoo.start()
         while True:
             await self._connected.wait()
             try:
@@ -219,18 +125,13 @@ class ZooKeeperStore:
         if self._closed:
             return
         self._closed = True
-        self._handler.closing.set()
         self._session = Session.EXPIRED
         self._watches.clear()
-        self._client.hang_up()
         with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(self._client.finish)
+            await trio.to_thread.run_sync(self._kazoo.finish)
 
     def abandon(self) -> None:
-        with self._client.gate:
-            if not self._closed and not self._client.abandoned:
-                self._client.abandoned = True
-                self._client.hang_up()
+        self._kazoo.end()
 
     @property
     def session(self) -> Session:
@@ -271,7 +172,7 @@ class ZooKeeperStore:
         if watch is None:
             reading = self._read(jute.GET_CHILDREN, path, watched=False)
         else:
-            reading = self._send(ChildrenRequest(self._full(path), self._notify), path)
+            reading = self._read(jute.GET_CHILDREN_WITH_STAT, path, watched=True)
             reading.on_arrival = partial(self._watches.children_read, path, watch, reading)
         return jute.decode_names(*await reading.body())[0]
 
@@ -297,10 +198,10 @@ class ZooKeeperStore:
         if sum(map(weight, operations)) > self.max_commit_bytes:
             raise CommitTooLarge(f"{len(operations)} operations weigh more than {self.max_commit_bytes} bytes")
         body = jute.encode_multi(operations, self._full, self._access)
-        return self._send(Request(jute.MULTI, body), operations[0].path if operations else "/")
+        return self._send(jute.MULTI, body, operations[0].path if operations else "/")
 
     async def sync(self) -> None:
-        await self._send(Request(jute.SYNC, jute.encode_string(self._full("/"))), "/").wait()
+        await self._send(jute.SYNC, jute.encode_string(self._full("/")), "/").wait()
 
     async def ensure(self, path: str) -> None:
         names = self._full(path).split("/")[1:]
@@ -317,7 +218,7 @@ class ZooKeeperStore:
     def _create(self, full: str) -> Reply:
         access = self._access(full.removeprefix(self._chroot) or "/")
         body = jute.encode_multi([Create(full)], str, lambda _: access)
-        return self._send(Request(jute.MULTI, body), full)
+        return self._send(jute.MULTI, body, full)
 
     def _full(self, path: str) -> str:
         return self._chroot + path if path != "/" else self._chroot or "/"
@@ -327,15 +228,17 @@ class ZooKeeperStore:
 
     def _ask(self, kind: int, full: str, path: str, *, watched: bool) -> Reply:
         body = jute.encode_string(full) + (b"\1" if watched else b"\0")
-        return self._send(Request(kind, body, full, self._notify if watched else None), path)
+        return self._send(kind, body, path)
 
-    def _send(self, request: Request | ChildrenRequest, path: str) -> Reply:
-        if self._session is Session.SUSPENDED:
-            raise StoreUnavailable("The connection to ZooKeeper is lost", path=path)
+    def _send(self, kind: int, body: bytes, path: str) -> Reply:
         if self._session is Session.EXPIRED:
             raise SessionExpired("The ZooKeeper session has ended", path=path)
-        reply = Reply(self._crossing, path)
-        self._client.submit(request, reply, self._generation)
+        if self._connection is None:
+            raise StoreUnavailable("The connection to ZooKeeper is lost", path=path)
+        if self._kazoo.is_ending:
+            raise SessionExpired("The session has been given up", path=path)
+        reply = Reply(kind, path)
+        self._connection.request(kind, body, reply)
         return reply
 
     async def _many(self, kind: int, paths: Sequence[str]) -> list[Any]:
@@ -347,56 +250,79 @@ class ZooKeeperStore:
             if len(under_way) == REQUESTS_IN_FLIGHT:
                 results += await part_of(*under_way.popleft())
             body = jute.encode_multi_read(kind, part, self._full)
-            under_way.append((self._send(Request(jute.MULTI_READ, body), part[0]), part))
+            under_way.append((self._send(jute.MULTI_READ, body, part[0]), part))
         for reply, part in under_way:
             results += await part_of(reply, part)
         return results
 
-    def _notify(self, event: Any) -> None:
-        """Fire watches for an event of kazoo's; when a connection breaks it calls them all, which
-        means nothing to us.
-        """
-        if event.type in CHANGES:
-            self._watches.fire(event.path[len(self._chroot) :] or "/", CHANGES[event.type])
+    # ------------------------------------------------------------------ news of the session
 
-    def _state_changed(self, state: str) -> None:
-        """Post a change of kazoo's state from its thread."""
-        if state == KazooState.CONNECTED:
-            self._failures.connected()
-            self._client.generation += 1
-            session_id = self._client.client_id[0]
-            self._crossing.post(partial(self._connected_again, self._client.generation, session_id))
-        else:
-            self._failures.lost()
-            news = Session.SUSPENDED if state == KazooState.SUSPENDED else Session.EXPIRED
-            self._crossing.post(partial(self._disconnected, news))
-
-    def _connected_again(self, generation: int, session_id: int) -> None:
+    def connected(self, connection: ServerConnection, session_id: int) -> None:
         if self._closed:
             return
-        self._generation, self._session_id = generation, session_id
+        self._connection, self._session_id = connection, session_id
         self._session = Session.CONNECTED
         self._connected.set()
         self._watch_again()
         self._announce(Session.CONNECTED)
 
-    def _disconnected(self, news: Session) -> None:
-        if self._closed or self._session is news:
+    def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
+        for frame in frames:
+            xid, _, error = jute.REPLY_HEADER.unpack_from(frame)
+            if xid == jute.WATCH_XID:
+                self._fire(frame)
+                continue
+            reply = connection.take_reply(xid)
+            if reply is None:
+                log.error("ZooKeeper answers out of order: connecting again")
+                connection.cut()
+                return
+            if error == 0:
+                reply.arrive((frame, jute.REPLY_HEADER.size))
+            elif error == jute.NO_NODE and reply.kind == jute.EXISTS:
+                reply.arrive(None)
+            else:
+                reply.arrive(jute.error_of(error, reply.path))
+
+    def disconnected(self, state: Session, error: int) -> None:
+        connection, self._connection = self._connection, None
+        if not self._closed and self._session is not state:
+            if self._session is Session.CONNECTED:
+                self._connected = trio.Event()
+            if state is Session.EXPIRED:
+                log.warning("The ZooKeeper session %#x has ended: opening a new one", self._session_id)
+                self._watches.clear()
+            self._session = state
+            self._announce(state)
+        # Only now: a task that learns that no answer comes finds the session suspended.
+        if connection is not None:
+            for _, reply in connection.unanswered:
+                reply.arrive(jute.error_of(error, reply.path))
+            connection.unanswered.clear()
+
+    def ended(self, failure: Exception | None) -> None:
+        """Open another session: this one was given up, or kazoo failed."""
+        if self._closed:
             return
-        if self._session is Session.CONNECTED:
-            self._connected = trio.Event()
-        if news is Session.EXPIRED:
-            log.warning("The ZooKeeper session %#x has ended: opening a new one", self._session_id)
-            self._watches.clear()
-        self._session = news
-        self._announce(news)
+        if failure is not None:
+            log.error("The connection to ZooKeeper failed, starting again", exc_info=failure)
+        pause = 0.0 if self._kazoo.is_ending else RESTART_PAUSE_SECONDS
+        self._kazoo.end()
+        self._kazoo = self._open_session(pause_seconds=pause)
+        self._kazoo.start()
+
+    def _fire(self, frame: bytes) -> None:
+        """Call the watches of an event; after `close` there are none."""
+        change, path = jute.decode_event(frame, jute.REPLY_HEADER.size)
+        if change is not None:
+            self._watches.fire(path[len(self._chroot) :] or "/", change)
 
     def _watch_again(self) -> None:
         try:
             for path in self._watches.data:
                 self._read(jute.EXISTS, path, watched=True).on_arrival = partial(self._watches.compare_data, path)
             for path in self._watches.children:
-                reply = self._send(ChildrenRequest(self._full(path), self._notify), path)
+                reply = self._read(jute.GET_CHILDREN_WITH_STAT, path, watched=True)
                 reply.on_arrival = partial(self._watches.compare_children, path)
         except (StoreUnavailable, SessionExpired):
             # Lost again before the loop heard of it: the next connection does it.
@@ -405,20 +331,6 @@ class ZooKeeperStore:
     def _announce(self, state: Session) -> None:
         for listener in tuple(self._listeners):
             listener(state)
-
-    def _thread_ended(self, failure: Exception | None) -> None:
-        """Post, as the last act of kazoo's thread, why it ended."""
-        self._crossing.post(partial(self._restart, failure))
-
-    def _restart(self, failure: Exception | None) -> None:
-        """Start again: the session was given up, or kazoo did not know any further."""
-        if self._closed:
-            return
-        if failure is not None:
-            log.error("The connection to ZooKeeper failed, starting again", exc_info=failure)
-        self._handler.pause_seconds = 0 if self._client.abandoned else RESTART_PAUSE_SECONDS
-        self._client.abandoned = False
-        self._client.start_async()
 
 
 async def part_of(reply: Reply, paths: Sequence[str]) -> list[Any]:

@@ -226,16 +226,17 @@ async def test_a_write_is_refused_before_the_loop_hears_of_the_loss(zookeeper: Z
     """
     with Proxy(zookeeper.port) as proxy:
         async with ZooKeeperStore(proxy.connect + chroot) as store:
-            client = store._client
+            kazoo, connection = store._kazoo, store._connection
+            assert connection is not None
             proxy.cut()
-            until(lambda: not client.connected)
+            until(lambda: kazoo.identity is None)
             assert store.session is Session.CONNECTED
             lost = store.commit([Create("/lost", ephemeral=True)])
             proxy.mend()
-            until(lambda: client.connected)
+            until(lambda: kazoo.identity is not None)
             assert store.session is Session.CONNECTED
             early = store.commit([Create("/early", ephemeral=True)])
-            assert len(client._queue) == 0
+            assert store._connection is connection
             for each in (lost, early):
                 with pytest.raises(StoreUnavailable):
                     await each
@@ -346,6 +347,34 @@ async def test_protection_needs_an_identity(zookeeper: ZooKeeperServer, chroot: 
         async with ZooKeeperStore(f"{zookeeper.connect}{chroot}/b", access=protected):
             pass
     assert kazoo_threads() == []
+
+
+async def test_an_unknown_scheme_is_refused(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """An identity that the server does not take is told as such, and no request goes out without
+    it.
+    """
+    with pytest.raises(AccessDenied):
+        async with ZooKeeperStore(zookeeper.connect + chroot, authentication=[("no-such-scheme", "x")]):
+            pass
+    async with ZooKeeperStore(zookeeper.connect) as store:
+        assert chroot[1:] not in await store.children("/")
+
+
+async def test_a_server_that_is_behind_is_not_joined(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """After a lost connection the next server is told which transaction the session has seen, so
+    that one that is behind refuses it.
+    """
+    with Proxy(zookeeper.port) as proxy:
+        async with ZooKeeperStore(proxy.connect + chroot) as store:
+            await store.commit([Create("/a")])
+            entry = await store.get("/a")
+            assert entry is not None
+            proxy.cut()
+            await reaches(store, Session.SUSPENDED)
+            assert store._kazoo._client.last_zxid >= entry.stat.mzxid
+            proxy.mend()
+            await reaches(store, Session.CONNECTED)
+            assert await store.children("/") == ["a"]
 
 
 async def test_close_does_not_wait_for_a_dead_server(zookeeper: ZooKeeperServer, chroot: str) -> None:

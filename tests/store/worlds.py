@@ -114,7 +114,9 @@ class ZooKeeperWorld:
     async def expire(self, store: Store) -> None:
         assert isinstance(store, ZooKeeperStore)
         before = store.session_id
-        await trio.to_thread.run_sync(end_session, self._server.connect, store._client.client_id)
+        identity = store._kazoo.identity
+        assert identity is not None
+        await trio.to_thread.run_sync(end_session, self._server.connect, identity)
         await reaches(store, Session.CONNECTED, lambda: store.session_id != before)
 
 

@@ -11,22 +11,22 @@ from collections.abc import Callable
 import trio
 
 
-class Crossing:
-    """A queue of calls from other threads into the event loop that `enter_loop` was called in."""
+class LoopQueue:
+    """A queue of calls from other threads into the event loop that `attach` was called in."""
 
     def __init__(self) -> None:
         self._token: trio.lowlevel.TrioToken | None = None
         self._calls: deque[Callable[[], object]] = deque()
         self._woken = False
 
-    def enter_loop(self) -> None:
+    def attach(self) -> None:
         """Post calls to the caller's event loop from now on; nothing can be posted before."""
         if self._token is None:
             self._token = trio.lowlevel.current_trio_token()
 
     def post(self, call: Callable[[], object]) -> None:
         """Run `call` in the event loop soon. A loop that has ended needs no news."""
-        assert self._token is not None, "nobody has entered a loop"
+        assert self._token is not None, "no event loop is attached"
         self._calls.append(call)
         if not self._woken:
             self._woken = True

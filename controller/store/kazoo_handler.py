@@ -1,0 +1,176 @@
+"""The surroundings that kazoo asks for, as its `IHandler` interface names them: one thread, and
+connections that it shares with the store.
+
+kazoo finds what it needs by name; this module does not import it.
+"""
+
+import logging
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .server_connection import ServerConnection
+
+log = logging.getLogger("minicontroller.store")
+
+CONNECT_POLL_SECONDS = 0.1
+"""How long a connection attempt may take no notice that the session is being ended."""
+
+
+class KazooTimeout(Exception):  # noqa: N818 - kazoo knows it as `timeout_exception`
+    """Nothing came in the time that kazoo allows."""
+
+
+class KazooHandler:
+    """The handler of one client of kazoo's. `deliver` gets the store's frames of each connection;
+    `on_end` is the last call of kazoo's thread, with what ended it if that was an error.
+    """
+
+    name = "minicontroller"
+    timeout_exception = KazooTimeout
+    sleep_func = staticmethod(time.sleep)
+    running = True
+
+    def __init__(
+        self,
+        deliver: Callable[[ServerConnection, list[bytes]], None],
+        on_end: Callable[[Exception | None], None],
+        pause_seconds: float = 0.0,
+    ) -> None:
+        self._deliver = deliver
+        self._on_end = on_end
+        self._pause_seconds = pause_seconds
+        self._doorbell: socket.socket | None = None
+        self.closing = threading.Event()
+        """Set when the session is to end: attempts to connect are given up."""
+        self.connection: ServerConnection | None = None
+        """The newest connection."""
+
+    def start(self) -> None:
+        """Start nothing: there are no workers."""
+
+    def stop(self) -> None:
+        """Stop nothing: there are no workers."""
+
+    def create_socket_pair(self) -> tuple[socket.socket, socket.socket]:
+        """Return the end that kazoo's thread reads, and the end by which it is woken."""
+        reading, self._doorbell = socket.socketpair()
+        reading.setblocking(False)
+        self._doorbell.setblocking(False)
+        return reading, self._doorbell
+
+    def create_connection(self, address: tuple[str, int], timeout: float, **_: object) -> ServerConnection:
+        deadline = time.monotonic() + timeout
+        family, kind, protocol, _name, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(False)
+            self._connect(connection, target, deadline)
+        except BaseException:
+            connection.close()
+            raise
+        assert self._doorbell is not None, "kazoo makes the pair first"
+        self.connection = ServerConnection(connection, self._doorbell, self._deliver)
+        return self.connection
+
+    def _connect(self, connection: socket.socket, target: Any, deadline: float) -> None:
+        try:
+            connection.connect(target)
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(connection, select.POLLOUT)
+            while not poll.poll(CONNECT_POLL_SECONDS * 1000):
+                if self.closing.is_set() or time.monotonic() > deadline:
+                    raise KazooTimeout("no connection in time") from None
+            number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if number:
+                raise OSError(number, os.strerror(number)) from None
+
+    def select(
+        self,
+        readers: Sequence[ServerConnection | socket.socket],
+        writers: Sequence[ServerConnection],
+        _: Sequence[object],
+        timeout: float | None,
+    ) -> tuple[list[ServerConnection | socket.socket], list[ServerConnection], list[object]]:
+        if writers:
+            return [], list(writers), []  # a connection takes whatever it is given
+        connection, *others = readers
+        assert isinstance(connection, ServerConnection)
+        doorbell = others[0] if others else None
+        assert not isinstance(doorbell, ServerConnection)
+        readable, rung = connection.wait(timeout, doorbell)
+        ready: list[ServerConnection | socket.socket] = [connection] if readable else []
+        if rung and doorbell is not None:
+            ready.append(doorbell)
+        return ready, [], []
+
+    def event_object(self) -> threading.Event:
+        return threading.Event()
+
+    def spawn(self, function: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=self._run, args=(function,), name="zookeeper", daemon=True)
+        thread.start()
+        return thread
+
+    def cut(self) -> None:
+        """Wake kazoo's thread, whatever it waits for."""
+        if self.connection is not None:
+            self.connection.cut()
+
+    def _run(self, function: Callable[[], object]) -> None:
+        """Run kazoo's thread; an error that ends it is reported, never printed."""
+        self.closing.wait(self._pause_seconds)
+        failure: Exception | None = None
+        try:
+            function()
+        except Exception as error:  # noqa: BLE001 - a library's thread: what it raises is reported to the loop
+            failure = error
+        self._on_end(failure)
+
+
+class ReachabilityLog:
+    """A logger for kazoo that writes one line when no server can be reached, and one when a server
+    answers again.
+    """
+
+    def __init__(self, hosts: str) -> None:
+        self._hosts = hosts
+        self._connected = False
+        self._failures = 0
+        self._reported = False
+
+    def connected(self) -> None:
+        self._connected = True
+        self._failures = 0
+        if self._reported:
+            self._reported = False
+            log.warning("ZooKeeper at %s answers again", self._hosts)
+
+    def lost(self) -> None:
+        """Note that the connection broke: what fails from now on are attempts to make another."""
+        self._connected = False
+
+    def log(self, *_: object) -> None:
+        """Log nothing: these are the levels below a warning."""
+
+    debug = info = log
+
+    def warning(self, text: str, *arguments: object) -> None:
+        if self._connected or not text.startswith(("Connection", "Cannot")):
+            return
+        self._failures += 1
+        if self._failures == self._hosts.count(",") + 1 and not self._reported:
+            self._reported = True
+            reason = (text % arguments).removeprefix("Connection dropped: ").removeprefix("socket connection error: ")
+            log.warning("ZooKeeper at %s cannot be reached (%s): trying again until it answers", self._hosts, reason)
+
+    warn = warning
+
+    def exception(self, text: str, *arguments: object) -> None:
+        """Log nothing: the end of kazoo's thread reports the error."""

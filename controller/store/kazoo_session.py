@@ -1,0 +1,135 @@
+"""A session with ZooKeeper as kazoo keeps it; the only module that knows kazoo.
+
+kazoo finds a server, opens the session, authenticates, sends heartbeats, opens the connection again
+and ends the session. The store's requests go past it (`server_connection.py`).
+
+Rule: kazoo is used by its public names only. A client of kazoo's is started once and ended once;
+after that another `KazooSession` is made.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol
+
+from kazoo.client import KazooClient  # type: ignore[import-untyped]
+from kazoo.exceptions import WriterNotClosedException  # type: ignore[import-untyped]
+from kazoo.protocol.states import KazooState, KeeperState  # type: ignore[import-untyped]
+from kazoo.retry import KazooRetry  # type: ignore[import-untyped]
+
+from .base import Session
+from .jute import AUTHENTICATION_FAILED, CONNECTION_LOSS
+from .kazoo_handler import KazooHandler, ReachabilityLog
+from .server_connection import ServerConnection
+
+CLOSE_SECONDS = 2.0
+"""How long a server may take to end the session in good order."""
+RETRY_SECONDS = 0.5
+"""The longest pause between two rounds of connection attempts."""
+
+
+class SessionOwner(Protocol):
+    """Who hears of a session; each method is called in the event loop, in order."""
+
+    def connected(self, connection: ServerConnection, session_id: int) -> None:
+        """Requests can be sent on this connection."""
+
+    def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
+        """The server has sent these frames, without their sizes, on this connection."""
+
+    def disconnected(self, state: Session, error: int) -> None:
+        """The session is suspended or has expired; unanswered requests fail with this error."""
+
+    def ended(self, failure: Exception | None) -> None:
+        """Nothing more will come; `failure` is the error that kazoo did not know how to handle."""
+
+
+class KazooSession:
+    """A client of kazoo's, which opens a session and, should it expire, another one. Raises
+    ValueError if `hosts` is no list of host:port.
+
+    `post` runs a call in the event loop. `pause_seconds` pass before the first attempt to connect.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        owner: SessionOwner,
+        post: Callable[[Callable[[], object]], None],
+        *,
+        timeout_ms: int,
+        authentication: Iterable[tuple[str, str]],
+        log: ReachabilityLog,
+        pause_seconds: float = 0.0,
+    ) -> None:
+        self._owner = owner
+        self._post = post
+        self._log = log
+        self._handler = KazooHandler(
+            lambda connection, frames: post(partial(owner.received, connection, frames)),
+            lambda failure: post(partial(owner.ended, failure)),
+            pause_seconds,
+        )
+        self._client = KazooClient(
+            hosts,
+            timeout=timeout_ms / 1000,
+            handler=self._handler,
+            auth_data=list(authentication),
+            logger=log,
+            connection_retry=KazooRetry(max_tries=-1, delay=0.05, max_delay=RETRY_SECONDS),
+            command_retry=KazooRetry(max_tries=0),
+        )
+        self._client.add_listener(self._state_changed)
+        self._end = threading.Thread(target=self._stop, name="zookeeper-end", daemon=True)
+        self._lock = threading.Lock()
+        self.is_ending = False
+
+    @property
+    def identity(self) -> tuple[int, bytes] | None:
+        """The id and the password of the session; None while it is not connected."""
+        identity: tuple[int, bytes] | None = self._client.client_id
+        return identity
+
+    def start(self) -> None:
+        self._client.start_async()
+
+    def end(self) -> None:
+        """End the session behind what was asked before, without waiting; in any thread, and more
+        than once without harm.
+        """
+        with self._lock:
+            if not self.is_ending:
+                self.is_ending = True
+                self._end.start()
+
+    def finish(self) -> None:
+        """End the session and wait for it. The connection is cut if the server does not answer."""
+        self.end()
+        self._end.join(CLOSE_SECONDS)
+        if self._end.is_alive():
+            self._handler.cut()
+            self._end.join(CLOSE_SECONDS)
+
+    def _stop(self) -> None:
+        self._handler.closing.set()
+        try:
+            self._client.stop()
+        except WriterNotClosedException:
+            return  # kazoo's thread waits for the resolver; it ends when that answers
+        self._client.close()
+
+    def _state_changed(self, state: str) -> None:
+        """Post a change of kazoo's state, in kazoo's thread."""
+        connection = self._handler.connection
+        if state == KazooState.CONNECTED:
+            self._log.connected()
+            assert connection is not None
+            self._post(partial(self._owner.connected, connection, self._client.client_id[0]))
+            return
+        self._log.lost()
+        if state == KazooState.SUSPENDED and connection is not None:
+            # The next server must not be behind what this one has answered.
+            self._client.last_zxid = max(self._client.last_zxid, connection.last_zxid)
+        refused = self._client.client_state == KeeperState.AUTH_FAILED
+        news = Session.SUSPENDED if state == KazooState.SUSPENDED else Session.EXPIRED
+        self._post(partial(self._owner.disconnected, news, AUTHENTICATION_FAILED if refused else CONNECTION_LOSS))
