@@ -25,11 +25,11 @@ from typing import NamedTuple
 from urllib.request import urlopen
 
 from benchmarks.peers.base import Address, parse_ready_line
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from minicontroller.protocol.registry import KAFKA
 
 COMMAND = Path(sys.executable).with_name("minicontroller")
 VERSION = 7
@@ -89,7 +89,7 @@ def requests(count: int, *, refused: bool) -> list[bytes]:
         header = RequestHeader(
             api_key=ApiKey.CREATE_TOPICS, api_version=VERSION, correlation_id=number, client_id="burst"
         )
-        frames.append(registry.encode_request(header, request))
+        frames.append(KAFKA.encode_request(header, request))
     return frames
 
 
@@ -119,7 +119,7 @@ def send(address: Address, frames: Sequence[bytes]) -> tuple[list[bytes], list[f
 def check(answers: Sequence[bytes], *, refused: bool) -> None:
     expected = ErrorCode.INVALID_TOPIC_EXCEPTION if refused else ErrorCode.NONE
     for answer in answers:
-        response = registry.decode_response(ApiKey.CREATE_TOPICS, VERSION, answer)[1]
+        response = KAFKA.decode_response(ApiKey.CREATE_TOPICS, VERSION, answer)[1]
         assert isinstance(response, CreateTopicsResponse)
         assert [topic.error_code for topic in response.topics] == [expected], response
 

@@ -7,7 +7,6 @@ Every request is in the newest version that all measured systems speak.
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -24,6 +23,7 @@ from minicontroller.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 
 CLIENT_ID: Final = "benchmarks"
@@ -144,10 +144,10 @@ def check_led(answer: bytes, topics: int, partitions: int) -> None:
 
 def _frame(key: ApiKey, request: WireStruct, correlation_id: int) -> bytes:
     header = RequestHeader(api_key=key, api_version=VERSIONS[key], correlation_id=correlation_id, client_id=CLIENT_ID)
-    return registry.encode_request(header, request)
+    return KAFKA.encode_request(header, request)
 
 
 def _read(answer: bytes, key: ApiKey, expected: type[Response]) -> Response:
-    _, message = registry.decode_response(key, VERSIONS[key], answer)
+    _, message = KAFKA.decode_response(key, VERSIONS[key], answer)
     assert isinstance(message, expected)
     return message

@@ -13,12 +13,12 @@ import trio
 
 from .. import __version__
 from ..controller.network.peer import PeerConnection, PeerUnavailable
-from ..protocol import registry
 from ..protocol.api_keys import ApiKey
 from ..protocol.error_codes import ErrorCode
 from ..protocol.errors import ProtocolError
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
 from .configuration import Address, ClientConfig
 from .errors import AdminError, Unreachable
@@ -63,7 +63,7 @@ class NodeLink:
             raise AdminError(ErrorCode.INVALID_REQUEST, f"no request can say this: {error}") from error
 
     def version_of(self, key: ApiKey) -> int:
-        row = registry.api(key)
+        row = KAFKA[key]
         oldest, newest = self.versions.get(key, (1, 0))
         version = min(newest, row.max_version)
         if version < max(oldest, row.min_version):

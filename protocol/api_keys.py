@@ -1,5 +1,5 @@
-"""Kafka's api keys: all of Kafka's, so that a log line can name what a client asked for; what is
-spoken here tells `registry`.
+"""The numbers of Kafka's APIs: all of them, so that a log line can name what a client asked for.
+`registry.KAFKA` has those that are spoken here.
 """
 
 from enum import IntEnum

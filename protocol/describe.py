@@ -8,7 +8,7 @@ import msgspec
 
 from .compiler import sources_of
 from .header import RequestHeader, ResponseHeader
-from .registry import APIS
+from .registry import KAFKA
 from .schema import WireStruct, layout_of
 
 
@@ -34,7 +34,7 @@ def apis() -> list[ApiRow]:
     """Return all APIs that are spoken, by key."""
     return [
         ApiRow(int(row.key), row.name, row.min_version, row.max_version, row.flexible_from)
-        for _, row in sorted(APIS.items())
+        for _, row in sorted(KAFKA.items())
     ]
 
 
@@ -60,7 +60,7 @@ def show(name: str, version: int) -> str:
 
 def _message(name: str) -> type[WireStruct]:
     known: dict[str, type[WireStruct]] = {cls.__name__: cls for cls in (RequestHeader, ResponseHeader)}
-    for row in APIS.values():
+    for row in KAFKA.values():
         known |= {row.request.__name__: row.request, row.response.__name__: row.response}
     by_lower_name = {key.lower(): cls for key, cls in known.items()}
     if cls := by_lower_name.get(name.lower()):

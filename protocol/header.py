@@ -6,6 +6,7 @@ sender's name (KIP-590), and tells the controller what it has decided of it alre
 the response header the controller says how much it knew when it answered.
 """
 
+import struct
 from typing import Annotated
 
 from .schema import Int8, Int16, Int32, Int64, WireStruct, classic, ignorable, message, since, tagged
@@ -61,3 +62,20 @@ class ResponseHeader(WireStruct):
     update_number: Annotated[
         Int64, since(1), tagged(0)
     ] = -1  # the metadata update that the forwarding node must have before it answers reads; -1 for none
+
+
+REQUEST_START = struct.Struct(">hhi")
+"""The first bytes of every request: API key, version, correlation id."""
+MAX_CLIENT_ID_BYTES = 255
+"""How much of a client id is read of a request that cannot be decoded."""
+
+
+def client_id_of(frame: bytes) -> str | None:
+    """Return the client id of a request that cannot be decoded, cut to MAX_CLIENT_ID_BYTES. It
+    stands at one place in every version of the header that has one.
+    """
+    begin = REQUEST_START.size + 2
+    size = int.from_bytes(frame[REQUEST_START.size : begin], signed=True)
+    if not 0 <= size <= len(frame) - begin:
+        return None
+    return frame[begin : begin + min(size, MAX_CLIENT_ID_BYTES)].decode("utf-8", "replace")

@@ -1,12 +1,11 @@
-"""All that is spoken here, and the whole way of a frame: header, then the compiled codec of (api
-key, version).
+"""The APIs that are spoken, and the codecs of their frames: header and message, in one version.
 
-Rule: frames come without their size and leave with it. Whatever a frame holds, a message or a
-`ProtocolError` comes out.
+A registry is one dialect of the protocol; `KAFKA` is Kafka's. Frames come in without their size and
+go out with it. Whatever a frame holds, a message or a `ProtocolError` comes out.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -15,38 +14,25 @@ import msgspec
 from .api_keys import ApiKey
 from .compiler import Decoder, Encoder, counting_decoder, decoder, encoder
 from .errors import MalformedMessage, UnencodableMessage, UnsupportedApi, UnsupportedVersion
-from .header import RequestHeader, ResponseHeader
+from .header import REQUEST_START, RequestHeader, ResponseHeader, client_id_of
 from .schema import NEVER, WireStruct, layout_of
 from .wire import MAX_ELEMENTS
 
-__all__ = [
-    "APIS",
-    "START",
-    "Api",
-    "api",
-    "client_id",
-    "decode_request",
-    "decode_response",
-    "decoder",
-    "encode_request",
-    "encode_response",
-    "encoder",
-    "warm",
-]
-
 
 class Api(msgspec.Struct, frozen=True):
-    """One row of what is spoken; `flexible_from` is the first version with compact forms and tags,
-    None if there is none.
-    """
+    """One API of a registry: its messages, and the versions in which they are spoken."""
 
     key: ApiKey
     name: str
+    """As Kafka writes it: `CreateTopics`."""
     request: type[WireStruct]
     response: type[WireStruct]
     min_version: int
     max_version: int
     flexible_from: int | None
+    """The first version with compact forms and tags; None if there is none."""
+    grows_with_cluster: bool = False
+    """Whether a request of a node may have as many elements as the cluster has partitions."""
 
     def flexible(self, version: int) -> bool:
         return self.flexible_from is not None and version >= self.flexible_from
@@ -57,10 +43,166 @@ class Api(msgspec.Struct, frozen=True):
         return 2 if self.flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """ApiVersions is answered before the peers know of each other which versions they speak:
-        always in 0 (KIP-511).
+        """Return the version of the response's header. ApiVersions always has 0, because the client
+        does not know yet which versions are spoken (KIP-511).
         """
         return int(self.flexible(version) and self.key is not ApiKey.API_VERSIONS)
+
+
+_RESPONSE_STARTS = (
+    struct.Struct(">ii"),
+    struct.Struct(">iix"),
+)  # size and correlation id; version 1 has an empty tag count
+_HEADER_SIZES = tuple(start.size - 4 for start in _RESPONSE_STARTS)
+
+_RequestCodecs = tuple[Decoder[RequestHeader], Decoder[Any]]
+
+
+class Registry(Mapping[int, Api]):
+    """The APIs of one dialect by key, with the codecs of the versions that were used so far.
+
+    An API is loaded when it is first asked for, and a codec compiled when it is first used: a
+    command that needs one API does not wait for all.
+    """
+
+    def __init__(self, keys: Iterable[ApiKey], load: Callable[[ApiKey], Api]) -> None:
+        """Make a registry of these APIs; `load` returns the row of one of them."""
+        self._keys = {int(key): key for key in keys}
+        self._load = load
+        self._apis: dict[int, Api] = {}
+        # By the first four bytes of a request, which are its API key and version. Only what is
+        # spoken is ever added.
+        self._request_codecs: dict[bytes, _RequestCodecs] = {}
+        self._response_encoders: dict[tuple[int, int], tuple[int, Encoder[Any]]] = {}
+        self._response_decoders: dict[tuple[int, int], tuple[Decoder[ResponseHeader], Decoder[Any]]] = {}
+
+    def __getitem__(self, key: int) -> Api:
+        api = self._apis.get(key)
+        if api is None:
+            if key not in self._keys:
+                raise KeyError(f"the API {key} is not spoken here")
+            api = self._apis[key] = self._load(self._keys[key])
+        return api
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def name(self, key: int) -> str:
+        """Return the name of an API, or `API 99` for one that is not spoken here."""
+        return self[key].name if key in self._keys else f"API {key}"
+
+    def decode_request(self, frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader, WireStruct, int]:
+        """Return the header, the message, and how many bytes of the frame follow them. `of_a_node`
+        says that a node of this cluster sent it.
+
+        Raises:
+            UnsupportedApi, UnsupportedVersion: the API or its version is not spoken here.
+            MalformedMessage: the bytes are no request.
+        """
+        codecs = self._request_codecs.get(frame[:4]) or self._request_codec(frame)
+        if len(frame) > MAX_ELEMENTS:  # an element takes a byte at least
+            codecs = self._counting(frame, codecs, of_a_node=of_a_node)
+        header, offset = codecs[0](frame, 0)
+        message, offset = codecs[1](frame, offset)
+        return header, message, len(frame) - offset
+
+    def encode_request(self, header: RequestHeader, message: WireStruct) -> bytes:
+        """Return the frame of a request, its size included.
+
+        Raises:
+            UnencodableMessage: the version in the header cannot carry the message.
+            LookupError: the API or the version is not spoken here.
+        """
+        header_version = self[header.api_key].request_header_version(header.api_version)
+        head = encoder(RequestHeader, header_version)(header)
+        body = encoder(type(message), header.api_version)(message)
+        return b"".join((_size(len(head) + len(body)), head, body))
+
+    def encode_response(
+        self, api_key: int, version: int, correlation_id: int, message: WireStruct, update_number: int = -1
+    ) -> bytes:
+        """Return the frame of a response, its size included. `update_number` goes into its header.
+
+        Raises:
+            UnencodableMessage: the version cannot carry the message.
+            LookupError: the API or the version is not spoken here.
+        """
+        header_version, encode = self._response_encoders.get((api_key, version)) or self._response_encoder(
+            api_key, version
+        )
+        body = encode(message)
+        if update_number >= 0:
+            head = encoder(ResponseHeader, header_version)(ResponseHeader(correlation_id, update_number))
+            return b"".join((_size(len(head) + len(body)), head, body))
+        size = len(body) + _HEADER_SIZES[header_version]
+        _size(size)
+        return _RESPONSE_STARTS[header_version].pack(size, correlation_id) + body
+
+    def decode_response(self, api_key: int, version: int, frame: bytes) -> tuple[ResponseHeader, WireStruct]:
+        """Return the header and the message of a response.
+
+        Raises:
+            MalformedMessage: the bytes are not this response, or more than it.
+            LookupError: the API or the version is not spoken here.
+        """
+        decode_header, decode = self._response_decoders.get((api_key, version)) or self._response_decoder(
+            api_key, version
+        )
+        header, offset = decode_header(frame, 0)
+        message, offset = decode(frame, offset)
+        if offset != len(frame):
+            raise MalformedMessage(f"{type(message).__name__} v{version}: {len(frame) - offset} bytes are left over")
+        return header, message
+
+    def _request_codec(self, frame: bytes) -> _RequestCodecs:
+        if len(frame) < REQUEST_START.size:
+            raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header")
+        key, version, correlation_id = REQUEST_START.unpack_from(frame)
+        try:
+            api = self[key]
+        except LookupError:
+            raise UnsupportedApi(key, version, correlation_id, client_id_of(frame)) from None
+        if not api.min_version <= version <= api.max_version:
+            raise UnsupportedVersion(key, version, correlation_id, client_id_of(frame))
+        codecs = (decoder(RequestHeader, api.request_header_version(version)), decoder(api.request, version))
+        self._request_codecs[frame[:4]] = codecs
+        return codecs
+
+    def _counting(self, frame: bytes, codecs: _RequestCodecs, *, of_a_node: bool) -> _RequestCodecs:
+        """Return the codecs for a request that is large enough to have too many elements: those
+        that count them, unless it may grow with the cluster.
+        """
+        key, version, _ = REQUEST_START.unpack_from(frame)
+        api = self[key]
+        if of_a_node and api.grows_with_cluster:
+            return codecs
+        header_version = api.request_header_version(version)
+        return counting_decoder(RequestHeader, header_version), counting_decoder(api.request, version)
+
+    def _response_encoder(self, api_key: int, version: int) -> tuple[int, Encoder[Any]]:
+        api = self[api_key]
+        codec = self._response_encoders[api_key, version] = (
+            api.response_header_version(version),
+            encoder(api.response, version),
+        )
+        return codec
+
+    def _response_decoder(self, api_key: int, version: int) -> tuple[Decoder[ResponseHeader], Decoder[Any]]:
+        api = self[api_key]
+        codec = self._response_decoders[api_key, version] = (
+            decoder(ResponseHeader, api.response_header_version(version)),
+            decoder(api.response, version),
+        )
+        return codec
+
+
+def _size(size: int) -> bytes:
+    if size >= 2**31:
+        raise UnencodableMessage(f"a frame of {size} bytes; its size has 31 bits")
+    return size.to_bytes(4, "big")
 
 
 SPOKEN = (
@@ -86,42 +228,19 @@ SPOKEN = (
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
-"""The messages of CREATE_TOPICS are `CreateTopicsRequest` and `CreateTopicsResponse` in
-`messages/create_topics.py`.
+"""Each has a module of its name: CREATE_TOPICS has `CreateTopicsRequest` and `CreateTopicsResponse`
+in `messages/create_topics.py`.
 """
-
-BETWEEN_NODES = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
-"""What has as many elements as the cluster has partitions."""
-
-_rows: dict[int, Api] = {}
+GROWING = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
+"""APIs between nodes whose requests have an element for each partition of the cluster."""
 
 
-class _Apis(Mapping[ApiKey, Api]):
-    """Made row by row, as they are asked for: who needs a few of them, a command for one, does not
-    wait for all.
-    """
-
-    def __getitem__(self, key: ApiKey) -> Api:
-        if key not in SPOKEN:
-            raise KeyError(key)
-        return _rows.get(key) or _load(key)
-
-    def __iter__(self) -> Iterator[ApiKey]:
-        return iter(SPOKEN)
-
-    def __len__(self) -> int:
-        return len(SPOKEN)
-
-
-APIS = _Apis()
-
-
-def _load(key: ApiKey) -> Api:
+def _kafka_api(key: ApiKey) -> Api:
     name = key.name.title().replace("_", "")
     module = import_module(f".messages.{key.name.lower()}", __package__)
     request, response = getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
     asked, answered = layout_of(request), layout_of(response)
-    _rows[key] = Api(
+    return Api(
         key=key,
         name=name,
         request=request,
@@ -129,172 +248,9 @@ def _load(key: ApiKey) -> Api:
         min_version=max(asked.min_version, answered.min_version),
         max_version=min(asked.max_version, answered.max_version),
         flexible_from=None if asked.flexible == NEVER else asked.flexible,
+        grows_with_cluster=key in GROWING,
     )
-    return _rows[key]
 
 
-START = struct.Struct(">hhi")
-"""Of a request: API key, version, correlation id."""
-MAX_CLIENT_ID_BYTES = 255
-"""Of what is told of a stranger whose request is not understood."""
-_RESPONSE_STARTS = (
-    struct.Struct(">ii"),
-    struct.Struct(">iix"),
-)  # size and correlation id; version 1 has an empty tag count
-_HEADER_SIZES = tuple(start.size - 4 for start in _RESPONSE_STARTS)
-
-_Codecs = tuple[Decoder[RequestHeader], Decoder[Any]]
-# Of a request, by its first four bytes, key and version: filled with what is spoken only.
-_request_codecs: dict[bytes, _Codecs] = {}
-_response_encoders: dict[tuple[int, int], tuple[int, Encoder[Any]]] = {}
-_response_decoders: dict[tuple[int, int], tuple[Decoder[ResponseHeader], Decoder[Any]]] = {}
-
-
-def api(key: int) -> Api:
-    """The row of an API.
-
-    Raises:
-        LookupError: it is not spoken here.
-    """
-    row = _rows.get(key)
-    if row is not None:
-        return row
-    try:
-        return APIS[ApiKey(key)]
-    except (KeyError, ValueError):
-        raise LookupError(f"the API {key} is not spoken here") from None
-
-
-def decode_request(frame: bytes, of_a_node: bool = False) -> tuple[RequestHeader, WireStruct, int]:
-    """Header, message, and how many bytes the frame has left behind them. `of_a_node`: a node of
-    this cluster sends it.
-
-    Raises:
-        UnsupportedApi, UnsupportedVersion: the header is one of Kafka's, but asks for what is not
-        spoken here. MalformedMessage: the bytes are no request.
-    """
-    codecs = _request_codecs.get(frame[:4]) or _request_codec(frame)
-    if len(frame) > MAX_ELEMENTS:  # an element has a byte at least: smaller ones need no counting
-        codecs = _bounded(frame, codecs, of_a_node=of_a_node)
-    header, offset = codecs[0](frame, 0)
-    message, offset = codecs[1](frame, offset)
-    return header, message, len(frame) - offset
-
-
-def client_id(frame: bytes) -> str | None:
-    """Return the client id of a request that is not understood. It stands at one place in every
-    header that has one; its beginning tells whose it is.
-    """
-    begin = START.size + 2
-    size = int.from_bytes(frame[START.size : begin], signed=True)
-    if not 0 <= size <= len(frame) - begin:
-        return None
-    return frame[begin : begin + min(size, MAX_CLIENT_ID_BYTES)].decode("utf-8", "replace")
-
-
-def encode_request(header: RequestHeader, message: WireStruct) -> bytes:
-    """The request as it goes out, with its size.
-
-    Raises:
-        UnencodableMessage: the version in the header cannot carry the message.
-        LookupError: the API or the version is not spoken here.
-    """
-    header_version = api(header.api_key).request_header_version(header.api_version)
-    head = encoder(RequestHeader, header_version)(header)
-    body = encoder(type(message), header.api_version)(message)
-    return b"".join((_size(len(head) + len(body)), head, body))
-
-
-def encode_response(
-    api_key: int, version: int, correlation_id: int, message: WireStruct, update_number: int = -1
-) -> bytes:
-    """The response as it goes out, with its size. `update_number`: see `ResponseHeader`.
-
-    Raises:
-        UnencodableMessage: the version cannot carry the message.
-        LookupError: the API or the version is not spoken here.
-    """
-    header_version, encode = _response_encoders.get((api_key, version)) or _response_encoder(api_key, version)
-    body = encode(message)
-    if update_number >= 0:
-        head = encoder(ResponseHeader, header_version)(ResponseHeader(correlation_id, update_number))
-        return b"".join((_size(len(head) + len(body)), head, body))
-    size = len(body) + _HEADER_SIZES[header_version]
-    _size(size)
-    return _RESPONSE_STARTS[header_version].pack(size, correlation_id) + body
-
-
-def decode_response(api_key: int, version: int, frame: bytes) -> tuple[ResponseHeader, WireStruct]:
-    """Header and message. Between nodes bytes that are left over are an error.
-
-    Raises:
-        MalformedMessage: the bytes are not this response.
-        LookupError: the API or the version is not spoken here.
-    """
-    decode_header, decode = _response_decoders.get((api_key, version)) or _response_decoder(api_key, version)
-    header, offset = decode_header(frame, 0)
-    message, offset = decode(frame, offset)
-    if offset != len(frame):
-        raise MalformedMessage(f"{type(message).__name__} v{version}: {len(frame) - offset} bytes are left over")
-    return header, message
-
-
-def warm(rows: Iterable[Api] | None = None) -> None:
-    """Compile all that is spoken, so that no first request waits for it (some 0.2 s; without it
-    each message costs 1 ms once).
-    """
-    for row in APIS.values() if rows is None else rows:
-        for version in range(row.min_version, row.max_version + 1):
-            encoder(row.request, version)
-            encoder(RequestHeader, row.request_header_version(version))
-            _request_codec(START.pack(row.key, version, 0))
-            _response_encoder(row.key, version)
-            _response_decoder(row.key, version)
-
-
-def _size(size: int) -> bytes:
-    if size >= 2**31:
-        raise UnencodableMessage(f"a frame of {size} bytes; its size has 31 bits")
-    return size.to_bytes(4, "big")
-
-
-def _request_codec(frame: bytes) -> _Codecs:
-    if len(frame) < START.size:
-        raise MalformedMessage(f"{len(frame)} bytes are too few for a request's header")
-    key, version, correlation_id = START.unpack_from(frame)
-    try:
-        row = api(key)
-    except LookupError:
-        raise UnsupportedApi(key, version, correlation_id, client_id(frame)) from None
-    if not row.min_version <= version <= row.max_version:
-        raise UnsupportedVersion(key, version, correlation_id, client_id(frame))
-    codecs = (decoder(RequestHeader, row.request_header_version(version)), decoder(row.request, version))
-    _request_codecs[frame[:4]] = codecs
-    return codecs
-
-
-def _bounded(frame: bytes, codecs: _Codecs, *, of_a_node: bool) -> _Codecs:
-    """How many elements there are is up to strangers. What controllers and nodes tell each other
-    grows with the cluster.
-    """
-    key, version, _ = START.unpack_from(frame)
-    if of_a_node and key in BETWEEN_NODES:
-        return codecs
-    row = api(key)
-    header_version = row.request_header_version(version)
-    return counting_decoder(RequestHeader, header_version), counting_decoder(row.request, version)
-
-
-def _response_encoder(api_key: int, version: int) -> tuple[int, Encoder[Any]]:
-    row = api(api_key)
-    codec = _response_encoders[api_key, version] = row.response_header_version(version), encoder(row.response, version)
-    return codec
-
-
-def _response_decoder(api_key: int, version: int) -> tuple[Decoder[ResponseHeader], Decoder[Any]]:
-    row = api(api_key)
-    codec = _response_decoders[api_key, version] = (
-        decoder(ResponseHeader, row.response_header_version(version)),
-        decoder(row.response, version),
-    )
-    return codec
+KAFKA = Registry(SPOKEN, _kafka_api)
+"""Kafka's own dialect, as Kafka 3.9 speaks it."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from minicontroller.controller.handlers import HANDLERS
-from minicontroller.protocol import registry
+from minicontroller.protocol.registry import KAFKA
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "docs" / "architecture.md").read_text()
@@ -27,7 +27,7 @@ def modules() -> list[Path]:
 
 
 def api_names() -> set[str]:
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", registry.api(key).name).lower() for key in HANDLERS}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in HANDLERS}
 
 
 def drawn_apis() -> list[str]:

@@ -6,7 +6,7 @@ ApiVersions is asked first.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ...protocol import registry
+from ...protocol.compiler import encoder
 from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -172,7 +172,7 @@ def update_metadata(
 
 def encode_topic_state(topic: Topic, live: frozenset[int]) -> bytes:
     """Encode a whole topic as it stands in UpdateMetadata."""
-    encode = registry.encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
+    encode = encoder(UpdateMetadataTopicState, VERSIONS[UpdateMetadataRequest])
     return encode(whole_topic_state(topic, live))
 
 

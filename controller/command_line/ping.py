@@ -8,11 +8,11 @@ ready, and a sentence says why.
 import msgspec
 import trio
 
-from ...protocol import registry
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
+from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..network.peer import PeerConnection, PeerUnavailable
 from ..security.credentials import PlainCredentials
@@ -79,7 +79,7 @@ async def _metadata_version(peer: PeerConnection) -> int:
     newest = max((row.max_version for row in answer.api_keys if row.api_key == ApiKey.METADATA), default=-1)
     if newest < OLDEST_METADATA:
         raise NotReady(f"{peer} does not serve Metadata from version {OLDEST_METADATA} on.")
-    return min(newest, registry.api(ApiKey.METADATA).max_version)
+    return min(newest, KAFKA[ApiKey.METADATA].max_version)
 
 
 async def _ask(peer: PeerConnection, key: ApiKey, version: int, message: WireStruct) -> WireStruct:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from immutables import Map
 
 from ...policies.interface import CreateTopicRequest
-from ...protocol import registry
+from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import (
     CreatableTopic,
@@ -251,7 +251,7 @@ def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> lis
 def _default_rows(node: NodeConfig, version: int) -> tuple[bytes, ...]:
     if version < CONFIGS_SINCE:
         return tuple(b"" for _ in topic_entries({}, node))  # not said in these versions
-    encode = registry.encoder(CreatableTopicConfigs, version)
+    encode = encoder(CreatableTopicConfigs, version)
     return tuple(encode(_row(entry)) for entry in topic_entries({}, node))
 
 

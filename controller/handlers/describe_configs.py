@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from ...policies.configs.values import java_int
-from ...protocol import registry
+from ...protocol.compiler import encoder
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_configs import (
@@ -111,7 +111,7 @@ def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
 def _rows(
     node: "Node", context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Iterator[Row]:
-    encode = registry.encoder(DescribeConfigsResult, context.api_version)
+    encode = encoder(DescribeConfigsResult, context.api_version)
     made: dict[Hashable, Row] = {}
     size = AnswerSize()
     for resource in request.resources:
@@ -176,7 +176,7 @@ def _shared_rows(
     rows encoded once.
     """
     entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
-    encode = registry.encoder(DescribeConfigsResourceResult, version)
+    encode = encoder(DescribeConfigsResourceResult, version)
     rows = [cast("DescribeConfigsResourceResult", encode(_row(entry, synonyms, documentation))) for entry in entries]
     return {entry.name: (entry, row) for entry, row in zip(entries, rows, strict=True)}
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from ...protocol.registry import KAFKA
 from ..errors import Refusal
 from ..requests.context import RequestContext, Route
 from ..requests.error_answers import error_codes
@@ -49,7 +49,7 @@ def _address(raw: bytes) -> str:
 
 def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host: str) -> tuple[RequestContext, Any]:
     try:
-        header, message, _ = registry.decode_request(frame)
+        header, message, _ = KAFKA.decode_request(frame)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
     inner = msgspec.structs.replace(

@@ -14,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ... import __version__
-from ...protocol import registry
 from ...protocol.error_codes import ErrorCode
+from ...protocol.registry import KAFKA
 from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, Latencies
 from ..store.base import Session
 from .census import Census, Figures
@@ -257,13 +257,6 @@ class Families:
         return iter(self._made.values())
 
 
-def api_name(api_key: int) -> str:
-    try:
-        return registry.api(api_key).name
-    except LookupError:  # of a newer node: the number is from our own tables all the same
-        return f"API {api_key}"
-
-
 def outcome_name(code: int) -> str:
     """Name an error code for the label `outcome`; unknown codes, which only a newer controller
     sends, have one name together.
@@ -278,14 +271,14 @@ def _requests(families: Families, node: str, running: "RunningNode") -> None:
     dispatcher, failures = running.dispatcher, running.server.failures
     totals: dict[tuple[str, str, str], int] = {}
     for (api_key, version, code), count in dispatcher.metrics.outcomes.items():
-        labels = (api_name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
+        labels = (KAFKA.name(api_key), "newer" if version == NEWER_THAN_OURS else str(version), outcome_name(code))
         totals[labels] = totals.get(labels, 0) + count
     for labels, count in sorted(totals.items()):
         families.add("requests", [node, *labels], count)
     for api_key, latencies in sorted(dispatcher.metrics.latencies.items()):
-        families.histogram("request_seconds", [node, api_name(api_key)], latencies)
+        families.histogram("request_seconds", [node, KAFKA.name(api_key)], latencies)
     for (api_key, code), count in sorted(running.node.metrics.decisions.items()):
-        families.add("decisions", [node, api_name(api_key), outcome_name(code)], count)
+        families.add("decisions", [node, KAFKA.name(api_key), outcome_name(code)], count)
     families.add("refused_forwardings", [node], dispatcher.counters.forged_forwarding)
     families.add("refused_node_requests", [node], dispatcher.counters.forged_node_requests)
     families.add("leftover_requests", [node], dispatcher.counters.leftover_requests)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from ...protocol import registry
+from ...protocol.compiler import encoder
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
 from .image import Broker, Endpoint, Image, Partition, Topic
 from .operations import topic_operations
@@ -62,8 +62,8 @@ class DialectFragments:
         self.reachable: Mapping[int, Endpoint] = {}
         self._dialect = dialect
         self._view = view if dialect.version >= 6 else view_before_v6 if dialect.version else view_in_v0
-        self._encode_topic = registry.encoder(MetadataResponseTopic, dialect.version)
-        self._encode_broker = registry.encoder(MetadataResponseBroker, dialect.version)
+        self._encode_topic = encoder(MetadataResponseTopic, dialect.version)
+        self._encode_broker = encoder(MetadataResponseBroker, dialect.version)
         self._image: Image | None = None
         self._topics: dict[str, tuple[Topic, bytes]] = {}
         self._all: Joined | None = None

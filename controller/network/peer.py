@@ -20,11 +20,11 @@ from functools import partial
 import msgspec
 import trio
 
-from ...protocol import registry
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
 from ...protocol.header import DecidedElement, RequestHeader, ResponseHeader
+from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.credentials import Credentials
@@ -223,14 +223,14 @@ class PeerConnection:
             header.software = on_behalf_of.software
             header.decided = list(on_behalf_of.decided)
             header.client_correlation_id = on_behalf_of.correlation_id
-        request = registry.encode_request(header, message)
+        request = KAFKA.encode_request(header, message)
         if len(request) > self._max_bytes:
             text = f"The request has {len(request)} bytes on its way between nodes, {self._max_bytes} are allowed."
             raise TooLargeForPeer(text, in_doubt=False)
         is_forwarded = on_behalf_of is not None
         frame = await self._exchange(link, header.correlation_id, request, is_forwarded=is_forwarded)
         try:
-            return registry.decode_response(api_key, version, frame)
+            return KAFKA.decode_response(api_key, version, frame)
         except ProtocolError as error:
             raise PeerUnavailable(f"{self} answers what cannot be read: {error}", in_doubt=True) from error
 
@@ -398,14 +398,14 @@ class PeerConnection:
     # ------------------------------------------------------------------ who we are
 
     async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
-        link.outbox.put(registry.encode_request(self._header(api_key, version), message))
+        link.outbox.put(KAFKA.encode_request(self._header(api_key, version), message))
         await link.outbox.flush()
         while (frame := link.frames.next_frame()) is None:
             data = await link.transport.receive()
             if not data:
                 raise Disconnected("it closed the connection during authentication")
             link.frames.feed(data)
-        _, response = registry.decode_response(api_key, version, frame)
+        _, response = KAFKA.decode_response(api_key, version, frame)
         return response
 
 

@@ -55,6 +55,7 @@ from ..policy.process import PolicyProcess
 from ..policy.runner import PolicyRunner
 from ..routing.dispatcher import Dispatcher
 from ..routing.forwarding import Forwarder
+from ..routing.routes import routed
 from ..security.listeners import NodeLogins, server_listeners, with_proof
 from ..security.node_proof import Membership
 from ..store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
@@ -148,7 +149,7 @@ async def run_node(
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
         dispatcher = Dispatcher(
-            node, HANDLERS, partial(node.decisions.refused, node), partial(record_unauthorized, node)
+            node, routed(HANDLERS), partial(node.decisions.refused, node), partial(record_unauthorized, node)
         )
         server = Server(connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import trio
 
-from ...protocol import registry
+from ...protocol.header import REQUEST_START, client_id_of
+from ...protocol.registry import KAFKA
 from ...text.escaping import escaped
 from ..security.caller import Caller
 
@@ -27,7 +28,6 @@ ABOUT = "about"
 """The attribute of a log record that holds what `about` says."""
 MAX_SAID = 255
 """Characters of a text of a client's: enough to tell whose it is."""
-NAMES = {int(key): api.name for key, api in registry.APIS.items()}
 HUMAN, JSON = "human", "json"
 HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
@@ -65,16 +65,16 @@ def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
     """Return `extra` for a log call about a request that could not be read, as far as its header
     can be.
     """
-    if len(frame) < registry.START.size:
+    if len(frame) < REQUEST_START.size:
         return about_caller(caller)
-    api_key, _, correlation_id = registry.START.unpack_from(frame)
+    api_key, _, correlation_id = REQUEST_START.unpack_from(frame)
     return _about(
         principal=caller.principal,
-        client=registry.client_id(frame),
+        client=client_id_of(frame),
         host=caller.host,
         software=caller.software,
         correlation=correlation_id,
-        api=NAMES.get(api_key, f"API {api_key}"),
+        api=KAFKA.name(api_key),
     )
 
 

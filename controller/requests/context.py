@@ -1,14 +1,13 @@
 """What is known of one request: who sent it, from where, in which version, and who answers it."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
-from ...protocol import registry
 from ...protocol.api_keys import ApiKey
 from ...protocol.header import DecidedElement
+from ...protocol.registry import KAFKA, Api, Registry
 from ..observe.logs import ClientWarnings
 from ..security.caller import Caller
 
@@ -21,7 +20,7 @@ structs of `protocol.messages`; each handler names its own.
 class Route(msgspec.Struct, frozen=True):
     """How a listener answers one API."""
 
-    api: registry.Api
+    api: Api
     handler: Handler
     """Answers here, or forwards to the controller."""
 
@@ -29,8 +28,9 @@ class Route(msgspec.Struct, frozen=True):
 class Routes:
     """The APIs that a listener answers, by key. They are advertised, and no others are answered."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
-        self._routes = {int(key): Route(registry.api(key), handler) for key, handler in sorted(handlers.items())}
+    def __init__(self, handlers: Mapping[ApiKey, Handler], registry: Registry = KAFKA) -> None:
+        self.registry = registry
+        self._routes = {int(key): Route(registry[key], handler) for key, handler in sorted(handlers.items())}
         self.get = self._routes.get
         """`get(api_key) -> Route | None`: bound once, since every request passes here."""
 
@@ -108,7 +108,5 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     @property
     def policy_api(self) -> str:
         """Kafka's name of the API that the client used, as policies are told it."""
-        if self.on_behalf_of >= 0:
-            with suppress(LookupError):  # of a newer node, in the middle of an upgrade
-                return registry.api(self.on_behalf_of).name
-        return registry.api(self.api_key).name
+        # A newer node, in the middle of an upgrade, may name an API that is not known here.
+        return KAFKA[self.on_behalf_of if self.on_behalf_of in KAFKA else self.api_key].name

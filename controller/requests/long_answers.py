@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar, cast
 
-from ...protocol import registry
+from ...protocol.compiler import encoder
 from ...protocol.schema import WireStruct
 from .context import RequestContext
 from .time_slices import in_turns
@@ -44,5 +44,5 @@ async def rows_in_turns(rows: Iterable[R], context: RequestContext) -> list[R]:
     """Return the rows for an encoder, which encodes in one turn only what is not encoded yet."""
     all_of_them = noted(rows, context)
     first = await in_turns(islice(all_of_them, AT_ONCE))
-    rest = await in_turns(registry.encoder(type(row), context.api_version)(row) for row in all_of_them)
+    rest = await in_turns(encoder(type(row), context.api_version)(row) for row in all_of_them)
     return [*first, *cast("list[R]", rest)]

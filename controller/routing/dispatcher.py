@@ -12,30 +12,29 @@ an awaitable answer.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 import trio
 
-from ...protocol import registry
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
-from ...protocol.header import RequestHeader
+from ...protocol.header import REQUEST_START, RequestHeader, client_id_of
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ..errors import NoNode, Refusal, TooMuch, TurnedAway
 from ..observe.logs import ClientWarnings, about, cut
 from ..observe.metrics import RequestMetrics
 from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
-from ..requests.context import Handler, RequestContext, Route
+from ..requests.context import RequestContext, Route, Routes
 from ..requests.error_answers import ENTITIES, error_answer
 from ..requests.long_answers import AT_ONCE, rows_in_turns
 from ..security.authorize import authorize
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
 from .request_log import describe_accident, describe_request
-from .routes import FORWARDABLE_APIS, routed
+from .routes import FORWARDABLE_APIS
 
 log = logging.getLogger("minicontroller.answer")
 
@@ -80,7 +79,7 @@ class Dispatcher:
     def __init__(
         self,
         node: object,
-        handlers: Mapping[ApiKey, Handler],
+        routes: Routes,
         on_refused: WhenRefused = lambda *_told: None,
         record_refusal: RecordRefusal = lambda *_told: None,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
@@ -89,7 +88,9 @@ class Dispatcher:
         self.counters = Counters()
         self.warnings = ClientWarnings()
         self.metrics = RequestMetrics()
-        self.routes = routed(handlers)
+        self.routes = routes
+        self._decode_request = routes.registry.decode_request
+        self._encode_response = routes.registry.encode_response
         self._node = node
         self._on_refused = on_refused
         self._record_refusal = record_refusal
@@ -99,23 +100,23 @@ class Dispatcher:
         """Return the answer, or an awaitable of it, with its size in front. Raises ProtocolError
         where the connection has to end without one.
         """
-        if len(frame) < registry.START.size:
+        if len(frame) < REQUEST_START.size:
             raise MalformedMessage(f"a request of {len(frame)} bytes has no header")
-        api_key, version, correlation_id = registry.START.unpack_from(frame)
+        api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
         route = self.routes.get(api_key)
         if route is None or not route.api.min_version <= version <= route.api.max_version:
             if route is not None and api_key == ApiKey.API_VERSIONS:
                 self.metrics.refused_version()
-                return _speak_older(route, correlation_id)
+                return self._encode_response(api_key, 0, correlation_id, _older_api_versions(route))
             raise _not_served(api_key, version, frame)
         now = trio.current_time()
         _admit(caller, route, now)
 
         try:
-            header, request, leftover = registry.decode_request(frame, caller.from_peer)
+            header, request, leftover = self._decode_request(frame, caller.from_peer)
         except ProtocolError as error:
             raise MalformedMessage(
-                f"client {registry.client_id(frame)!r}, {_name(api_key)} version {version}: {error}"
+                f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
         ctx, forged = self._context(caller, header, now)
         if leftover:
@@ -216,15 +217,15 @@ class Dispatcher:
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
         try:
-            answer = registry.encode_response(
+            answer = self._encode_response(
                 ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.update_number
             )
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
             response = self.error_response(ctx, request, error)
-            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+            answer = self._encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
         if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(ctx.api_key):
             response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
-            answer = registry.encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
+            answer = self._encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
         seconds = trio.current_time() - ctx.arrived
         self.metrics.answered(ctx.api_key, ctx.api_version, response, seconds, ctx.first_error)
         return answer
@@ -307,7 +308,7 @@ async def _answer_after(recorded: Awaitable[None], answer: Any) -> Any:
 
 def _not_served(api_key: int, version: int, frame: bytes) -> ProtocolError:
     return ProtocolError(
-        f"client {registry.client_id(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
+        f"client {client_id_of(frame)!r} asks for {_name(api_key)} version {version}, which is not served"
     )
 
 
@@ -331,14 +332,13 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
         raise ProtocolError("Envelope at a listener where nodes do not meet")
 
 
-def _speak_older(route: Route, correlation_id: int) -> bytes:
-    """Answer a newer ApiVersions than we serve in its oldest form, with the versions that we do
-    serve (KIP-511).
+def _older_api_versions(route: Route) -> ApiVersionsResponse:
+    """Return the response, in version 0, to an ApiVersions request that is newer than ours: it
+    names the versions of ApiVersions alone (KIP-511).
     """
     api = route.api
     ours = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
-    response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
-    return registry.encode_response(api.key, 0, correlation_id, response)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 
 
 def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from ...protocol import registry
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..errors import Refusal
 from ..metadata.cache import MetadataCache
@@ -182,7 +182,7 @@ class Forwarder:
             try:
                 header, answer = await self._peer(controller).ask(
                     key,
-                    registry.api(key).max_version,
+                    KAFKA[key].max_version,
                     _newest_form(_with_time_left(request, deadline)),
                     client_id=ctx.client_id,
                     on_behalf_of=OnBehalfOf(

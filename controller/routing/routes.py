@@ -7,6 +7,7 @@ for it.
 from collections.abc import Mapping
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.registry import KAFKA, Registry
 from ..requests.context import Handler, Routes
 from .forwarding import at_the_controller
 
@@ -27,8 +28,9 @@ FORWARDABLE_APIS = CONTROLLER_APIS | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_A
 """What a real broker may send in an Envelope."""
 
 
-def routed(handlers: Mapping[ApiKey, Handler]) -> Routes:
+def routed(handlers: Mapping[ApiKey, Handler], registry: Registry = KAFKA) -> Routes:
     """Return the routes to these handlers. APIs of the controller go by way of the controller."""
     return Routes(
-        {key: at_the_controller(handler) if key in CONTROLLER_APIS else handler for key, handler in handlers.items()}
+        {key: at_the_controller(handler) if key in CONTROLLER_APIS else handler for key, handler in handlers.items()},
+        registry,
     )

@@ -10,12 +10,12 @@ from typing import Any
 import trio
 
 from minicontroller.client.configuration import Address, ClientConfig
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.errors import ProtocolError
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 
 HOST = "127.0.0.1"
@@ -46,7 +46,7 @@ class FakeNode:
         return [message for message in self.asked if isinstance(message, cls)]
 
     def versions(self, _request: object) -> Answer:
-        rows = [registry.api(key) for key in self.answers]
+        rows = [KAFKA[key] for key in self.answers]
         return ApiVersionsResponse(
             api_keys=[
                 ApiVersion(api_key=row.key, min_version=row.min_version, max_version=row.max_version) for row in rows
@@ -70,7 +70,7 @@ class FakeNode:
         while data := await stream.receive_some():
             frames.feed(bytes(data))
             while (frame := frames.next_frame()) is not None:
-                header, message, _ = registry.decode_request(frame)
+                header, message, _ = KAFKA.decode_request(frame)
                 self.asked.append(message)
                 answer = self.answers[ApiKey(header.api_key)](message)
                 if answer is CLOSE:
@@ -83,7 +83,7 @@ def _frame(api_key: int, version: int, correlation_id: int, answer: Answer) -> b
     if isinstance(answer, bytes):
         return (len(answer) + 4).to_bytes(4) + correlation_id.to_bytes(4) + answer
     assert isinstance(answer, WireStruct)
-    return registry.encode_response(api_key, version, correlation_id, answer)
+    return KAFKA.encode_response(api_key, version, correlation_id, answer)
 
 
 def metadata(controller_id: int, nodes: dict[int, FakeNode], **fields: Any) -> MetadataResponse:

@@ -14,7 +14,6 @@ from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -25,6 +24,7 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from minicontroller.protocol.registry import KAFKA
 from tests.audit.logs import decisions_in, found
 from tests.handlers.altering import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC
 from tests.handlers.asking import Client, broker, image, node_with
@@ -307,10 +307,10 @@ def test_a_forged_request(
     request, version, expected = forged
     node = nodes_of(cluster)[where]
     since = Since(folder)
-    key = next(api.key for api in registry.APIS.values() if api.request is type(request))
+    key = next(api.key for api in KAFKA.values() if api.request is type(request))
     header = RequestHeader(api_key=key, api_version=version, client_id="mallory", principal_name="User:root")
     with Wire(cluster.addresses[node]) as wire:
-        answer = wire.exchange(registry.encode_request(header, request))
+        answer = wire.exchange(KAFKA.encode_request(header, request))
     assert struct.pack(">h", ErrorCode.CLUSTER_AUTHORIZATION_FAILED) in answer
     (decision,) = since.decisions()
     assert told(decision) == (*expected, "CLUSTER_AUTHORIZATION_FAILED", Effect.NONE)
@@ -337,9 +337,9 @@ def test_more_than_anybody_asks_for(
     request, version, operation = asked
     node = nodes_of(cluster)[where]
     since = Since(folder)
-    key = next(api.key for api in registry.APIS.values() if api.request is type(request))
+    key = next(api.key for api in KAFKA.values() if api.request is type(request))
     with Wire(cluster.addresses[node]) as wire:
-        answer = wire.exchange(registry.encode_request(RequestHeader(api_key=key, api_version=version), request))
+        answer = wire.exchange(KAFKA.encode_request(RequestHeader(api_key=key, api_version=version), request))
     assert struct.pack(">h", ErrorCode.INVALID_REQUEST) in answer
     (decision,) = since.decisions()
     assert told(decision) == (operation, "resource", "", "INVALID_REQUEST", Effect.NONE)

@@ -15,11 +15,11 @@ from kazoo.client import KazooClient  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
 from minicontroller.controller.znodes.membership import MEMBERSHIP
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from minicontroller.protocol.registry import KAFKA
 from tests.cli.command import call
 from tests.handlers.altering import BROKER, TOPIC
 from tests.support.cluster import COMMAND
@@ -104,7 +104,7 @@ class World:
                 (ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN")),
                 (ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(auth_bytes=token)),
             ):
-                wire.exchange(registry.encode_request(RequestHeader(int(key), version, 1, "c"), message))
+                wire.exchange(KAFKA.encode_request(RequestHeader(int(key), version, 1, "c"), message))
             yield wire
 
     def command(self, *arguments: str) -> bytes:
@@ -195,7 +195,7 @@ def plant(world: World) -> None:
     with suppress(ConnectionEndedError), Wire(world.address) as wire:
         header = RequestHeader(int(ApiKey.SASL_AUTHENTICATE), 2, 1, "c")
         token = f"\0alice\0{SECRETS['in-a-cut-request']}".encode()
-        frame = registry.encode_request(header, SaslAuthenticateRequest(auth_bytes=token))[4:-9]
+        frame = KAFKA.encode_request(header, SaslAuthenticateRequest(auth_bytes=token))[4:-9]
         wire.exchange(len(frame).to_bytes(4) + frame)
 
 

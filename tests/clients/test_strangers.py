@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -22,6 +21,7 @@ from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.support.cluster import Cluster, controller_id, unlike_kafka
 from tests.support.wire import Wire
@@ -52,9 +52,9 @@ class Stranger:
         self._socket = socket.create_connection((host, int(port)), timeout=30)
 
     def ask(self, key: ApiKey, version: int, message: WireStruct, **tags: Any) -> Any:
-        self._socket.sendall(registry.encode_request(RequestHeader(int(key), version, 1, "stranger", **tags), message))
+        self._socket.sendall(KAFKA.encode_request(RequestHeader(int(key), version, 1, "stranger", **tags), message))
         size = int.from_bytes(self._exactly(4))
-        return registry.decode_response(key, version, self._exactly(size))[1]
+        return KAFKA.decode_response(key, version, self._exactly(size))[1]
 
     def close(self) -> None:
         self._socket.close()

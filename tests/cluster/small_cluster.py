@@ -39,12 +39,11 @@ from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Topic
 from minicontroller.controller.node.app import open_audit, prepare, tell_the_controller
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.base import Store
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -56,6 +55,7 @@ from minicontroller.protocol.messages.create_partitions import CreatePartitionsR
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from minicontroller.protocol.registry import KAFKA
 from tests.store.worlds import World
 
 TIMEOUT_MS = 5_000
@@ -73,12 +73,12 @@ class WireLink:
     async def request(self, message: ControlRequest) -> object:
         key, version = KEYS[type(message)], VERSIONS[type(message)]
         header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="1")
-        frame = registry.encode_request(header, message)[4:]
+        frame = KAFKA.encode_request(header, message)[4:]
         await trio.lowlevel.checkpoint()
         member = self._cluster.members.get(self._broker.broker_id)
         if member is None or self._broker.broker_id in self._cluster.unreachable:
             raise Unreachable("nobody is there")
-        _, read, leftover = registry.decode_request(frame, of_a_node=True)
+        _, read, leftover = KAFKA.decode_request(frame, of_a_node=True)
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
             return error_answer(key, read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -87,9 +87,9 @@ class WireLink:
             response = await response
         if isinstance(message, LeaderAndIsrRequest):
             self._lose(message, response)
-        answer = registry.encode_response(key, version, 7, response)
+        answer = KAFKA.encode_response(key, version, 7, response)
         await trio.lowlevel.checkpoint()
-        return registry.decode_response(key, version, answer[4:])[1]
+        return KAFKA.decode_response(key, version, answer[4:])[1]
 
     def _lose(self, message: LeaderAndIsrRequest, response: LeaderAndIsrResponse) -> None:
         """As Kafka's ReplicaManager answers for a partition that is offline."""
@@ -367,7 +367,7 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
         listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,
-        dispatcher=Dispatcher(node, {}),
+        dispatcher=Dispatcher(node, Routes({})),
     )
 
 

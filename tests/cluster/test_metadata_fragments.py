@@ -16,7 +16,7 @@ from minicontroller.controller.metadata.fragments import (
     MetadataFragments,
 )
 from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
-from minicontroller.protocol import registry
+from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -122,14 +122,14 @@ def plain_answer(image: Image, dialect: Dialect) -> bytes:
         cluster_id="c",
         topics=[plain_topic(image, image.topics[name], dialect) for name in sorted(image.topics)],
     )
-    return registry.encoder(MetadataResponse, dialect.version)(response)
+    return encoder(MetadataResponse, dialect.version)(response)
 
 
 def joined_answer(fragments: DialectFragments, version: int) -> bytes:
     response = MetadataResponse(cluster_id="c")
     response.brokers = list[Any](fragments.brokers)
     response.topics = cast("Any", fragments.all_topics())
-    return registry.encoder(MetadataResponse, version)(response)
+    return encoder(MetadataResponse, version)(response)
 
 
 @given(st.lists(images, min_size=1, max_size=3), st.sampled_from(VERSIONS), st.sampled_from(LISTENERS), st.booleans())

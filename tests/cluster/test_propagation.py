@@ -13,7 +13,7 @@ from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
 from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest
 from minicontroller.controller.active.propagation import Propagation
 from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
-from minicontroller.protocol import registry
+from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from minicontroller.protocol.messages.stop_replica import (
@@ -95,7 +95,7 @@ def describe(request: ControlRequest) -> str:
 
 def name_of(state: UpdateMetadataTopicState | bytes) -> str:
     if isinstance(state, bytes):
-        state, _ = registry.decoder(UpdateMetadataTopicState, 8)(state, 0)
+        state, _ = decoder(UpdateMetadataTopicState, 8)(state, 0)
     assert isinstance(state, UpdateMetadataTopicState)
     gone = any(partition.leader == -2 for partition in state.partition_states)
     return f"-{state.topic_name}" if gone else state.topic_name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.protocol import registry
+from minicontroller.protocol.registry import KAFKA
 from tests.conformance.case import Case
 from tests.conformance.differences import DIFFERENCES, Difference
 from tests.conformance.recording import RECORDINGS, Recorded, read_recording
@@ -40,9 +40,9 @@ def test_requests_of_kafka_python_are_read_and_written_alike(scenario: str) -> N
     encodes to the same bytes.
     """
     for case, recorded in recorded_answers(scenario):
-        header, message, leftover = registry.decode_request(recorded.request[4:])
+        header, message, leftover = KAFKA.decode_request(recorded.request[4:])
         assert not leftover, case.key
-        assert registry.encode_request(header, message) == recorded.request, case.key
+        assert KAFKA.encode_request(header, message) == recorded.request, case.key
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -50,10 +50,10 @@ def test_answers_of_kafka_are_read_and_written_alike(scenario: str) -> None:
     """Each recorded answer (made by Apache Kafka 3.9.1) decodes and encodes to the same bytes."""
     for case, recorded in recorded_answers(scenario):
         assert recorded.response is not None
-        header, _, _ = registry.decode_request(recorded.request[4:])
-        answered, message = registry.decode_response(header.api_key, case.version, recorded.response)
+        header, _, _ = KAFKA.decode_request(recorded.request[4:])
+        answered, message = KAFKA.decode_response(header.api_key, case.version, recorded.response)
         assert answered.correlation_id == header.correlation_id
-        again = registry.encode_response(header.api_key, case.version, header.correlation_id, message)
+        again = KAFKA.encode_response(header.api_key, case.version, header.correlation_id, message)
         assert again[4:] == recorded.response, case.key
 
 

@@ -24,11 +24,12 @@ from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
 from minicontroller.controller.requests.context import Handler
 from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.registry import KAFKA
 
 HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.METADATA: metadata.handle,
@@ -139,7 +140,7 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        self._dispatcher = Dispatcher(node, handlers, partial(node.decisions.refused, node))
+        self._dispatcher = Dispatcher(node, routed(handlers), partial(node.decisions.refused, node))
         self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer
@@ -167,14 +168,14 @@ class Client:
 
     def frame(self, request: Any, version: int, *, client_id: str = "tests", **tags: Any) -> bytes:
         header = RequestHeader(_key(request), version, correlation_id=7, client_id=client_id, **tags)
-        return registry.encode_request(header, request)[4:]
+        return KAFKA.encode_request(header, request)[4:]
 
     def read(self, answer: bytes, request: Any, version: int) -> Any:
-        header, response = registry.decode_response(_key(request), version, answer[4:])
+        header, response = KAFKA.decode_response(_key(request), version, answer[4:])
         assert header.correlation_id == 7
         self.update_number = header.update_number
         return response
 
 
 def _key(request: Any) -> ApiKey:
-    return next(api.key for api in registry.APIS.values() if api.request is type(request))
+    return next(api.key for api in KAFKA.values() if api.request is type(request))

@@ -8,11 +8,11 @@ import pytest
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.observe.logs import ABOUT, ClientWarnings
 from minicontroller.controller.security.caller import Caller
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from minicontroller.protocol.registry import KAFKA
 from tests.server.harness import CLIENTS, SASL, TINY_HANDLERS, Served, serving
 
 KCAT = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.0.2")
@@ -31,7 +31,7 @@ async def test_the_table_is_what_has_a_handler(version: int) -> None:
     async with serving() as served:
         answer = await advertised(served, version)
         assert [(row.api_key, row.min_version, row.max_version) for row in answer.api_keys] == [
-            (key, registry.api(key).min_version, registry.api(key).max_version) for key in sorted(TINY_HANDLERS)
+            (key, KAFKA[key].min_version, KAFKA[key].max_version) for key in sorted(TINY_HANDLERS)
         ]
         assert all(one.api_key < two.api_key for one, two in pairwise(answer.api_keys))
         assert answer.error_code == ErrorCode.NONE
@@ -78,14 +78,14 @@ async def test_every_advertised_version_is_understood() -> None:
         served.node.gate.set()
         caller = Caller(CLIENTS, "127.0.0.1", 1)
         for key in TINY_HANDLERS.keys() - {ApiKey.ENVELOPE}:
-            api = registry.api(key)
+            api = KAFKA[key]
             for version in range(api.min_version, api.max_version + 1):
                 header = RequestHeader(api_key=key, api_version=version, correlation_id=9, client_id="test")
-                answer = served.dispatcher.answer(caller, registry.encode_request(header, api.request())[4:])
+                answer = served.dispatcher.answer(caller, KAFKA.encode_request(header, api.request())[4:])
                 frame = answer if isinstance(answer, bytes) else await answer
                 # A software name is demanded: the empty one is answered with an error, in the same
                 # version.
-                assert registry.decode_response(key, version, frame[4:])[0].correlation_id == 9
+                assert KAFKA.decode_response(key, version, frame[4:])[0].correlation_id == 9
 
 
 @pytest.mark.parametrize("text", ["", "-x", "x-", "a b", "a/b", "ä", "x" * 100 + "!", "a\n"])

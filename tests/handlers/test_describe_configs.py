@@ -15,7 +15,7 @@ from minicontroller.controller.requests.bounds import MAX_REPEATED_BYTES
 from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
-from minicontroller.protocol import registry
+from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -301,7 +301,7 @@ async def test_one_thing_named_again_and_again() -> None:
     node = await node_where({})
     twice = (await Client(node).ask(wanting((BROKER, "1"), (BROKER, "1")), LAST)).results
     assert rows(twice[0]) == rows(twice[1]) != {}
-    one = len(registry.encoder(DescribeConfigsResult, LAST)(twice[0]))
+    one = len(encoder(DescribeConfigsResult, LAST)(twice[0]))
     for names in (["1"] * 1_000, ["0" * zeros + "1" for zeros in range(1_000)]):
         results = (await Client(node).ask(wanting(*((BROKER, name) for name in names)), LAST)).results
         codes = [result.error_code for result in results]

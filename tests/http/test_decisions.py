@@ -14,12 +14,12 @@ from minicontroller.controller.audit.decisions import KEPT, MAX_CHARACTERS
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
+from minicontroller.protocol.registry import KAFKA
 from tests.handlers.altering import BROKER, BROKER_LOGGER
 from tests.handlers.asking import Client, broker, image, node_with
 from tests.handlers.ruling import creating, ruling, wanted
@@ -117,12 +117,12 @@ def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
     """
     with controller_of(odd) as wire:
         header = RequestHeader(int(ApiKey.STOP_REPLICA), 3, 1, "stranger")
-        wire.exchange(registry.encode_request(header, StopReplicaRequest()))
+        wire.exchange(KAFKA.encode_request(header, StopReplicaRequest()))
         assert shown(last(odd)) == ("StopReplica", "request", "", "CLUSTER_AUTHORIZATION_FAILED")
         assert last(odd)["client"] == "stranger"
         creates = CreateTopicsRequest(topics=[wanted("for-another", 1, 1)])
         header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 1, "stranger", principal_name="User:admin")
-        wire.exchange(registry.encode_request(header, creates))
+        wire.exchange(KAFKA.encode_request(header, creates))
     assert shown(last(odd)) == ("CreateTopics", "topic", "for-another", "CLUSTER_AUTHORIZATION_FAILED")
     assert "principal" not in last(odd)
 

@@ -29,6 +29,7 @@ from minicontroller.controller.http.process import Process
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
 from minicontroller.controller.node.app import RunningNode
+from minicontroller.controller.requests.context import Routes
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from tests.audit.logs import a_creation, a_log, a_state, stamp
 from tests.handlers.ruling import ruling
@@ -166,7 +167,7 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     """One search at a time, some wait for it, and the next one is told to come again."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, {})))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes({}))))
         histories = Histories(process)
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
@@ -182,7 +183,7 @@ async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock:
     """
     async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, {})))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes({}))))
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader, ResponseHeader
-from minicontroller.protocol.registry import APIS
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import (
     BOOL,
     FLOAT64,
@@ -35,7 +35,7 @@ RANGES = {"b": 8, "h": 16, "i": 32, "q": 64}
 # for a hunt.
 few = settings(max_examples=6, derandomize=True, deadline=None, database=None)
 
-MESSAGES: list[type[WireStruct]] = [cls for row in APIS.values() for cls in (row.request, row.response)]
+MESSAGES: list[type[WireStruct]] = [cls for row in KAFKA.values() for cls in (row.request, row.response)]
 HEADERS: list[type[WireStruct]] = [RequestHeader, ResponseHeader]
 
 Case = tuple[type[WireStruct], int]

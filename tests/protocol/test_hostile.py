@@ -27,7 +27,7 @@ from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from minicontroller.protocol.registry import decode_request, decode_response, encode_request
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from minicontroller.protocol.wire import MAX_ELEMENTS, MAX_TAGS, uvarint
 from tests.protocol.instances import cases, samples
@@ -79,7 +79,7 @@ def test_random_bytes_in_a_right_frame() -> None:
         noise = random.randbytes(size)
         for frame in (noise, b"\x00" + noise, metadata_frame(12, noise), create_topics_frame(noise)):
             try:
-                decode_request(frame)
+                KAFKA.decode_request(frame)
             except ProtocolError:
                 continue
 
@@ -114,7 +114,7 @@ def test_random_bytes_in_a_right_frame() -> None:
 def test_what_kafka_closes_is_refused(frame: bytes) -> None:
     """The hostile requests on which a real Kafka closes the connection give ProtocolError."""
     with pytest.raises(ProtocolError):
-        decode_request(frame)
+        KAFKA.decode_request(frame)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_null_in_disguise(frame: bytes, topics: list[object] | None) -> None:
     """A negative count is null where null is allowed, in whichever form it comes, as Kafka takes
     it.
     """
-    _, message, left = decode_request(frame)
+    _, message, left = KAFKA.decode_request(frame)
     assert isinstance(message, MetadataRequest)
     assert (message.topics, left) == (topics, 0)
 
 
 def test_a_negative_client_id_length_is_null() -> None:
     """A client id of length -7 is none at all."""
-    header, _, _ = decode_request(struct.pack(">hhihi", 3, 1, 1, -7, -1))
+    header, _, _ = KAFKA.decode_request(struct.pack(">hhihi", 3, 1, 1, -7, -1))
     assert header.client_id is None
 
 
@@ -146,16 +146,16 @@ def test_trailing_bytes_are_counted() -> None:
     """Bytes behind a request are no error here: how many there are is told, and the
     server decides.
     """
-    _, _, left = decode_request(metadata_frame(12, b"\x00\x01\x00\x00" + bytes(20)))
+    _, _, left = KAFKA.decode_request(metadata_frame(12, b"\x00\x01\x00\x00" + bytes(20)))
     assert left == 20
 
 
 def test_trailing_bytes_of_a_response_are_an_error() -> None:
     """Between nodes nothing may be left over."""
     frame = struct.pack(">ihii", 7, 0, 0, 0)
-    assert decode_response(18, 1, frame)[0].correlation_id == 7
+    assert KAFKA.decode_response(18, 1, frame)[0].correlation_id == 7
     with pytest.raises(MalformedMessage, match="1 bytes are left over"):
-        decode_response(18, 1, frame + b"\x00")
+        KAFKA.decode_response(18, 1, frame + b"\x00")
 
 
 def test_a_name_that_is_not_utf8() -> None:
@@ -163,7 +163,7 @@ def test_a_name_that_is_not_utf8() -> None:
     header, and costs no second error.
     """
     body = b"\x02\x04a\xffb" + struct.pack(">ih", 1, 1) + b"\x01\x01\x00" + struct.pack(">i?", 1000, False) + b"\x00"
-    header, message, left = decode_request(struct.pack(">hhih", 19, 7, 1, 1) + b"\xfe\x00" + body)
+    header, message, left = KAFKA.decode_request(struct.pack(">hhih", 19, 7, 1, 1) + b"\xfe\x00" + body)
     assert isinstance(message, CreateTopicsRequest)
     assert (header.client_id, message.topics[0].name, left) == ("�", "a�b", 0)
     features = b"\x02\x02\xff" + bytes(4) + b"\x00"
@@ -181,19 +181,19 @@ def test_a_name_that_is_too_long_once_it_is_utf8_is_malformed(version: int, name
     form = struct.pack(">ih", 1, len(name)) if version == 1 else b"\x02" + bytes(16) + uvarint(len(name) + 1)
     frame = metadata_frame(version, form + name + (b"" if version == 1 else bytes(4)))
     with pytest.raises(MalformedMessage, match="that are no UTF-8"):
-        decode_request(frame)
+        KAFKA.decode_request(frame)
 
 
 def test_the_longest_name_that_is_not_utf8_can_be_written_again() -> None:
     """10,922 replacements of three bytes fit a string of 32,767."""
-    _, message, _ = decode_request(metadata_frame(1, struct.pack(">ih", 1, 10_922) + b"\xff" * 10_922))
+    _, message, _ = KAFKA.decode_request(metadata_frame(1, struct.pack(">ih", 1, 10_922) + b"\xff" * 10_922))
     assert isinstance(message, MetadataRequest)
-    encode_request(RequestHeader(3, 1, 1, "c"), message)
+    KAFKA.encode_request(RequestHeader(3, 1, 1, "c"), message)
 
 
 def test_any_boolean_but_zero_is_true() -> None:
     """Kafka takes 2 for true."""
-    _, message, _ = decode_request(metadata_frame(12, b"\x00\x02\x00\x00"))
+    _, message, _ = KAFKA.decode_request(metadata_frame(12, b"\x00\x02\x00\x00"))
     assert isinstance(message, MetadataRequest)
     assert message.allow_auto_topic_creation is True
 
@@ -212,7 +212,7 @@ def test_any_boolean_but_zero_is_true() -> None:
 def test_broken_tags_are_refused(tags: bytes) -> None:
     """Tagged fields that are out of order, too long or too many are no message."""
     with pytest.raises(MalformedMessage):
-        decode_request(metadata_frame(12, b"\x00\x01\x00" + tags))
+        KAFKA.decode_request(metadata_frame(12, b"\x00\x01\x00" + tags))
 
 
 @pytest.mark.parametrize("size", [0, 7, 9], ids=["empty", "short", "long"])
@@ -230,7 +230,7 @@ def test_an_unknown_api_names_its_client() -> None:
     client.
     """
     with pytest.raises(UnsupportedApi) as caught:
-        decode_request(struct.pack(">hhih", 999, 4, 77, 3) + b"abc" + b"rest")
+        KAFKA.decode_request(struct.pack(">hhih", 999, 4, 77, 3) + b"abc" + b"rest")
     error = caught.value
     assert (error.api_key, error.api_version, error.correlation_id, error.client_id) == (999, 4, 77, "abc")
     assert str(error) == "client 'abc' asks for the unknown API 999 in version 4"
@@ -243,7 +243,7 @@ def test_an_unknown_version_names_its_client(version: int) -> None:
     """
     frame = struct.pack(">hhih", 18, version, 77, 3) + b"abc" + b"\x00whatever"
     with pytest.raises(UnsupportedVersion) as caught:
-        decode_request(frame)
+        KAFKA.decode_request(frame)
     assert (caught.value.api_version, caught.value.correlation_id, caught.value.client_id) == (version, 77, "abc")
     assert "'abc'" in str(caught.value)
 
@@ -252,7 +252,7 @@ def test_an_unknown_version_names_its_client(version: int) -> None:
 def test_an_unknown_version_without_a_client(tail: bytes) -> None:
     """Where the client's name cannot be read there is none; the rest is told all the same."""
     with pytest.raises(UnsupportedVersion) as caught:
-        decode_request(struct.pack(">hhi", 3, 99, 5) + tail)
+        KAFKA.decode_request(struct.pack(">hhi", 3, 99, 5) + tail)
     assert (caught.value.correlation_id, caught.value.client_id) == (5, None)
 
 
@@ -285,8 +285,8 @@ def test_a_count_allocates_nothing(frame: bytes) -> None:
     frame.
     """
     with pytest.raises(ProtocolError):
-        decode_request(frame)
-    assert peak_bytes(lambda: decode_request(frame)) < 20_000
+        KAFKA.decode_request(frame)
+    assert peak_bytes(lambda: KAFKA.decode_request(frame)) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -304,8 +304,8 @@ def test_memory_stays_a_small_multiple_of_the_frame(frame: bytes, times: int) ->
     bytes of an empty name.
     """
     with suppress(ProtocolError):  # what is compiled at first use is no part of it
-        decode_request(frame)
-    assert peak_bytes(lambda: decode_request(frame)) < times * BIG + 50_000
+        KAFKA.decode_request(frame)
+    assert peak_bytes(lambda: KAFKA.decode_request(frame)) < times * BIG + 50_000
 
 
 class Counting(bytes):
@@ -342,20 +342,20 @@ def test_work_is_linear_in_the_length(make: Callable[[int], bytes], size: int) -
 
 def decode_request_quietly(frame: bytes) -> None:
     try:
-        decode_request(frame)
+        KAFKA.decode_request(frame)
     except ProtocolError:
         return
 
 
 def test_a_long_body_of_bytes_is_copied_once() -> None:
     """Bytes as long as a frame allows cost one copy."""
-    frame = encode_request(RequestHeader(36, 2, 1, "c"), SaslAuthenticateRequest(bytes(10 * BIG)))[4:]
-    assert peak_bytes(lambda: decode_request(frame)) < 11 * BIG
+    frame = KAFKA.encode_request(RequestHeader(36, 2, 1, "c"), SaslAuthenticateRequest(bytes(10 * BIG)))[4:]
+    assert peak_bytes(lambda: KAFKA.decode_request(frame)) < 11 * BIG
 
 
 def test_the_shortest_apiversions_request() -> None:
     """Versions 0 to 2 have no body, and nothing is missing."""
-    _, message, left = decode_request(struct.pack(">hhih", 18, 0, 1, -1))
+    _, message, left = KAFKA.decode_request(struct.pack(">hhih", 18, 0, 1, -1))
     assert (message, left) == (ApiVersionsRequest(), 0)
 
 
@@ -363,7 +363,7 @@ def test_the_shortest_apiversions_request() -> None:
     "frame",
     [
         metadata_frame(1, struct.pack(">i", MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS + 2)),
-        encode_request(
+        KAFKA.encode_request(
             RequestHeader(19, 4, 1, "c"),
             CreateTopicsRequest(
                 topics=[
@@ -372,7 +372,7 @@ def test_the_shortest_apiversions_request() -> None:
                 ]
             ),
         )[4:],
-        encode_request(
+        KAFKA.encode_request(
             RequestHeader(19, 4, 1, "c"),
             CreateTopicsRequest(
                 topics=[CreatableTopic(assignments=[CreatableReplicaAssignment(broker_ids=[1] * MAX_ELEMENTS)] * 17)]
@@ -389,7 +389,7 @@ def test_a_request_has_so_many_elements_and_no_more(frame: bytes) -> None:
     tens of seconds and gigabytes.
     """
     with pytest.raises(MalformedMessage, match=r"elements|tagged fields"):
-        decode_request(frame)
+        KAFKA.decode_request(frame)
 
 
 def test_what_controllers_tell_grows_with_the_cluster() -> None:
@@ -398,15 +398,15 @@ def test_what_controllers_tell_grows_with_the_cluster() -> None:
     """
     states = [UpdateMetadataPartitionState() for _ in range(MAX_ELEMENTS + 1)]
     request = UpdateMetadataRequest(topic_states=[UpdateMetadataTopicState(partition_states=states)])
-    frame = encode_request(RequestHeader(6, 7, 1, "c"), request)[4:]
-    _, message, _ = decode_request(frame, of_a_node=True)
+    frame = KAFKA.encode_request(RequestHeader(6, 7, 1, "c"), request)[4:]
+    _, message, _ = KAFKA.decode_request(frame, of_a_node=True)
     assert message == request
     with pytest.raises(MalformedMessage, match="elements"):
-        decode_request(frame)
+        KAFKA.decode_request(frame)
 
 
 def test_what_a_node_forwards_is_bounded_as_its_client_was() -> None:
     """A node forwards no more elements than a client may send."""
     frame = metadata_frame(1, struct.pack(">i", MAX_ELEMENTS + 1) + bytes(2 * MAX_ELEMENTS + 2))
     with pytest.raises(MalformedMessage, match="elements"):
-        decode_request(frame, of_a_node=True)
+        KAFKA.decode_request(frame, of_a_node=True)

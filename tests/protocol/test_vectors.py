@@ -8,7 +8,7 @@ import pytest
 
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.frame import FrameBuffer
-from minicontroller.protocol.registry import APIS, decode_request, encode_response
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.protocol.instances import MESSAGES, plain, versions
 from tests.protocol.vectors import Vector, api_folder, load
@@ -22,7 +22,7 @@ every_vector = pytest.mark.parametrize("vector", VECTORS, ids=[f"{v.message}-{v.
 def framed(vector: Vector) -> bytes:
     """The vector as it goes over the wire, behind a header that was put together by hand."""
     cls = CLASSES[vector.message]
-    row = next(row for row in APIS.values() if cls in (row.request, row.response))
+    row = next(row for row in KAFKA.values() if cls in (row.request, row.response))
     flexible = row.flexible(vector.version)
     if cls is row.request:
         header = struct.pack(">hhi", row.key, vector.version, 77)
@@ -50,7 +50,7 @@ def test_on_the_wire(vector: Vector) -> None:
     """
     cls: type[WireStruct] = CLASSES[vector.message]
     data = framed(vector)
-    row = next(row for row in APIS.values() if cls in (row.request, row.response))
+    row = next(row for row in KAFKA.values() if cls in (row.request, row.response))
     message, _ = decoder(cls, vector.version)(vector.data, 0)
     frames = []
     for pieces in ([data], [data[i : i + 1] for i in range(len(data))], [data + data[:-1], data[-1:]]):
@@ -62,10 +62,10 @@ def test_on_the_wire(vector: Vector) -> None:
         assert buffer.buffered_bytes == 0
     assert frames == [data[4:]] * 4
     if cls is row.request:
-        header, request, left = decode_request(frames[0])
+        header, request, left = KAFKA.decode_request(frames[0])
         assert (header.correlation_id, request, left) == (77, message, 0)
     else:
-        assert encode_response(row.key, vector.version, 77, message) == data
+        assert KAFKA.encode_response(row.key, vector.version, 77, message) == data
 
 
 def test_every_message_and_version_has_a_vector() -> None:

@@ -14,9 +14,9 @@ from minicontroller.controller.network.server import Server
 from minicontroller.controller.requests.context import Handler, RequestContext
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.forwarding import Forwarder
+from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.sasl import PlainExchange
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -28,6 +28,7 @@ from minicontroller.protocol.messages.create_topics import (
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 
 R = TypeVar("R", bound=WireStruct)
@@ -102,10 +103,10 @@ class Client:
         await self.stream.send_all(data)
 
     def encode(self, version: int, message: WireStruct, **header: Any) -> bytes:
-        key = next(api.key for api in registry.APIS.values() if api.request is type(message))
+        key = next(api.key for api in KAFKA.values() if api.request is type(message))
         self._correlation_id += 1
         full = {"correlation_id": self._correlation_id, "client_id": "test", **header}
-        return registry.encode_request(RequestHeader(api_key=key, api_version=version, **full), message)
+        return KAFKA.encode_request(RequestHeader(api_key=key, api_version=version, **full), message)
 
     async def frame(self) -> bytes:
         """The next frame, without its size."""
@@ -114,8 +115,8 @@ class Client:
 
     async def answer(self, response: type[R], version: int) -> tuple[int, R]:
         """Correlation id and message of the next frame."""
-        key = next(api.key for api in registry.APIS.values() if api.response is response)
-        header, message = registry.decode_response(key, version, await self.frame())
+        key = next(api.key for api in KAFKA.values() if api.response is response)
+        header, message = KAFKA.decode_response(key, version, await self.frame())
         assert isinstance(message, response)
         return header.correlation_id, message
 
@@ -181,7 +182,7 @@ async def serving(
     node: TinyNode | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
-    dispatcher = Dispatcher(node, handlers)
+    dispatcher = Dispatcher(node, routed(handlers))
     server = Server(limits)
     await server.open(listeners, dispatcher)
     async with trio.open_nursery() as nursery:

@@ -2,12 +2,16 @@
 
 from collections.abc import Awaitable
 
+import msgspec
 import pytest
 import trio
 
 from minicontroller.controller.network import connection
 from minicontroller.controller.network.limits import ConnectionLimits
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.network.server import Server
+from minicontroller.controller.requests.context import RequestContext, Routes
+from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.security.caller import Listener
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -18,8 +22,10 @@ from minicontroller.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, TinyNode, authenticated, serving, until
+from minicontroller.protocol.registry import KAFKA, Registry
+from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Client, TinyNode, authenticated, serving, until
 
+OTHERS = Listener(name="OTHERS", host="127.0.0.1")
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 
 
@@ -194,3 +200,28 @@ async def test_an_accident_costs_one_answer(caplog: pytest.LogCaptureFixture) ->
         assert served.dispatcher.counters.accidents == 1
     assert "DescribeClusterRequest v0 of (not authenticated) (client 'test' at 127.0.0.1)" in caplog.text
     assert "Exploding" in caplog.text
+
+
+async def test_two_listeners_speak_two_dialects() -> None:
+    """A listener that was opened with other routes answers what these have, in the versions of
+    their registry, and the first listener what it did.
+    """
+    async with serving() as served:
+        registry = Registry([ApiKey.METADATA], lambda key: msgspec.structs.replace(KAFKA[key], max_version=5))
+        routes = Routes({ApiKey.METADATA: TINY_HANDLERS[ApiKey.METADATA]}, registry)
+        server = Server()
+        await server.open([CLIENTS], served.dispatcher)
+        await server.open([OTHERS], Dispatcher(served.node, routes))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.run)
+            for listener, versions in ((CLIENTS, (5, 6)), (OTHERS, (5,))):
+                for version in versions:
+                    client = Client(await trio.open_tcp_stream("127.0.0.1", server.ports[listener.name]))
+                    async with client:
+                        answer = await client.ask(version, metadata_of("t"), MetadataResponse)
+                        assert [topic.name for topic in answer.topics] == ["t"]
+            for version, request in ((6, metadata_of("t")), (7, CREATE)):
+                async with Client(await trio.open_tcp_stream("127.0.0.1", server.ports[OTHERS.name])) as client:
+                    await client.send(client.encode(version, request))
+                    assert await client.ended()
+            nursery.cancel_scope.cancel()

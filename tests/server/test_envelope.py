@@ -12,7 +12,6 @@ import pytest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.principal import principal_from_envelope, principal_from_text
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.header import RequestHeader
@@ -26,6 +25,7 @@ from minicontroller.protocol.messages.envelope import EnvelopeRequest, EnvelopeR
 from minicontroller.protocol.messages.metadata import MetadataRequest
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Client, Served, TinyNode, serving
 
@@ -37,7 +37,7 @@ CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
 
 def inner(message: WireStruct, version: int, key: ApiKey) -> bytes:
     header = RequestHeader(api_key=key, api_version=version, correlation_id=4711, client_id="inner-client")
-    return registry.encode_request(header, message)[4:]
+    return KAFKA.encode_request(header, message)[4:]
 
 
 GOOD = EnvelopeRequest(
@@ -72,7 +72,7 @@ async def peer(
 def unwrapped(answer: EnvelopeResponse, version: int) -> CreateTopicsResponse:
     assert answer.error_code == ErrorCode.NONE
     assert answer.response_data is not None
-    header, response = registry.decode_response(ApiKey.CREATE_TOPICS, version, answer.response_data)
+    header, response = KAFKA.decode_response(ApiKey.CREATE_TOPICS, version, answer.response_data)
     assert header.correlation_id == 4711
     assert isinstance(response, CreateTopicsResponse)
     return response

@@ -11,13 +11,12 @@ import pytest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.controller.requests.context import Handler, RequestContext
+from minicontroller.controller.requests.context import Handler, RequestContext, Routes
 from minicontroller.controller.requests.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
 from minicontroller.controller.requests.long_answers import rows_in_turns
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import MAX_CHARACTERS, describe_request
 from minicontroller.controller.security.caller import Caller
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_configs import (
@@ -41,10 +40,11 @@ from minicontroller.protocol.messages.describe_groups import (
 from minicontroller.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from minicontroller.protocol.registry import KAFKA
 from tests.server.harness import CLIENTS, TINY_HANDLERS, TinyNode, serving
 
 EVERY_VERSION = [
-    (api.key, version) for api in registry.APIS.values() for version in range(api.min_version, api.max_version + 1)
+    (api.key, version) for api in KAFKA.values() for version in range(api.min_version, api.max_version + 1)
 ]
 
 
@@ -58,15 +58,15 @@ def test_every_api_with_a_handler_has_an_error_form() -> None:
 )
 def test_every_error_form_can_be_said_in_every_version(key: ApiKey, version: int) -> None:
     """The form encodes in each version, whatever the request named, and carries the code."""
-    request = sample(registry.api(key).request, version)
+    request = sample(KAFKA[key].request, version)
     answer = error_answer(key, request, version, code=ErrorCode.REQUEST_TIMED_OUT, message="why")
-    _, read = registry.decode_response(key, version, registry.encode_response(key, version, 1, answer)[4:])
+    _, read = KAFKA.decode_response(key, version, KAFKA.encode_response(key, version, 1, answer)[4:])
     assert str(int(ErrorCode.REQUEST_TIMED_OUT)) in msgspec.json.encode(read).decode()
 
 
 def sample(cls: type[Any], version: int) -> Any:
     """A request that names two entities wherever it can name any, as it arrives in this version."""
-    api = next(api for api in registry.APIS.values() if api.request is cls)
+    api = next(api for api in KAFKA.values() if api.request is cls)
     named = {
         "DeleteTopicsRequest": {"topics": [DeleteTopicState(name="a")]} if version >= 6 else {"topic_names": ["a"]},
         "DescribeGroupsRequest": {"groups": ["a"]},
@@ -234,7 +234,7 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
         principal=None,
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, {}),
+        dispatcher=Dispatcher(None, Routes({})),
     )
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200

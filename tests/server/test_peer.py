@@ -20,7 +20,6 @@ from minicontroller.controller.network.peer import (
 from minicontroller.controller.requests.bounds import MAX_BETWEEN_NODES_BYTES
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.credentials import PlainCredentials
-from minicontroller.protocol import registry
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.messages.create_topics import (
@@ -32,6 +31,7 @@ from minicontroller.protocol.messages.create_topics import (
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
 
@@ -206,8 +206,8 @@ async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> Non
         for answer, farewell in answers:
             while (frame := frames.next_frame()) is None:
                 frames.feed(await stream.receive_some())
-            asked, _, _ = registry.decode_request(frame)
-            said = registry.encode_response(asked.api_key, asked.api_version, asked.correlation_id, answer)
+            asked, _, _ = KAFKA.decode_request(frame)
+            said = KAFKA.encode_response(asked.api_key, asked.api_version, asked.correlation_id, answer)
             await stream.send_all(said + farewell)
         while await stream.receive_some():
             pass
@@ -331,7 +331,7 @@ def test_correlation_ids_and_versions_are_those_of_the_wire() -> None:
     controller are flexible.
     """
     for key in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.ALTER_CONFIGS):
-        api = registry.api(key)
+        api = KAFKA[key]
         assert api.request_header_version(api.max_version) == 2
 
 

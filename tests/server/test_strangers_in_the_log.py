@@ -11,7 +11,7 @@ import trio.testing
 from minicontroller.audit.event import REDACTED
 from minicontroller.controller.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
 from minicontroller.controller.observe.secrets import MAX_PARTS
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import (
     MAX_CHARACTERS,
@@ -25,7 +25,7 @@ from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from minicontroller.protocol.registry import encode_request
+from minicontroller.protocol.registry import KAFKA
 from tests.server.harness import CLIENTS, serving
 
 LONG = "\u202e" * 10_900
@@ -55,7 +55,7 @@ def context(**said: Any) -> RequestContext:
         client_host="127.0.0.1",
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, {}),
+        dispatcher=Dispatcher(None, Routes({})),
         **known,
     )
 
@@ -65,8 +65,10 @@ def lines(caplog: pytest.LogCaptureFixture, text: str) -> list[logging.LogRecord
 
 
 STRANGE = {
-    "is no node of this cluster": encode_request(RequestHeader(7, 1, 1, LONG), ControlledShutdownRequest(broker_id=1)),
-    "speaks in the name of": encode_request(
+    "is no node of this cluster": KAFKA.encode_request(
+        RequestHeader(7, 1, 1, LONG), ControlledShutdownRequest(broker_id=1)
+    ),
+    "speaks in the name of": KAFKA.encode_request(
         RequestHeader(3, 12, 1, LONG, principal_name=f"User:{LONG}"), MetadataRequest(topics=[])
     ),
 }

@@ -17,8 +17,8 @@ from minicontroller.controller.active import control_requests
 from minicontroller.controller.metadata.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
 from minicontroller.controller.znodes import broker_notifications, layout, registrations
 from minicontroller.controller.znodes.layout import LayoutError
-from minicontroller.protocol import registry
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.registry import KAFKA
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "znodes"
 ROWS = [
@@ -344,7 +344,7 @@ def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
     message = control_requests.update_metadata(Image().with_brokers([broker]), broker, [])
     for version in (5, 8):
         header = RequestHeader(api_key=6, api_version=version, correlation_id=1, client_id="")
-        registry.decode_request(registry.encode_request(header, message)[4:])
+        KAFKA.decode_request(KAFKA.encode_request(header, message)[4:])
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import trio
 
-from minicontroller.protocol import registry
 from minicontroller.protocol.frame import FrameBuffer
 from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.registry import KAFKA
 
 PATIENCE_SECONDS = 9.0
 """For an answer. A node that is frozen gives none."""
@@ -53,7 +53,7 @@ class Connection:
                 correlation_id=self._correlation_id,
                 client_id=self._client_id,
             )
-            frames.append(registry.encode_request(header, request.message))
+            frames.append(KAFKA.encode_request(header, request.message))
         try:
             with trio.fail_after(PATIENCE_SECONDS):
                 await self._stream.send_all(b"".join(frames))
@@ -70,7 +70,7 @@ class Connection:
                     self._frames.feed(bytes(data))
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
             raise Lost from error
-        return registry.decode_response(request.key, request.version, frame)[1]
+        return KAFKA.decode_response(request.key, request.version, frame)[1]
 
     async def close(self) -> None:
         await trio.aclose_forcefully(self._stream)
