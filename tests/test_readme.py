@@ -2,10 +2,12 @@
 folder.
 """
 
+import os
 import re
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,20 @@ def test_a_cluster_for_tests(tmp_path: Path) -> None:
         line = process.stdout.readline().strip()
         assert re.sub(r"\d+", "0", line) == re.sub(r"\d+", "0", shown)
         exec(examples("python")[0].replace(SHOWN, line.removeprefix(READY).split()[0]), {})
+
+
+def test_the_fixtures_for_pytest(tmp_path: Path) -> None:
+    """The page about tests: its fixture and its test pass as they are shown."""
+    page = (ROOT / "docs" / "testing.md").read_text()
+    for shown in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        (tmp_path / shown.partition("\n")[0].removeprefix("# ")).write_text(shown)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
+    ran = subprocess.run(
+        tests, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout
 
 
 def test_a_rule_for_topics(tmp_path: Path) -> None:
