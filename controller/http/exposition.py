@@ -7,7 +7,6 @@ it. Label values come from our own tables (APIs, error codes, node ids, states) 
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -19,11 +18,8 @@ from ...protocol.registry import KAFKA
 from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, Latencies
 from ..store.base import Session
 from .census import Census, Figures
-from .process import Process
-
-if TYPE_CHECKING:
-    from ..node.app import RunningNode
-    from .listener import HttpListener
+from .listener import HttpListener
+from .process import Process, ServingNode
 
 PREFIX = "minicontroller_"
 
@@ -178,7 +174,7 @@ behind their name.
 class Exposition:
     """The Prometheus metrics of one process, in a registry of its own."""
 
-    def __init__(self, process: Process, listener: "HttpListener", census: Census) -> None:
+    def __init__(self, process: Process, listener: HttpListener, census: Census) -> None:
         self._process = process
         self._census = census
         self._nodes = NodesCollector(listener)
@@ -198,15 +194,13 @@ class Exposition:
 class NodesCollector(Collector):
     """Reads the counters of the nodes at the moment of the scrape."""
 
-    def __init__(self, listener: "HttpListener") -> None:
+    def __init__(self, listener: HttpListener) -> None:
         self._listener = listener
-        self._nodes: list[tuple[RunningNode, Figures]] = []
+        self._nodes: list[tuple[ServingNode, Figures]] = []
         self._ready: set[int] = set()
         self._event_listeners = 0
 
-    def prepare(
-        self, nodes: "list[RunningNode]", figures: list[Figures], ready: set[int], event_listeners: int
-    ) -> None:
+    def prepare(self, nodes: list[ServingNode], figures: list[Figures], ready: set[int], event_listeners: int) -> None:
         """Take over the figures that were counted before the scrape, so that the scrape itself
         never waits.
         """
@@ -267,7 +261,7 @@ def outcome_name(code: int) -> str:
         return "UNKNOWN"
 
 
-def _requests(families: Families, node: str, running: "RunningNode") -> None:
+def _requests(families: Families, node: str, running: ServingNode) -> None:
     dispatcher, failures = running.dispatcher, running.server.failures
     totals: dict[tuple[str, str, str], int] = {}
     for (api_key, version, code), count in dispatcher.metrics.outcomes.items():
@@ -290,7 +284,7 @@ def _requests(families: Families, node: str, running: "RunningNode") -> None:
             families.add("forwarded_requests", [node, result], count)
 
 
-def _connections(families: Families, node: str, running: "RunningNode") -> None:
+def _connections(families: Families, node: str, running: ServingNode) -> None:
     counts = dict.fromkeys(running.server.ports, 0)
     waiting = 0
     for connection in running.server.connections:
@@ -306,7 +300,7 @@ def _connections(families: Families, node: str, running: "RunningNode") -> None:
     families.add("connections_closed_for_memory", [node], memory.closed)
 
 
-def _controller(families: Families, node: str, running: "RunningNode") -> None:
+def _controller(families: Families, node: str, running: ServingNode) -> None:
     controller, metrics, image = running.node.controller, running.node.metrics, running.node.cache.image
     families.add("is_controller", [node], controller is not None)
     families.add("controller_id", [node], image.controller_id)
@@ -321,20 +315,20 @@ def _controller(families: Families, node: str, running: "RunningNode") -> None:
     families.add("nodes_behind", [node], 0 if controller is None else controller.propagation.behind)
 
 
-def _image(families: Families, node: str, running: "RunningNode", figures: Figures) -> None:
+def _image(families: Families, node: str, running: ServingNode, figures: Figures) -> None:
     families.add("brokers", [node], len(running.node.cache.image.brokers))
     families.add("topics", [node], figures.topics)
     families.add("partitions", [node], figures.partitions)
     families.add("leaderless_partitions", [node], figures.leaderless)
 
 
-def _store(families: Families, node: str, running: "RunningNode") -> None:
+def _store(families: Families, node: str, running: ServingNode) -> None:
     for state in Session:
         families.add("store_session", [node, state.value], running.node.store.session is state)
         families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])
 
 
-def _policy(families: Families, node: str, running: "RunningNode") -> None:
+def _policy(families: Families, node: str, running: ServingNode) -> None:
     policy = running.node.policy
     if policy is not None:
         for labels, count in sorted(policy.metrics.verdicts.items()):
@@ -352,7 +346,7 @@ def _policy(families: Families, node: str, running: "RunningNode") -> None:
         families.add("rule_files_loaded_timestamp_seconds", [node], files.loaded_at)
 
 
-def _audit(families: Families, node: str, running: "RunningNode") -> None:
+def _audit(families: Families, node: str, running: ServingNode) -> None:
     audit = running.node.metrics.audit
     if audit is not None:
         families.add("audit_events", [node], audit.written_events)

@@ -10,7 +10,7 @@ the event loop; who cannot wait with the others is told to come again.
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
@@ -23,10 +23,7 @@ from ...policies.verdict import Decision as Said
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
 from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
-from .process import Process
-
-if TYPE_CHECKING:
-    from ..node.app import RunningNode
+from .process import Process, ServingNode
 
 ROWS = 50
 """In one answer."""
@@ -143,7 +140,7 @@ class Histories:
         rows = [each for each in _once(said.rows) if each.name not in there]
         return DeletedTopics(AUDIT, rows, _text(said.next), said.problems)
 
-    def _recorder(self) -> "RunningNode | None":
+    def _recorder(self) -> ServingNode | None:
         return next((each for each in self._process.nodes if each.node.audit is not None), None)
 
     async def _search(self, question: Question[T], older: str) -> Found[T]:

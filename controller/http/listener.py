@@ -2,25 +2,19 @@
 
 Rule: whatever comes over HTTP harms nobody but itself. Connections are bounded, the one that has
 waited longest makes room for a new one; a client that does not take its answer is cut off; and an
-accident ends the connection it happened in. What serves HTTP (hypercorn, starlette,
-prometheus-client) is loaded by the first connection, in a thread, so that a cluster whose page
-nobody looks at neither starts later nor grows.
+error ends the connection on which it happened. The service behind the connections is loaded by the
+first of them.
 """
 
 import errno
 import logging
-from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import trio
 
 from ...policies.configs.values import MAX_PORT, is_number
 from ..errors import ConfigurationError
-from .process import Process
-
-if TYPE_CHECKING:
-    from .serving import Site
 
 log = logging.getLogger("minicontroller.http")
 
@@ -75,18 +69,26 @@ class BoundedStream:
         self.socket.close()
 
 
+class HttpService(Protocol):
+    """Speaks HTTP on connections."""
+
+    async def serve(self, stream: BoundedStream) -> None:
+        """Serve one connection until it ends."""
+
+
 class HttpListener:
     """Accepts HTTP connections: `open` it, then `run` it until cancelled."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]") -> None:
+        """`load` is called once, when the first connection comes."""
         self.connections: dict[BoundedStream, None] = {}
         """In the order of their coming."""
         self.evicted = 0
         self.host = ""
         self.port = 0
-        self._process = process
+        self._load = load
         self._listeners: list[trio.SocketListener] = []
-        self._site: Site | None = None
+        self._service: HttpService | None = None
         self._loading = trio.Lock()
 
     async def open(self, address: str) -> None:
@@ -135,18 +137,16 @@ class HttpListener:
 
     async def _guarded(self, stream: BoundedStream) -> None:
         try:
-            site = await self._loaded()
-            await site.serve(stream)
+            service = await self._loaded()
+            await service.serve(stream)
         except Exception:
             log.exception("an HTTP connection failed")
         finally:
             stream.close()
             self.connections.pop(stream, None)
 
-    async def _loaded(self) -> "Site":
+    async def _loaded(self) -> HttpService:
         async with self._loading:
-            if self._site is None:
-                module = await trio.to_thread.run_sync(import_module, f"{__package__}.serving")
-                make: Callable[[Process, HttpListener], Site] = module.Site
-                self._site = make(self._process, self)
-            return self._site
+            if self._service is None:
+                self._service = await self._load(self)
+            return self._service

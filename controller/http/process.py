@@ -6,16 +6,37 @@ with a hundred: one number moves on.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 import trio
 
 from ..audit.decisions import Decisions
+from ..handlers.node import Node
+from ..metadata.image import Image
+from ..network.server import Server
+from ..routing.dispatcher import Dispatcher
 
-if TYPE_CHECKING:
-    from ..metadata.image import Image
-    from ..node.app import RunningNode
+
+class ServingNode(Protocol):
+    """A node of this process as HTTP shows it."""
+
+    @property
+    def node(self) -> Node: ...
+
+    @property
+    def bootstrap(self) -> str:
+        """The host:port of the listener for clients."""
+
+    @property
+    def server(self) -> Server: ...
+
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+
+    @property
+    def stopping(self) -> trio.Event:
+        """Set when the node begins to stop."""
 
 
 class NodeHealth(msgspec.Struct, frozen=True):
@@ -38,14 +59,14 @@ class Process:
     def __init__(self, expected: int) -> None:
         self.expected = expected
         """How many there will be."""
-        self.nodes: list[RunningNode] = []
+        self.nodes: list[ServingNode] = []
         self.decisions = Decisions()
         self.generation = 0
         """Moves on with every change that a watcher could see."""
         self._watchers = trio.lowlevel.ParkingLot()
         self._followed = False
 
-    def add(self, running: "RunningNode") -> None:
+    def add(self, running: ServingNode) -> None:
         """Add a node that serves."""
         self.nodes.append(running)
         if self._followed:
@@ -59,7 +80,7 @@ class Process:
             for running in self.nodes:
                 self._follow(running)
 
-    def _follow(self, running: "RunningNode") -> None:
+    def _follow(self, running: ServingNode) -> None:
         running.node.cache.on_change(self.stir)
         running.node.store.on_session(self.stir)
         self.stir()
@@ -74,7 +95,7 @@ class Process:
         while self.generation == seen:
             await self._watchers.park()
 
-    def spokesman(self) -> "RunningNode | None":
+    def spokesman(self) -> ServingNode | None:
         """The node whose view is shown: the controller if it is here, else the first one that is
         not shutting down.
         """
@@ -89,12 +110,12 @@ class Process:
         return Health(not reasons and all(node.ready for node in nodes), reasons, nodes)
 
 
-def _health(running: "RunningNode") -> NodeHealth:
+def _health(running: ServingNode) -> NodeHealth:
     reasons = list(_reasons(running, running.node.cache.image))
     return NodeHealth(running.node.broker_id, not reasons, reasons)
 
 
-def _reasons(running: "RunningNode", image: "Image") -> Iterator[str]:
+def _reasons(running: ServingNode, image: Image) -> Iterator[str]:
     node = running.node
     if running.stopping.is_set():
         yield "it is stopping"

@@ -6,23 +6,19 @@ page that must never take them for HTML.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ... import __version__
 from ..active.loading import entity_configs
 from ..audit.log import AuditLog
+from ..handlers.node import Node
 from ..metadata.image import Broker, Image, Partition, Topic
 from ..observe.secrets import redact_configs
 from ..store.base import SessionExpired, StoreUnavailable
 from ..znodes import layout
 from .census import Census, leaderless_of
-from .process import Process
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
-    from ..node.app import RunningNode
+from .process import Process, ServingNode
 
 MAX_ROWS = 100
 """Of topics or partitions in one answer."""
@@ -157,7 +153,7 @@ def _audit_trouble(audit: AuditLog | None) -> str:
     return f"{now}Events dropped from the audit log: {audit.dropped_events}."
 
 
-def _node_row(number: int, broker: Broker | None, running: "RunningNode | None") -> NodeRow:
+def _node_row(number: int, broker: Broker | None, running: ServingNode | None) -> NodeRow:
     if running is not None:
         return NodeRow(
             number,
@@ -215,7 +211,7 @@ def _partition_row(index: int, partition: Partition) -> PartitionRow:
     return PartitionRow(index, partition.leader, partition.leader_epoch, partition.replicas, partition.isr)
 
 
-async def _configs(node: "Node", name: str) -> Mapping[str, str] | None:
+async def _configs(node: Node, name: str) -> Mapping[str, str] | None:
     """Return a topic's configs, from the controller's image or elsewhere from the store, without
     those that may be secret.
     """

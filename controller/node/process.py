@@ -20,6 +20,7 @@ from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError, first_of
 from ..handlers.node import Node
 from ..http.listener import HttpListener
+from ..http.loading import load_site
 from ..http.process import Process
 from ..network.descriptors import raise_limit, room_for_connections
 from ..network.server import PortTakenError
@@ -140,26 +141,20 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
     use_format(configs[0].string("log.format"))
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
-            process = Process(len(configs))
+            process, nodes = Process(len(configs)), list[RunningNode]()
             local_nodes: dict[int, Node] = {}
             room = room_for_connections(raise_limit(), len(configs))
             http = await _open_http(process, configs[0], nursery)
-            nursery.start_soon(_stop_on_signal, signals, process, nursery)
+            nursery.start_soon(_stop_on_signal, signals, nodes, len(configs), nursery)
             async with trio.open_nursery() as running:
                 for config in configs:
-                    process.add(
-                        await running.start(
-                            partial(
-                                run_node,
-                                config,
-                                open_store,
-                                local_nodes=local_nodes,
-                                decisions=process.decisions,
-                                room=room,
-                            )
-                        )
+                    start = partial(
+                        run_node, config, open_store, local_nodes=local_nodes, decisions=process.decisions, room=room
                     )
-                nursery.start_soon(_announce, process.nodes, http)
+                    node: RunningNode = await running.start(start)
+                    nodes.append(node)
+                    process.add(node)
+                nursery.start_soon(_announce, nodes, http)
             nursery.cancel_scope.cancel()
 
 
@@ -168,7 +163,7 @@ async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery
     address = config.optional_string("http.listen")
     if not address:
         return None
-    http = HttpListener(process)
+    http = HttpListener(partial(load_site, process))
     await http.open(address)
     nursery.start_soon(http.run)
     return http
@@ -192,10 +187,15 @@ def say(line: str) -> None:
         )  # else Python complains when it flushes at its end
 
 
-async def _stop_on_signal(signals: AsyncIterator[int], process: Process, nursery: trio.Nursery) -> None:
-    stopping, nodes = False, process.nodes
+async def _stop_on_signal(
+    signals: AsyncIterator[int], nodes: Sequence[RunningNode], expected: int, nursery: trio.Nursery
+) -> None:
+    """Stop the nodes in order at the first signal; at once if there is a second one, or if not all
+    `expected` nodes serve yet.
+    """
+    stopping = False
     async for number in signals:
-        if stopping or len(nodes) < process.expected:
+        if stopping or len(nodes) < expected:
             nursery.cancel_scope.cancel()
             return
         stopping = True

@@ -8,7 +8,7 @@ ever a label: what they can make us remember is bounded by our own tables.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol
@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from ...policies.verdict import Finding
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ..requests.error_answers import ENTITIES
 from ..store.base import Session
 
 BOUNDS = (
@@ -55,9 +54,7 @@ _READ_ROWS: dict[int, str] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "topics",
     ApiKey.FIND_COORDINATOR: "coordinators",
 }
-"""Where the answer to a read keeps its rows; answers that are neither here nor in `ENTITIES` tell
-their outcome themselves.
-"""
+"""The field of a read's response that holds its rows."""
 
 
 class Latencies:
@@ -78,9 +75,13 @@ class Latencies:
 class RequestMetrics:
     """Counts the requests that a node answered."""
 
-    __slots__ = ("_readers", "latencies", "outcomes")
+    __slots__ = ("_entities", "_readers", "latencies", "outcomes")
 
-    def __init__(self) -> None:
+    def __init__(self, entities: Mapping[int, str]) -> None:
+        """`entities` names the field of a response to a change that holds its rows, by API. The
+        responses that have no rows carry an error code of their own.
+        """
+        self._entities = entities
         self.outcomes: dict[tuple[int, int, int], int] = {}
         """By API, version and error code."""
         self.latencies: dict[int, Latencies] = {}
@@ -91,7 +92,7 @@ class RequestMetrics:
         """Count an answered request; `first_error` is that of its rows, if it is known already."""
         reader = self._readers.get(api_key)
         if reader is None:
-            reader = self._readers[api_key] = _outcome_reader(api_key)
+            reader = self._readers[api_key] = self._outcome_reader(api_key)
             self.latencies[api_key] = Latencies()
         key = (api_key, version, first_error or reader(response))
         outcomes = self.outcomes
@@ -106,17 +107,16 @@ class RequestMetrics:
         key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
 
+    def _outcome_reader(self, api_key: int) -> Callable[[Any], int]:
+        """Make a function that returns the first error code of this API's responses, or 0."""
+        if api_key in self._entities:
+            return partial(_first_error, attrgetter(self._entities[api_key]))
+        if api_key in _READ_ROWS:
+            return partial(_error_among_first_rows, attrgetter(_READ_ROWS[api_key]))
+        return _own_code
 
-def _outcome_reader(api_key: int) -> Callable[[Any], int]:
-    """Make a function that returns the first error code of this API's answers, or 0."""
-    if api_key in ENTITIES:
-        return partial(_of_rows, attrgetter(ENTITIES[api_key]))
-    if api_key in _READ_ROWS:
-        return partial(_of_first_rows, attrgetter(_READ_ROWS[api_key]))
-    return _own_code
 
-
-def _of_rows(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
+def _first_error(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
     for row in rows(response):
         code: int = getattr(row, "error_code", 0)  # one that is encoded already had its error noted, if any
         if code:
@@ -124,7 +124,7 @@ def _of_rows(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
     return 0
 
 
-def _of_first_rows(rows: Callable[[Any], Sequence[Any]], response: Any) -> int:
+def _error_among_first_rows(rows: Callable[[Any], Sequence[Any]], response: Any) -> int:
     code = _own_code(response)
     for row in rows(response)[:LOOKED_AT]:
         if code:

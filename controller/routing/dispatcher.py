@@ -87,10 +87,10 @@ class Dispatcher:
         self._max_answer_bytes = max_answer_bytes
         self.counters = Counters()
         self.warnings = ClientWarnings()
-        self.metrics = RequestMetrics()
         self.routes = routes
         self._decode_request = routes.registry.decode_request
         self._encode_response = routes.registry.encode_response
+        self.metrics = RequestMetrics(ENTITIES)
         self._node = node
         self._on_refused = on_refused
         self._record_refusal = record_refusal

@@ -1,6 +1,7 @@
 """How requests are counted: by what stands first in an answer, and within a bound."""
 
 from minicontroller.controller.observe.metrics import LOOKED_AT, RequestMetrics
+from minicontroller.controller.requests.error_answers import ENTITIES
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from minicontroller.protocol.messages.list_groups import ListGroupsResponse
@@ -9,7 +10,7 @@ from minicontroller.protocol.messages.metadata import MetadataResponse, Metadata
 
 def test_a_write_is_looked_through() -> None:
     """One refused topic among a thousand is the outcome of the request; without one it is NONE."""
-    metrics = RequestMetrics()
+    metrics = RequestMetrics(ENTITIES)
     rows = [CreatableTopicResult(name="x") for _ in range(1_000)]
     metrics.answered(ApiKey.CREATE_TOPICS, 7, CreateTopicsResponse(topics=rows), 0.1)
     rows[-1].error_code = 44
@@ -19,7 +20,7 @@ def test_a_write_is_looked_through() -> None:
 
 def test_a_read_is_looked_at_within_a_bound() -> None:
     """Only the first rows of a very long answer, some of them encoded already, are looked at."""
-    metrics = RequestMetrics()
+    metrics = RequestMetrics(ENTITIES)
     gone = MetadataResponseTopic(error_code=3)
     early, late = [b"", gone], [*[b""] * LOOKED_AT, gone]
     for rows in (early, late):
@@ -31,7 +32,7 @@ def test_buckets_hold_what_took_at_most_so_long() -> None:
     """A time on a bound counts below it, one above all bounds in the last bucket, and the sum is
     exact.
     """
-    metrics = RequestMetrics()
+    metrics = RequestMetrics(ENTITIES)
     for seconds in (0.000_1, 0.000_11, 1_000.0):
         metrics.answered(ApiKey.LIST_GROUPS, 4, ListGroupsResponse(error_code=15), seconds)
     latencies = metrics.latencies[ApiKey.LIST_GROUPS]
