@@ -23,7 +23,7 @@ class TornError(UnreadableLineError):
     """A file is cut, within a line or within its compressed content."""
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """A line's place."""
 
     file: Path
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 class LocatedEvent(NamedTuple):
     """A line of an audit file: its event, or why it is none."""
 
-    place: Place
+    place: LinePlace
     event: AuditEvent | None
     problem: UnreadableLineError | None = None
     text: bytes | None = None
@@ -69,7 +69,7 @@ def read(file: Path) -> Iterator[LocatedEvent]:
     lines = LineReader(text)
     for block in lines.blocks():
         yield from _events(text.file, block)
-    place = Place(text.file, lines.count + 1)
+    place = LinePlace(text.file, lines.count + 1)
     if text.problem is not None:
         yield LocatedEvent(place, None, text.problem)
     elif lines.rest > MAX_LINE_BYTES:
@@ -111,10 +111,10 @@ class FileText:
 
 def _events(file: Path, block: LineBlock) -> Iterator[LocatedEvent]:
     for number, line in enumerate(block.lines, block.first + 1):
-        yield _event(Place(file, number), line, is_too_long=block.is_too_long)
+        yield _event(LinePlace(file, number), line, is_too_long=block.is_too_long)
 
 
-def _event(place: Place, line: bytes, *, is_too_long: bool) -> LocatedEvent:
+def _event(place: LinePlace, line: bytes, *, is_too_long: bool) -> LocatedEvent:
     try:
         return LocatedEvent(place, decode_line(line, is_too_long=is_too_long), None, line)
     except UnreadableLineError as problem:

@@ -29,7 +29,7 @@ END = 1 << 50
 T = TypeVar("T")
 
 
-class Cursor(NamedTuple):
+class SearchCursor(NamedTuple):
     """Where a search goes on: before this byte of this file, and in all older files."""
 
     file: str
@@ -41,14 +41,14 @@ class Cursor(NamedTuple):
         return f"{self.file}:{self.offset}"
 
 
-def parse_cursor(text: str) -> Cursor | None:
+def parse_cursor(text: str) -> SearchCursor | None:
     """Read a cursor; None if the text, which a stranger may have written, is not one."""
     file, _, offset = text.rpartition(":")
     valid = name_parts(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
-    return Cursor(file, int(offset)) if valid else None
+    return SearchCursor(file, int(offset)) if valid else None
 
 
-class Question(NamedTuple, Generic[T]):
+class SearchQuery(NamedTuple, Generic[T]):
     """What a search looks for."""
 
     cluster_id: str
@@ -59,7 +59,7 @@ class Question(NamedTuple, Generic[T]):
     """What is told of an event; None for nothing."""
 
 
-class Limits(NamedTuple):
+class SearchLimits(NamedTuple):
     """What one search may cost."""
 
     rows: int
@@ -69,11 +69,11 @@ class Limits(NamedTuple):
     max_line_bytes: int = MAX_LINE_BYTES
 
 
-class Found(msgspec.Struct, Generic[T]):
+class SearchResult(msgspec.Struct, Generic[T]):
     """The events that a search found, newest first."""
 
     rows: list[T]
-    next: Cursor | None
+    next: SearchCursor | None
     """None: everything was searched."""
     problems: list[str]
 
@@ -89,53 +89,53 @@ class _Line(NamedTuple):
 
 def search(
     folders: Iterable[Path],
-    question: Question[T],
-    limits: Limits,
-    start: Cursor | None = None,
+    question: SearchQuery[T],
+    limits: SearchLimits,
+    start: SearchCursor | None = None,
     check_cancelled: Callable[[], None] = lambda: None,
-) -> Found[T]:
+) -> SearchResult[T]:
     """Find the events of a cluster that answer the question, from `start` on backwards in time."""
     return _Search(question, limits, check_cancelled).run(folders, start)
 
 
 class _Search(Generic[T]):
-    def __init__(self, question: Question[T], limits: Limits, check_cancelled: Callable[[], None]) -> None:
+    def __init__(self, question: SearchQuery[T], limits: SearchLimits, check_cancelled: Callable[[], None]) -> None:
         self._question = question
         self._limits = limits
         self._check_cancelled = check_cancelled
         self._bytes_left = limits.max_bytes
         self._deadline = float("inf")
         """A clock that begins with the second block: however slow the disk, a search gets on."""
-        self._rows: list[tuple[Cursor, T]] = []
+        self._rows: list[tuple[SearchCursor, T]] = []
         self._problems: list[str] = []
         self._more_problems = 0
 
-    def run(self, folders: Iterable[Path], start: Cursor | None) -> Found[T]:
+    def run(self, folders: Iterable[Path], start: SearchCursor | None) -> SearchResult[T]:
         for path, end in self._files(folders, start):
-            went_on = Cursor(plain_name(path), end)
+            went_on = SearchCursor(plain_name(path), end)
             is_first = self._bytes_left == self._limits.max_bytes
             try:
                 for offset, row in self._matches(path, went_on.offset):
-                    went_on = Cursor(went_on.file, offset)
+                    went_on = SearchCursor(went_on.file, offset)
                     self._rows.append((went_on, row))
                     if len(self._rows) > self._limits.rows:
                         return self._found(self._rows[-2][0])
             except _Exhausted as exhausted:
                 (reached,) = exhausted.args
                 if reached is not None:
-                    return self._found(Cursor(went_on.file, reached))
+                    return self._found(SearchCursor(went_on.file, reached))
                 if not is_first:
                     return self._found(went_on)
                 self._complain(f"{path.name} is too large to be searched while it is compressed")
-                return self._found(Cursor(went_on.file, 0))
+                return self._found(SearchCursor(went_on.file, 0))
             except OSError as error:
                 self._complain(f"{path.name} cannot be read: {error.strerror}")
         return self._found(None)
 
-    def _found(self, following: Cursor | None) -> Found[T]:
+    def _found(self, following: SearchCursor | None) -> SearchResult[T]:
         if self._more_problems:
             self._problems.append(f"... and {self._more_problems} more")
-        return Found([row for _, row in self._rows[: self._limits.rows]], following, self._problems)
+        return SearchResult([row for _, row in self._rows[: self._limits.rows]], following, self._problems)
 
     def _complain(self, problem: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
@@ -145,7 +145,7 @@ class _Search(Generic[T]):
 
     # ------------------------------------------------------------------ files
 
-    def _files(self, folders: Iterable[Path], start: Cursor | None) -> list[tuple[Path, int]]:
+    def _files(self, folders: Iterable[Path], start: SearchCursor | None) -> list[tuple[Path, int]]:
         """Return the cluster's files, newest first, with the offset at which to begin in each."""
         names: dict[str, Path] = {}
         for folder in folders:

@@ -12,11 +12,11 @@ import msgspec
 from .event import AuditEvent, Dropped, SnapshotBegin, SnapshotEnd, SnapshotTopics, UnknownSchemaError
 from .files import copies
 from .names import name_parts, plain_name
-from .reading import LocatedEvent, Place, TornError, is_copy, read_all
+from .reading import LinePlace, LocatedEvent, TornError, is_copy, read_all
 from .replay import Replay
 
 
-class Finding(msgspec.Struct, frozen=True):
+class LogFinding(msgspec.Struct, frozen=True):
     """One thing that is wrong with an audit log, and where it shows."""
 
     kind: str
@@ -28,7 +28,7 @@ class Finding(msgspec.Struct, frozen=True):
     text: str
 
 
-class Summary(msgspec.Struct):
+class LogSummary(msgspec.Struct):
     """What an audit log holds, as counts."""
 
     files: set[Path] = msgspec.field(default_factory=set)
@@ -56,20 +56,20 @@ class Verification:
     """Verifies an audit log: iterate over `findings`, after which `summary` is complete."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self.summary = Summary()
+        self.summary = LogSummary()
         self._paths = list(paths)
         self._clusters: dict[str, _Cluster] = {}
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[LogFinding]:
         for copy, original in sorted(copies(self._paths).items()):
             if not is_copy(copy, original):
                 self.summary.findings += 1
-                yield Finding("no-copy", copy, 1, f"it is another than {original.name}, which is read instead")
+                yield LogFinding("no-copy", copy, 1, f"it is another than {original.name}, which is read instead")
         for located in read_all(self._paths):
             self.summary.files.add(located.place.file)
             for kind, text in self._look(located):
                 self.summary.findings += 1
-                yield Finding(kind, located.place.file, located.place.line, text)
+                yield LogFinding(kind, located.place.file, located.place.line, text)
 
     def _look(self, located: LocatedEvent) -> Iterator[tuple[str, str]]:
         event = located.event
@@ -100,7 +100,7 @@ class Verification:
         for text in cluster.replay.apply(event):
             yield kind, text
 
-    def _check_place(self, place: Place, event: AuditEvent) -> Iterator[tuple[str, str]]:
+    def _check_place(self, place: LinePlace, event: AuditEvent) -> Iterator[tuple[str, str]]:
         parts = name_parts(plain_name(place.file))
         if parts is not None and (parts.cluster_id, parts.epoch, parts.node) != (
             event.cluster_id,

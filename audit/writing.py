@@ -25,7 +25,7 @@ LOOK_SECONDS = 1.0
 """The time between two checks of whether the open file is still there."""
 
 
-class Line(msgspec.Struct, gc=False):
+class EncodedLine(msgspec.Struct, gc=False):
     """One encoded event of the audit log."""
 
     epoch: int
@@ -88,7 +88,7 @@ class AuditFiles:
             self._check(self._size)
         return is_restored
 
-    def commit(self, lines: deque[Line]) -> None:
+    def commit(self, lines: deque[EncodedLine]) -> None:
         """Write `lines` and make them durable. Durable lines are removed from `lines`. Raises
         OSError, with the other lines left in `lines`.
         """
@@ -119,7 +119,7 @@ class AuditFiles:
             descriptor, self._descriptor, self._is_removed = self._descriptor, -1, False
             os.close(descriptor)
 
-    def _make_room(self, line: Line) -> None:
+    def _make_room(self, line: EncodedLine) -> None:
         is_full = self._size and self._size + len(line.data) > self._max_bytes
         if self._descriptor >= 0 and (is_full or line.epoch != self._epoch or self.rotates_in == 0.0):
             self._check(self._size)
@@ -127,7 +127,7 @@ class AuditFiles:
         if self._descriptor < 0:
             self._open(line)
 
-    def _open(self, line: Line) -> None:
+    def _open(self, line: EncodedLine) -> None:
         path = self._folder / file_name(self._cluster_id, line.epoch, line.sequence, self._node)
         self._descriptor, self._path = _created(path)
         self._size, self._epoch, self._opened = 0, line.epoch, self._clock()
@@ -183,7 +183,7 @@ class AuditFiles:
         finally:
             os.close(folder)
 
-    def _fitting(self, lines: Sequence[Line]) -> list[bytes]:
+    def _fitting(self, lines: Sequence[EncodedLine]) -> list[bytes]:
         """Return the first lines that fit into the open file, at least one."""
         chunk: list[bytes] = []
         room, epoch = min(self._max_bytes - self._size, MAX_CHUNK_BYTES), self._epoch

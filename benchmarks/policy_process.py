@@ -19,7 +19,7 @@ from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManag
 from minicontroller.policies.judging import Judge
 from minicontroller.policies.loading import POLICY_KEY
 from minicontroller.policies.states import VersionedCluster
-from minicontroller.policies.verdict import Decision
+from minicontroller.policies.verdict import PolicyOutcome
 
 SIZES = (1_000, 10_000)
 JUDGEMENTS = 300
@@ -79,7 +79,7 @@ def in_place(policy: TopicManagementPolicy, asked: Sequence[Question]) -> list[f
     judge, seconds = Judge(policy), []
     for request, cluster in asked:
         began = time.perf_counter()
-        assert judge.judge(request, cluster).decision is Decision.ALLOWED
+        assert judge.judge(request, cluster).decision is PolicyOutcome.ALLOWED
         seconds.append(time.perf_counter() - began)
     return seconds
 
@@ -91,7 +91,7 @@ async def in_process(kind: type[TopicManagementPolicy], asked: Sequence[Question
     seconds = []
     for request, cluster in asked:
         began = time.perf_counter()
-        assert (await process.ask(request, cluster))[0] is Decision.ALLOWED
+        assert (await process.ask(request, cluster))[0] is PolicyOutcome.ALLOWED
         seconds.append(time.perf_counter() - began)
     await process.close()
     return seconds

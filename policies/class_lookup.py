@@ -17,7 +17,7 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from .load_errors import PolicyLoadError, blaming
+from .load_errors import PolicyLoadError, as_load_error
 
 
 def find_class(key: str, spec: str) -> type:
@@ -26,7 +26,7 @@ def find_class(key: str, spec: str) -> type:
     if not place or not name.isidentifier():
         raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
     module = _file(key, Path(place)) if place.endswith(".py") or "/" in place else _module(key, place)
-    with blaming(f"{key}: {place} fails when asked for {name}"):
+    with as_load_error(f"{key}: {place} fails when asked for {name}"):
         found = getattr(module, name, None)
     if isinstance(found, type):
         return found
@@ -52,7 +52,7 @@ def _nearest_class(module: ModuleType, name: str) -> str:
 
 def _module(key: str, name: str) -> ModuleType:
     try:
-        with blaming(f"{key}: the module {name} cannot be imported"):
+        with as_load_error(f"{key}: the module {name} cannot be imported"):
             return importlib.import_module(name)
     except PolicyLoadError as failure:
         missing = failure.__cause__.name if isinstance(failure.__cause__, ModuleNotFoundError) else None
@@ -72,7 +72,7 @@ def _file(key: str, path: Path) -> ModuleType:
     # The name is of no module anybody could import, so that a file called json.py harms nobody.
     name = f"policy_{file.stem}_{sha256(bytes(file)).hexdigest()[:8]}"
     loader = _AsItStands(name, str(file))
-    with blaming(f"{key}: {path} cannot be loaded"):
+    with as_load_error(f"{key}: {path} cannot be loaded"):
         module = module_from_spec(ModuleSpec(name, loader, origin=str(file)))
         module.__file__ = str(file)
         sys.modules[name] = module  # dataclasses, type hints and pickles look for it there

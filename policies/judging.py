@@ -1,14 +1,13 @@
-"""Rules and a policy in Python as one judge: what they have to say of a request, and what comes of
-it.
+"""Rules and a policy in Python as one judge, which gives a verdict on each request.
 
-Rule: a verdict allows for one reason only: all were asked and none had anything against the
-request. A violation is the policy's word to the caller; an exception, a returned value and rules
-that cannot be asked are faults, and refuse as well (K201-11). The first that denies gives the
-answer, the rules coming first.
+Rule: a verdict allows for one reason only: all were asked and none denied. A violation carries the
+policy's message to the caller. An exception, a returned value and rules that fail are faults of the
+policy, and refuse as well (K201-11). The first that denies decides, and rules come before a policy
+in Python.
 
-Nothing here waits. The controller asks the policy in Python in a process of its own between `found`
-and `verdict`, and knows of it what `describe` tells; who has no need of that, a back-test for
-instance, takes a `Judge`, which has the policy itself.
+Nothing here waits. The controller runs a policy in Python in a process of its own: it knows its
+`PolicyDescription`, and asks it between `found` and `verdict`. Others, a back-test for instance,
+use a `Judge`, which calls the policy in this process.
 """
 
 import inspect
@@ -35,11 +34,13 @@ from .interface import (
 )
 from .legacy import LegacyPolicies
 from .loading import policy_hash
-from .verdict import Decision, Finding, Verdict, refusal
+from .verdict import Finding, PolicyOutcome, Verdict, refusal
 
 NO_TEXT = "Request parameters do not satisfy the configured policy."
 MAX_TEXT = 8_000
-"""Characters that fit a string of the protocol, whatever they are."""
+"""So many characters fit into a string of the protocol (32,767 bytes of UTF-8),
+whichever they are.
+"""
 
 METHODS: Mapping[type[JudgedRequest], str] = {
     CreateTopicRequest: "validate_create_topic",
@@ -49,10 +50,10 @@ METHODS: Mapping[type[JudgedRequest], str] = {
     AlterBrokerConfigsRequest: "validate_alter_broker_configs",
     AlterLoggersRequest: "validate_alter_loggers",
 }
-"""What is asked about which request."""
+"""The method of a policy that judges each kind of request."""
 
-Said = tuple[Decision, str | None]
-"""Of a policy in Python: what it decided, and why if it did not allow."""
+PolicyReply = tuple[PolicyOutcome, str | None]
+"""The outcome that a policy in Python decided on, and the reason unless it allowed the request."""
 
 
 class Rules(Protocol):
@@ -80,44 +81,46 @@ class Rules(Protocol):
         """Return what the rules have against the request."""
 
 
-class Described(msgspec.Struct, frozen=True):
-    """What is to be known of a policy in Python without loading it."""
+class PolicyDescription(msgspec.Struct, frozen=True):
+    """What a node knows of a policy in Python that it did not load itself."""
 
     name: str
     hash: str = ""
-    """SHA-256 of what defines it, when it was loaded; empty for one that judges nothing."""
+    """SHA-256 of its files when it was loaded, in hexadecimal; empty for a policy that judges
+    nothing.
+    """
     kinds: frozenset[str] = frozenset()
-    """The requests that it is asked about, by the names of their classes."""
+    """The class names of the requests that it judges."""
 
 
-NOBODY = Described(TopicManagementPolicy.__qualname__)
-"""The policy of who has none."""
+NO_POLICY = PolicyDescription(TopicManagementPolicy.__qualname__)
+"""The description for a node without a policy in Python."""
 
 
-def describe(policy: TopicManagementPolicy) -> Described:
-    return Described(_name(policy), policy_hash(policy), frozenset(kind.__name__ for kind in _methods(policy)))
+def describe_policy(policy: TopicManagementPolicy) -> PolicyDescription:
+    return PolicyDescription(_name(policy), policy_hash(policy), frozenset(kind.__name__ for kind in _methods(policy)))
 
 
 class Verdicts:
-    """Makes verdicts of what rules find and a policy in Python says."""
+    """Makes verdicts of the findings of rules and the reply of a policy in Python."""
 
-    def __init__(self, policy: Described = NOBODY, rules: Rules | None = None) -> None:
+    def __init__(self, policy: PolicyDescription = NO_POLICY, rules: Rules | None = None) -> None:
         self.policy = policy
         self.rules = rules
         names = (policy.name if policy.hash else "", "" if rules is None else rules.name)
         self.name = " and ".join(filter(None, names)) or policy.name
-        """Of its class, of its files, or both."""
+        """The name of the policy's class, of the rule files, or both."""
         hashes = [each for each in (policy.hash, "" if rules is None else rules.hash) if each]
         self.policy_hash = sha256(" ".join(hashes).encode()).hexdigest() if len(hashes) > 1 else "".join(hashes)
-        """SHA-256, in hexadecimal, of what is in force."""
+        """SHA-256, in hexadecimal, of the policy and rules that are in force."""
 
     def asks(self, request: JudgedRequest) -> bool:
-        """Whether the policy in Python judges such a request."""
+        """Whether the policy in Python judges requests of this kind."""
         return type(request).__name__ in self.policy.kinds
 
     def found(self, request: JudgedRequest, cluster: ClusterState) -> tuple[tuple[Finding, ...], str | None]:
-        """Return what the rules have against the request, and why they could not tell, which is our
-        fault.
+        """Return the findings of the rules on the request, or none and a traceback if the rules
+        failed as a whole, which is a fault of this program.
         """
         if self.rules is None:
             return (), None
@@ -128,23 +131,25 @@ class Verdicts:
         except BaseException:  # noqa: BLE001 - a panic of the engine is none of Exception's
             return (), f"its rules could not be asked:\n{traceback.format_exc()}"
 
-    def verdict(self, findings: tuple[Finding, ...], fault: str | None, said: Said, seconds: float = 0.0) -> Verdict:
-        """Return the verdict that follows from all that was said."""
+    def verdict(
+        self, findings: tuple[Finding, ...], fault: str | None, said: PolicyReply, seconds: float = 0.0
+    ) -> Verdict:
+        """Return the verdict that follows from the findings and the reply."""
         decision, message = said
         if fault is not None:
-            decision, message = Decision.BROKEN, fault
+            decision, message = PolicyOutcome.BROKEN, fault
         elif (denied := refusal(findings)) is not None:
-            decision, message = Decision.VIOLATED, sendable(denied.message) or NO_TEXT
+            decision, message = PolicyOutcome.VIOLATED, sendable(denied.message) or NO_TEXT
         told = None if message is None else encodable(message)
         return Verdict(decision, self.name, told, seconds, findings, self.policy_hash)
 
 
 class Judge(Verdicts):
-    """A policy in Python and the rules beside it, asked in this process."""
+    """A policy in Python and the rules beside it, both called in this process."""
 
     def __init__(self, policy: TopicManagementPolicy | None = None, rules: Rules | None = None) -> None:
         policy = policy or TopicManagementPolicy()
-        super().__init__(describe(policy), rules)
+        super().__init__(describe_policy(policy), rules)
         self._methods = _methods(policy)
 
     @property
@@ -153,19 +158,21 @@ class Judge(Verdicts):
         return bool(self._methods)
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> Verdict:
-        """Ask rules and policy, and return the verdict. Raises nothing of theirs."""
+        """Ask rules and policy, and return the verdict. What they raise becomes part of the
+        verdict.
+        """
         began = time.perf_counter()
         findings, fault = self.found(request, cluster)
         ask = self.question(request, cluster)
-        said = (Decision.ALLOWED, None) if ask is None else ask()
+        said = (PolicyOutcome.ALLOWED, None) if ask is None else ask()
         return self.verdict(findings, fault, said, time.perf_counter() - began)
 
-    def question(self, request: JudgedRequest, cluster: ClusterState) -> Callable[[], Said] | None:
-        """Return a function that asks the policy in Python and raises nothing; None if it judges no
-        such request.
+    def question(self, request: JudgedRequest, cluster: ClusterState) -> Callable[[], PolicyReply] | None:
+        """Return a function that calls the policy in Python and raises nothing; None if the policy
+        does not judge requests of this kind.
         """
         method = self._methods.get(type(request))
-        return None if method is None else partial(answer, method, request, cluster)
+        return None if method is None else partial(call_policy, method, request, cluster)
 
 
 def _name(policy: TopicManagementPolicy) -> str:
@@ -173,8 +180,8 @@ def _name(policy: TopicManagementPolicy) -> str:
 
 
 def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, ClusterState], object]]:
-    """Return the policy's method for each kind of request. One that it did not override allows, and
-    is never called.
+    """Return the method for each kind of request that the policy overrides. Other kinds are allowed
+    without a call.
     """
     methods: dict[type, Callable[[Any, ClusterState], object]] = {}
     for request, name in METHODS.items():
@@ -184,37 +191,37 @@ def _methods(policy: TopicManagementPolicy) -> Mapping[type, Callable[[Any, Clus
     return methods
 
 
-def answer(method: Callable[..., object], *arguments: object) -> Said:
-    """Call a method of a policy. Whatever it raises, also its exceptions' `__str__`,
-    stays within.
+def call_policy(method: Callable[..., object], *arguments: object) -> PolicyReply:
+    """Call a method of a policy. Nothing that it raises gets out, not even from the `__str__` of
+    its exceptions.
     """
     try:
         try:
             returned = method(*arguments)
         except PolicyViolation as violation:
-            return Decision.VIOLATED, sendable(str(violation)) or NO_TEXT
+            return PolicyOutcome.VIOLATED, sendable(str(violation)) or NO_TEXT
         if returned is None:
-            return Decision.ALLOWED, None
+            return PolicyOutcome.ALLOWED, None
         if inspect.iscoroutine(returned):
             returned.close()
-        return Decision.BROKEN, f"it returned {returned!r:.200}, but a policy allows by returning nothing"
+        return PolicyOutcome.BROKEN, f"it returned {returned!r:.200}, but a policy allows by returning nothing"
     except BaseException as error:  # noqa: BLE001 - a policy's SystemExit is no better than its ValueError
-        return Decision.BROKEN, f"it raised:\n{_traceback(error)}"
+        return PolicyOutcome.BROKEN, f"it raised:\n{_traceback(error)}"
 
 
 def _traceback(error: BaseException) -> str:
-    """Format a policy's traceback, without the line here that called it."""
+    """Format a traceback without the frame of `call_policy`."""
     beyond = error.__traceback__.tb_next if error.__traceback__ is not None else None
     return encodable("".join(traceback.format_exception(type(error), error, beyond)))
 
 
 def sendable(text: str) -> str:
-    """Shorten a text to what a string of the protocol can carry, in valid UTF-8."""
+    """Strip and shorten a text so that it fits into a string of the protocol, as valid UTF-8."""
     return encodable(text.strip()[:MAX_TEXT])
 
 
 def encodable(text: str) -> str:
-    """Replace what UTF-8 has no form for by question marks: names of files that Python could not
-    read have such characters.
+    """Replace by question marks what UTF-8 cannot encode, such as the surrogates in file names that
+    are not UTF-8.
     """
     return text.encode("utf-8", "replace").decode()

@@ -20,17 +20,17 @@ class PolicyLoadError(Exception):
 
 
 @contextmanager
-def blaming(what_failed: str) -> Iterator[None]:
+def as_load_error(what_failed: str) -> Iterator[None]:
     """Turn whatever is raised in the block into a sentence that begins with `what_failed`."""
     try:
         yield
     except (KeyboardInterrupt, PolicyLoadError):
         raise
     except BaseException as error:  # a policy's `sys.exit()` is its fault, not our end
-        raise PolicyLoadError(f"{what_failed}: {describe(error)}") from error
+        raise PolicyLoadError(f"{what_failed}: {describe_exception(error)}") from error
 
 
-def describe(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Describe an exception and its place: `ValueError: the text (config/policy.py:12)`."""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     summary = f"{type(error).__name__}: {' '.join(text.split())}" if text else type(error).__name__

@@ -19,7 +19,7 @@ from typing import Any
 from .class_lookup import find_class
 from .interface import TopicManagementPolicy
 from .legacy import LegacyPolicies
-from .load_errors import PolicyLoadError, blaming
+from .load_errors import PolicyLoadError, as_load_error
 
 POLICY_KEY = "topic.management.policy.class.name"
 CREATE_KEY = "create.topic.policy.class.name"
@@ -131,14 +131,14 @@ def _instance(key: str, spec: str) -> object:
         _check_old(key, kind)
     for method, arguments in ARGUMENTS.items():
         _check_call(key, kind, method, arguments)
-    with blaming(f"{key}: {kind.__name__} cannot be made (it is called without arguments)"):
+    with as_load_error(f"{key}: {kind.__name__} cannot be made (it is called without arguments)"):
         instance: object = kind()
     return instance
 
 
 def _configure(key: str, policy: Any, configs: Mapping[str, str]) -> None:
     if hasattr(policy, "configure"):
-        with blaming(f"{key}: {type(policy).__name__} fails in configure"):
+        with as_load_error(f"{key}: {type(policy).__name__} fails in configure"):
             policy.configure(configs)
 
 

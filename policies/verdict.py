@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 
-class Decision(Enum):
+class PolicyOutcome(Enum):
     ALLOWED = "allowed"
     VIOLATED = "violated"
     """The policy refused, with a message for the caller."""
@@ -46,7 +46,7 @@ def refusal(findings: Sequence[Finding]) -> Finding | None:
 class Verdict(msgspec.Struct, frozen=True):
     """The outcome of asking the policy once."""
 
-    decision: Decision
+    decision: PolicyOutcome
     policy: str
     """The name of its class, of its files, or both."""
     message: str | None = None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...policies.verdict import Action
-from ...policies.verdict import Decision as Verdicts
+from ...policies.verdict import PolicyOutcome as Verdicts
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about

@@ -21,7 +21,7 @@ import trio
 
 from ...audit.event import AuditEvent
 from ...audit.lines import encode_line
-from ...audit.writing import AuditFiles, Line
+from ...audit.writing import AuditFiles, EncodedLine
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..observe.logs import NODE
@@ -120,8 +120,8 @@ class AuditLog:
             max_bytes=settings.max_bytes,
             max_seconds=settings.max_seconds,
         )
-        self._queue: deque[Line | _Unmade] = deque()
-        self._made: deque[Line] = deque()
+        self._queue: deque[EncodedLine | _Unmade] = deque()
+        self._made: deque[EncodedLine] = deque()
         self._ordinal = 0
         self._durable = 0
         self._taken = 0
@@ -187,7 +187,7 @@ class AuditLog:
             return self._ordinal
         since = time.monotonic()
         if isinstance(line, bytes):
-            self._queue.append(Line(epoch, sequence, since, line))
+            self._queue.append(EncodedLine(epoch, sequence, since, line))
         else:
             self._queue.append(_Unmade(epoch, sequence, since, line))
         self._ordinal += 1
@@ -322,7 +322,7 @@ class AuditLog:
         while self._queue and len(self._made) < MAX_BATCH_EVENTS:
             line = self._queue.popleft()
             if isinstance(line, _Unmade):
-                line = Line(line.epoch, line.sequence, line.since, encode_line(line.make()))
+                line = EncodedLine(line.epoch, line.sequence, line.since, encode_line(line.make()))
                 time.sleep(BREATH_SECONDS)
             self._made.append(line)
             self._taken += 1

@@ -17,9 +17,9 @@ import trio
 
 from ...audit.event import AuditEvent, Dropped, Effect, Observed, Removal
 from ...audit.event import Decision as Decided
-from ...audit.searching import Cursor, Found, Limits, Question, parse_cursor, search
+from ...audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
 from ...policies.verdict import Action
-from ...policies.verdict import Decision as Said
+from ...policies.verdict import PolicyOutcome as Said
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
 from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
@@ -113,7 +113,9 @@ class Histories:
         if node is None:
             return self._remembered(wanted, older)
         needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
-        question: Question[Decision | Happening] = Question(node.node.cluster_id, needles, partial(_of_history, wanted))
+        question: SearchQuery[Decision | Happening] = SearchQuery(
+            node.node.cluster_id, needles, partial(_of_history, wanted)
+        )
         said = await self._search(question, older)
         return History(AUDIT, said.rows, _text(said.next), said.problems)
 
@@ -136,14 +138,14 @@ class Histories:
             gone = [DeletedTopic(each.name, each.time) for each in decided if _deletes(each, part)]
             return DeletedTopics(MEMORY, [each for each in _once(gone) if each.name not in there])
         needles = [b'"kind":"removal"', b'"kind":"observed"']
-        said = await self._search(Question(node.node.cluster_id, needles, partial(_of_deleted, part.lower())), older)
+        said = await self._search(SearchQuery(node.node.cluster_id, needles, partial(_of_deleted, part.lower())), older)
         rows = [each for each in _once(said.rows) if each.name not in there]
         return DeletedTopics(AUDIT, rows, _text(said.next), said.problems)
 
     def _recorder(self) -> ServingNode | None:
         return next((each for each in self._process.nodes if each.node.audit is not None), None)
 
-    async def _search(self, question: Question[T], older: str) -> Found[T]:
+    async def _search(self, question: SearchQuery[T], older: str) -> SearchResult[T]:
         if self._turn.statistics().tasks_waiting >= MAX_WAITING:
             raise BusyError
         async with self._turn:
@@ -151,14 +153,14 @@ class Histories:
             unwritten = sum([await each.flush(FLUSH_SECONDS) for each in logs])
             folders = list(dict.fromkeys(each.settings.folder for each in logs))
             found = await trio.to_thread.run_sync(
-                search, folders, question, Limits(ROWS), parse_cursor(older), trio.from_thread.check_cancelled
+                search, folders, question, SearchLimits(ROWS), parse_cursor(older), trio.from_thread.check_cancelled
             )
         if unwritten:
             found.problems.append(f"events that could not be written yet: {unwritten}")
         return found
 
 
-def _text(cursor: Cursor | None) -> str:
+def _text(cursor: SearchCursor | None) -> str:
     return "" if cursor is None else str(cursor)
 
 

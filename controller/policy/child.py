@@ -25,27 +25,27 @@ from typing import NoReturn
 import msgspec
 
 from ...policies.interface import ClusterState, JudgedRequest, TopicManagementPolicy, TopicState
-from ...policies.judging import Judge, answer, describe, encodable
+from ...policies.judging import Judge, call_policy, describe_policy, encodable
 from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import build_policy
-from ...policies.verdict import Decision
+from ...policies.verdict import PolicyOutcome
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
 from ..observe.accidents import log_accidents
 from .messages import (
     KINDS,
     MAX_TO_POLICY,
-    Answer,
     AskTopic,
     AskTopics,
+    ChangedTopics,
     Close,
     Load,
     Loaded,
+    LoadFailed,
     Message,
-    Question,
-    ToldTopics,
+    PolicyAnswer,
+    PolicyQuestion,
     ToPolicy,
-    Unloadable,
     framed,
     to_policy,
 )
@@ -69,7 +69,7 @@ decoders: Mapping[str, msgspec.msgpack.Decoder[JudgedRequest]] = {
 }
 
 
-class Line:
+class NodeLink:
     """The policy process's end of the pair of sockets."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -77,7 +77,7 @@ class Line:
         self._frames = FrameBuffer(MAX_TO_POLICY)
         self._owner = os.getpid()
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         if os.getpid() != self._owner:
             leave()  # the policy has forked, and this is the copy
         try:
@@ -85,7 +85,7 @@ class Line:
         except OSError:
             leave()
 
-    def hear(self) -> ToPolicy:
+    def receive(self) -> ToPolicy:
         try:
             while (frame := self._frames.next_frame()) is None:
                 data = self._end.recv(READ_BYTES)
@@ -116,7 +116,7 @@ class KnownTopics:
         self._states.clear()
         self._names.clear()
 
-    def learn(self, told: ToldTopics) -> None:
+    def learn(self, told: ChangedTopics) -> None:
         for name in told.gone:
             self._drop(name)
         for name, raw in told.changed:
@@ -144,8 +144,8 @@ class KnownTopics:
 class AskedCluster:
     """A `ClusterState` for one judgement, which asks the node for what it does not know."""
 
-    def __init__(self, line: Line, topics: KnownTopics, cluster_size: int) -> None:
-        self._line = line
+    def __init__(self, link: NodeLink, topics: KnownTopics, cluster_size: int) -> None:
+        self._link = link
         self._topics = topics
         self._size = cluster_size
         self._turn = threading.Lock()
@@ -184,11 +184,11 @@ class AskedCluster:
     def _learn(self, ask: Message) -> None:
         if self.is_over:
             raise RuntimeError("The cluster can be looked at until the method returns, not afterwards.")
-        self._line.say(ask)
+        self._link.send(ask)
         is_last = False
         while not is_last:
-            told = self._line.hear()
-            if not isinstance(told, ToldTopics):
+            told = self._link.receive()
+            if not isinstance(told, ChangedTopics):
                 leave()
             self._topics.learn(told)
             is_last = told.is_last
@@ -209,48 +209,48 @@ class ToTheNode(logging.Handler):
             self.handleError(record)
 
 
-def serve(line: Line) -> None:
-    """Load the policy, and answer until there is nobody to answer to."""
-    load = line.hear()
+def serve(link: NodeLink) -> None:
+    """Load the policy, and answer questions until the node closes it."""
+    load = link.receive()
     if not isinstance(load, Load):
         leave()
-    policy = loaded(line, load)
+    policy = loaded(link, load)
     judge, topics = Judge(policy), KnownTopics()
-    while isinstance(asked := line.hear(), Question):
-        line.say(judged(line, judge, topics, asked))
+    while isinstance(asked := link.receive(), PolicyQuestion):
+        link.send(judged(link, judge, topics, asked))
     if not isinstance(asked, Close):
         leave()
-    decision, message = answer(policy.close)
-    line.say(Answer(0, decision, _cut(message)))
+    decision, message = call_policy(policy.close)
+    link.send(PolicyAnswer(0, decision, _cut(message)))
 
 
-def loaded(line: Line, load: Load) -> TopicManagementPolicy:
+def loaded(link: NodeLink, load: Load) -> TopicManagementPolicy:
     try:
         policy = build_policy(load.configs)
     except PolicyLoadError as error:
-        line.say(Unloadable(encodable(str(error))[:MAX_TEXT]))
+        link.send(LoadFailed(encodable(str(error))[:MAX_TEXT]))
         leave()
     if policy is None:
         leave()
-    line.say(Loaded(describe(policy)))
+    link.send(Loaded(describe_policy(policy)))
     return policy
 
 
-def judged(line: Line, judge: Judge, topics: KnownTopics, asked: Question) -> Answer:
+def judged(link: NodeLink, judge: Judge, topics: KnownTopics, asked: PolicyQuestion) -> PolicyAnswer:
     if asked.forget:
         topics.clear()
-    cluster = AskedCluster(line, topics, asked.cluster_size)
+    cluster = AskedCluster(link, topics, asked.cluster_size)
     try:
         request = decoders[asked.kind].decode(asked.request)
         state: ClusterState = cluster
         ask = judge.question(request, state)
-        decision, message = (Decision.ALLOWED, None) if ask is None else ask()
+        decision, message = (PolicyOutcome.ALLOWED, None) if ask is None else ask()
     except MemoryError:
-        return Answer(asked.number, Decision.BROKEN, "it has no memory left")
+        return PolicyAnswer(asked.number, PolicyOutcome.BROKEN, "it has no memory left")
     except Exception:  # noqa: BLE001 - whatever went wrong around the policy, it did not allow
-        decision, message = Decision.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
+        decision, message = PolicyOutcome.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
     cluster.is_over = True
-    return Answer(asked.number, decision, _cut(message))
+    return PolicyAnswer(asked.number, decision, _cut(message))
 
 
 def _cut(message: str | None) -> str | None:
@@ -306,7 +306,7 @@ def main() -> None:
     for descriptor in (end, trace):
         os.set_inheritable(descriptor, False)
     tell_all(trace, mark)
-    serve(Line(socket.socket(fileno=end)))
+    serve(NodeLink(socket.socket(fileno=end)))
     sys.stdout.flush()
     os._exit(0)  # threads that the policy left behind do not keep us
 

@@ -1,9 +1,9 @@
-"""The process of a policy as the operating system has it: started, spoken with, listened to and
-ended.
+"""The operating system's side of a policy process: it is started, exchanges messages, is listened
+to and is killed.
 
-Rule: it inherits nothing of the node but one end of a pair of sockets, a pipe for its trace and a
-socket for what it prints. Whoever waits for it waits in the event loop. Ending it is final and
-leaves nothing: its whole process group is killed and its process is collected.
+Rule: the process inherits nothing of the node but one end of a pair of sockets, a pipe for traces
+and a socket for its output. Waiting for it happens in the event loop. Killing it is final: its
+whole process group is killed, and the process is reaped.
 """
 
 import logging
@@ -33,33 +33,35 @@ from .messages import LOG_MARK, MAX_FROM_POLICY, FromPolicy, Message, framed, fr
 MODULE = f"{__package__}.child"
 READ_BYTES = 1 << 16
 PATIENCE_MS = 1
-"""How long the loop waits in place for a policy that was as quick the last time, before it turns to
-other tasks: most answer within a tenth of that, and to be woken costs more than the answer.
+"""How long the event loop blocks for an answer, if the last one came within this time, before it
+turns to other tasks. Most answers take a tenth of it, and waking a task costs more than an answer.
 """
 TRACE_MS = 100
-"""For the system to write down where a process is that is about to be killed."""
+"""How long to wait for the stack trace of a process that is about to be killed."""
 MAX_TRACE_BYTES = 1 << 14
 MAX_LINE_BYTES = 1 << 16
-"""Of what a policy prints; a longer line is told in pieces."""
+"""The longest line of output that is logged as one; a longer line is logged in pieces."""
 PIECE_BYTES = 1 << 13
 MAX_LOGGERS = 100
-"""That a policy has; what it says by more is told as the policy's."""
+"""How many loggers a policy may use; records of further ones are logged by the policy's logger."""
 OURS = "minicontroller"
-"""Loggers by which the node speaks, and no policy."""
+"""The root of the node's own loggers, which a policy cannot use."""
 MARK_BYTES = 16
 LINES_IN_A_ROW = 100
 REST_SECONDS = 0.1
-"""After so many lines: who prints without end waits for us, and is too late in the end."""
+"""The pause after so many lines. A policy that prints without end is slowed down by it, and exceeds
+its time limit in the end.
+"""
 
 logger = logging.getLogger("minicontroller.policy")
 
 
 class LinkLostError(Exception):
-    """The policy's process is gone, or does not speak as it should."""
+    """The policy process has ended, or sent a message that is not expected."""
 
 
-class Link:
-    """The node's link to one process of a policy."""
+class PolicyLink:
+    """The node's end of the link to one policy process, and this process."""
 
     def __init__(self) -> None:
         """Start the process. Raises OSError."""
@@ -104,7 +106,7 @@ class Link:
             self._kill_group()
         return self._process.returncode is not None
 
-    async def say(self, message: Message) -> None:
+    async def send(self, message: Message) -> None:
         data = memoryview(framed(message))
         while data:
             try:
@@ -114,8 +116,8 @@ class Link:
             except OSError as error:
                 raise LinkLostError(f"its process has ended ({error.strerror})") from None
 
-    async def hear(self) -> FromPolicy:
-        """Return the next message of the process; one that is there already needs no wait."""
+    async def receive(self) -> FromPolicy:
+        """Return the next message of the process. Raises LinkLostError."""
         try:
             while (frame := self._frames.next_frame()) is None:
                 self._frames.feed(await self._read())
@@ -137,12 +139,12 @@ class Link:
         return data
 
     async def end(self) -> None:
-        """Kill the process and what it has started; cancellation does not cut this short."""
+        """Kill the process and its children. Cancellation does not interrupt this."""
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(self.kill)
 
     async def where(self) -> str:
-        """Return where in its code the process is now, as far as it lets itself be asked."""
+        """Return a stack trace of the process as it is now; empty if the process does not react."""
         return await trio.to_thread.run_sync(self._traced)
 
     def _traced(self) -> str:
@@ -173,8 +175,8 @@ class Link:
             self._trace = -1
 
     def _kill_group(self) -> None:
-        """Kill the process, or what it has left behind when it has just ended: never later, since
-        its number may then be another's.
+        """Kill the process and its children, or its children alone if it has just ended. This is
+        never done later, because another process may have its id by then.
         """
         with suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -186,33 +188,33 @@ class Link:
 
 
 def _environment() -> dict[str, str]:
-    """Return our environment for the process, without secrets of the configuration, and with
-    modules found where we find them.
+    """Return the environment for the process: the node's own without secrets of its configuration,
+    and with the node's module search path.
     """
     public = {name: value for name, value in os.environ.items() if not is_secret(name.lower().replace("_", "."))}
     return {**public, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
 
 
 class Output:
-    """Writes what a policy prints and logs to the node's log. Its thread goes on while nobody asks
-    the policy, and collects the process at the end.
+    """Writes what a policy prints and logs to the node's log, in a thread of its own, which reaps
+    the process at the end.
     """
 
     def __init__(self, end: socket.socket, mark: str, collect: Callable[[], None]) -> None:
-        """Read from `end`; `mark` stands before log records of the process, and nobody whose words
-        it prints knows it.
+        """Read from `end`. Lines that begin with `mark` are log records; the mark is random, so
+        that a text from elsewhere that the policy prints cannot be taken for one.
         """
         self._end = end
         self._mark = mark
         self._collect = collect
         self._is_stopped = False
         self._loggers: set[str] = set()
-        context = copy_context()  # of the node: what is said is about it
+        context = copy_context()  # records are attributed to this node
         threading.Thread(target=context.run, args=(self._read,), name="policy output", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop reading, even if something that the policy has started holds the other end, or much
-        was not told yet.
+        """Stop reading, even if a child of the policy holds the other end open or much output was
+        not read yet.
         """
         self._is_stopped = True
         with suppress(OSError):
@@ -259,7 +261,7 @@ class Output:
 
 
 class _Logged(msgspec.Struct):
-    """A record of the policy's log."""
+    """A log record of the policy."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=1_000)]
     logger: str

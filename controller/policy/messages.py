@@ -1,9 +1,8 @@
-"""What a node and the process of its policy tell each other: msgpack in frames, over a pair of
-sockets.
+"""The messages between a node and its policy process: msgpack in frames, over a pair of sockets.
 
-Rule: bounded, and typed on both sides. A request and a state travel as the structs that the author
-of a policy knows (`policies/interface.py`), so that a field which is added there arrives; nothing
-that comes out of the process is more than numbers and texts.
+Rule: messages are bounded, and typed on both sides. Requests and states travel as the structs of
+`policies/interface.py`, so that a field which is added there arrives. What comes from the process
+is nothing but numbers and texts.
 """
 
 import struct
@@ -13,18 +12,18 @@ from typing import Any
 import msgspec
 
 from ...policies.interface import JudgedRequest
-from ...policies.judging import METHODS, Described
-from ...policies.verdict import Decision
+from ...policies.judging import METHODS, PolicyDescription
+from ...policies.verdict import PolicyOutcome
 
 MAX_TO_POLICY = 1 << 28
-"""Bytes: one state of a topic, one request, or one part of many states."""
+"""The largest frame to the process: a topic's state, a request, or a part of many states."""
 MAX_FROM_POLICY = 1 << 20
 KINDS: Mapping[str, type[JudgedRequest]] = {kind.__name__: kind for kind in METHODS}
-"""Of requests, by the name under which they travel."""
+"""The classes of requests by the names that messages carry."""
 
 LOG_MARK = "\x1e"
-"""With something behind it that the process is told: before a record of the log, as JSON, in what
-it prints. Other lines are what somebody printed, and may be a stranger's words.
+"""The beginning of the random mark that the process prints before each log record in JSON. Lines
+without the mark are what somebody printed, and may hold any text.
 """
 
 _SIZE = struct.Struct(">i")
@@ -38,12 +37,12 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Load(Message, frozen=True, array_like=True, tag=True):
-    """First message to the process: what to load, and to configure it with."""
+    """First message to the process: the configuration, which names the policy to load."""
 
     configs: dict[str, str]
 
 
-class Question(Message, frozen=True, array_like=True, tag=True):
+class PolicyQuestion(Message, frozen=True, array_like=True, tag=True):
     """Message to the process: a request to judge."""
 
     number: int
@@ -51,12 +50,12 @@ class Question(Message, frozen=True, array_like=True, tag=True):
     request: msgspec.Raw
     cluster_size: int
     forget: bool
-    """What is known of topics is not to be kept: the node has forgotten what it told."""
+    """Whether to forget all topics first, because the node forgot which it had sent."""
 
 
-class ToldTopics(Message, frozen=True, array_like=True, tag=True):
-    """Message to the process: what has become of topics since they were told last; the answer to
-    AskTopic and AskTopics, or a part of it.
+class ChangedTopics(Message, frozen=True, array_like=True, tag=True):
+    """Message to the process: the topics that changed since they were sent last. It is the answer
+    to AskTopic and AskTopics, or a part of it.
     """
 
     changed: list[tuple[str, msgspec.Raw]]
@@ -74,50 +73,53 @@ class Close(Message, frozen=True, array_like=True, tag=True):
 class Loaded(Message, frozen=True, array_like=True, tag=True):
     """Message of the process: the policy is configured and can be asked."""
 
-    described: Described
+    described: PolicyDescription
 
 
-class Unloadable(Message, frozen=True, array_like=True, tag=True):
-    """Message of the process: the policy cannot be loaded; why, in a sentence."""
+class LoadFailed(Message, frozen=True, array_like=True, tag=True):
+    """Message of the process: the policy cannot be loaded; the reason is a sentence."""
 
     reason: str
 
 
 class AskTopic(Message, frozen=True, array_like=True, tag=True):
+    """Message of the process: send the state of this topic if it changed."""
+
     name: str
 
 
 class AskTopics(Message, frozen=True, array_like=True, tag=True):
-    """Message of the process: tell all topics."""
+    """Message of the process: send all topics that changed."""
 
 
-class Answer(Message, frozen=True, array_like=True, tag=True):
-    """Message of the process: the answer to the Question of that number, or to Close."""
+class PolicyAnswer(Message, frozen=True, array_like=True, tag=True):
+    """Message of the process: the answer to the PolicyQuestion of that number, or to Close."""
 
     number: int
-    decision: Decision
+    decision: PolicyOutcome
     message: str | None
 
 
-ToPolicy = Load | Question | ToldTopics | Close
-FromPolicy = Loaded | Unloadable | AskTopic | AskTopics | Answer
+ToPolicy = Load | PolicyQuestion | ChangedTopics | Close
+FromPolicy = Loaded | LoadFailed | AskTopic | AskTopics | PolicyAnswer
 
 to_policy: "msgspec.msgpack.Decoder[ToPolicy]" = msgspec.msgpack.Decoder(ToPolicy)
 from_policy: "msgspec.msgpack.Decoder[FromPolicy]" = msgspec.msgpack.Decoder(FromPolicy)
 
 
 def framed(message: Message) -> bytes:
+    """Encode a message as a frame: its size as 4 bytes, and msgpack."""
     data = _encoder.encode(message)
     return _SIZE.pack(len(data)) + data
 
 
-def plain(value: msgspec.Struct) -> msgspec.Raw:
-    """Return a request or a state as a message can hold it."""
+def as_raw(value: msgspec.Struct) -> msgspec.Raw:
+    """Encode a request or a state as a part of a message."""
     return msgspec.Raw(_encoder.encode(value))
 
 
 def _plain(value: Any) -> Any:
-    """Convert the mappings that show a request without copying it."""
+    """Convert a mapping of any other kind to a dict, for the encoder."""
     if isinstance(value, Mapping):
         return dict(value)
     raise NotImplementedError(f"a {type(value).__name__} cannot be told to a policy")

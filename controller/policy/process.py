@@ -1,15 +1,15 @@
-"""A policy in Python, in a process of its own (`child.py`): asked over a pair of sockets,
-and killed when it takes too long.
+"""A policy in Python, in a process of its own (`child.py`), which is asked over a pair of sockets
+and killed if it takes too long.
 
-Rule: the event loop never waits for foreign code. What does not answer within policy.timeout.ms is
-killed and started anew, and so is what ends by itself or says what nobody asked; the request that
-it was asked is refused, and what the class remembered is lost, which the log says. Whoever comes
-while it is started waits for it, until the limit has passed since it began, and is refused from
-then on until it is there.
+Rule: the event loop never waits for foreign code. A process that does not answer within
+policy.timeout.ms, ends by itself or sends an unexpected message is killed and started anew. The
+request that it was asked about is refused, and what the class remembered is lost; the log says so.
+Requests that arrive while the process starts wait for it, at most for the time limit since the
+start began, and are refused after that until the policy is loaded.
 
-The process looks at the cluster by asking for what it needs, while it judges. It is told the state
-of a topic once and keeps it; what changed is found by comparing topics as objects, which images
-share.
+While it judges, the process asks the node for the topics that it wants to see. Each state of a
+topic is sent once and kept there. What changed is found by comparing topics as objects, which
+successive images share.
 """
 
 import logging
@@ -22,50 +22,50 @@ import msgspec
 import trio
 
 from ...policies.interface import JudgedRequest
-from ...policies.judging import Described, Said
+from ...policies.judging import PolicyDescription, PolicyReply
 from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import without_secrets
 from ...policies.states import VersionedCluster
-from ...policies.verdict import Decision
+from ...policies.verdict import PolicyOutcome
 from ..requests.time_slices import Turn
-from .link import Link, LinkLostError
+from .link import LinkLostError, PolicyLink
 from .messages import (
-    Answer,
     AskTopic,
     AskTopics,
+    ChangedTopics,
     Close,
     FromPolicy,
     Load,
     Loaded,
-    Question,
-    ToldTopics,
-    Unloadable,
-    plain,
+    LoadFailed,
+    PolicyAnswer,
+    PolicyQuestion,
+    as_raw,
 )
 
 START_SECONDS = 60.0
-"""For a policy to be imported and configured."""
+"""How long a policy may take to be imported and configured."""
 BACKOFF_SECONDS = 1.0
-"""Between two starts of a policy that did not get so far as to be asked."""
+"""The pause before the next start of a policy that could not be loaded."""
 NUMBER_BITS = 63
 PART_BYTES = 1 << 18
-"""Of the states of many topics, in one frame."""
+"""About how many bytes of topic states are sent in one frame."""
 
 logger = logging.getLogger("minicontroller.policy")
 
 
 class _NotYetError(Exception):
-    """The policy that was loaded anew is not taken for the one that judges."""
+    """The policy was loaded anew and must not judge yet, because its files are changing."""
 
 
 class PolicyProcess:
-    """One policy in a process of its own for the life of a node, after `start`. Callers wait for
-    each other.
+    """A policy in a process of its own, for the life of a node. It judges one request at a time;
+    other callers wait.
     """
 
     def __init__(self, configs: Mapping[str, str], *, timeout_ms: int, secrets: Collection[str] = ()) -> None:
-        """Prepare a policy; `configs` is the node's configuration as written, `secrets` are keys
-        that the policy must not see.
+        """Prepare a policy; `start` loads it. `configs` is the node's configuration as written, and
+        `secrets` are the keys in it that the policy must not see.
         """
         self._load = Load(dict(without_secrets(configs, secrets)))
         self._timeout_ms = timeout_ms
@@ -74,11 +74,11 @@ class PolicyProcess:
         self._child: _Child | None = None
         self._not_before = float("-inf")
         self._is_closed = False
-        self.described = Described("")
+        self.described = PolicyDescription("")
         self._seen = self.described
-        """What its files held at the last look, where that was something new."""
+        """What was loaded last, if its files had changed."""
         self.restarts = 0
-        """How often it was started anew."""
+        """How often the process was started anew."""
 
     @property
     def pid(self) -> int | None:
@@ -94,7 +94,7 @@ class PolicyProcess:
                 self.kill()
         logger.info("policy in force: %s (hash %s)", self.described.name, self.described.hash[:12])
 
-    async def _loaded_at_the_start(self) -> Described:
+    async def _loaded_at_the_start(self) -> PolicyDescription:
         try:
             child = self._child = _Child(self._load)
             with trio.move_on_after(START_SECONDS):
@@ -107,24 +107,24 @@ class PolicyProcess:
         except (LinkLostError, OSError) as error:
             raise PolicyLoadError(f"The policy cannot be loaded: {error}") from None
 
-    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
-        """Ask the policy. A caller who is cancelled while it judges costs its process, as one that
-        takes too long does.
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
+        """Ask the policy. Raises nothing of the policy's. If the caller is cancelled while the
+        policy judges, its process is started anew, so that its answer reaches nobody else.
         """
         async with self._turn:
             if self._is_closed:
-                return Decision.BROKEN, "it was asked after it was closed"
+                return PolicyOutcome.BROKEN, "it was asked after it was closed"
             child = await self._ready()
             if isinstance(child, str):
-                return Decision.BROKEN, f"it was not asked: {child}"
+                return PolicyOutcome.BROKEN, f"it was not asked: {child}"
             return await self._answered(child, partial(child.ask, request, cluster))
 
-    async def close(self) -> Said:
-        """Let the policy close, within its limit, and end its process."""
+    async def close(self) -> PolicyReply:
+        """Call the policy's `close`, within its time limit, and end its process."""
         async with self._turn:
             self._is_closed = True
             child = self._child
-            said: Said = Decision.ALLOWED, None
+            said: PolicyReply = PolicyOutcome.ALLOWED, None
             if child is not None and child.is_loaded and not child.link.has_ended:
                 said = await self._answered(child, child.close)
             self.kill()
@@ -137,7 +137,7 @@ class PolicyProcess:
             self._child.link.kill()
             self._child = None
 
-    async def _answered(self, child: "_Child", ask: Callable[[], Awaitable[Said]]) -> Said:
+    async def _answered(self, child: "_Child", ask: Callable[[], Awaitable[PolicyReply]]) -> PolicyReply:
         try:
             with trio.move_on_after(self._limit):
                 return await ask()
@@ -147,12 +147,10 @@ class PolicyProcess:
         except Exception:  # noqa: BLE001 - whatever went wrong between us and the policy, it did not allow
             fault = f"it could not be asked:\n{traceback.format_exc()}"
         except BaseException:
-            await self._start_anew(
-                child
-            )  # the caller is cancelled: nobody waits for the answer, and no other one may get it
+            await self._start_anew(child)  # the caller is cancelled: nobody else may get its answer
             raise
         await self._start_anew(child)
-        return Decision.BROKEN, fault
+        return PolicyOutcome.BROKEN, fault
 
     async def _too_late(self, child: "_Child") -> str:
         return (
@@ -206,9 +204,9 @@ class PolicyProcess:
         self._not_before = trio.current_time() + BACKOFF_SECONDS
         return fault
 
-    def _is_now(self, described: Described) -> None:
-        """Judge by what was loaded anew. Raises _NotYetError where its files may be about to be
-        written.
+    def _is_now(self, described: PolicyDescription) -> None:
+        """Judge by the policy that was loaded anew. Raises _NotYetError if its files changed and
+        may still be changing.
         """
         if described != self.described:
             missing = sorted(self.described.kinds - described.kinds)
@@ -224,101 +222,101 @@ class PolicyProcess:
 
 
 class _Child:
-    """A process of a policy, and what it has been told."""
+    """A policy process, and the topics that it was sent."""
 
     def __init__(self, load: Load) -> None:
         """Start the process. Raises OSError."""
-        self.link = Link()
+        self.link = PolicyLink()
         self.since = trio.current_time()
         self.is_loaded = False
         self._load: Load | None = load
         self._number = 0
-        """Of the last question: none that could be known before, so that no answer is written
-        ahead.
+        """The number of the last question. It is random, so that a policy cannot send an answer
+        before the question.
         """
-        self._told: dict[str, object] = {}
-        """The topics that it knows, each as the object that it was then."""
+        self._sent: dict[str, object] = {}
+        """The topics that it was sent, each as the object that it was then."""
 
-    async def wait_loaded(self) -> Described:
-        """Wait until the policy is loaded; may be cancelled and called again. Raises LinkLostError,
-        PolicyLoadError.
+    async def wait_loaded(self) -> PolicyDescription:
+        """Wait until the policy is loaded. May be cancelled and called again. Raises LinkLostError
+        and PolicyLoadError.
         """
         if self._load is not None:
             load, self._load = self._load, None
-            await self.link.say(load)
-        said = await self.link.hear()
-        if isinstance(said, Unloadable):
+            await self.link.send(load)
+        said = await self.link.receive()
+        if isinstance(said, LoadFailed):
             raise PolicyLoadError(said.reason)
         if not isinstance(said, Loaded):
-            raise _unasked(said)
+            raise _unexpected(said)
         self.is_loaded = True
         return said.described
 
-    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
         """Ask the policy in this process. Raises LinkLostError."""
-        forget = len(self._told) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
+        forget = len(self._sent) > 2 * len(cluster.versions) + 1000  # deleted topics are not forgotten one by one
         if forget:
-            self._told.clear()
+            self._sent.clear()
         self._number = randbits(NUMBER_BITS)
-        await self.link.say(
-            Question(self._number, type(request).__name__, plain(request), cluster.cluster_size, forget)
+        await self.link.send(
+            PolicyQuestion(self._number, type(request).__name__, as_raw(request), cluster.cluster_size, forget)
         )
         turn = Turn()
-        while not isinstance(said := await self.link.hear(), Answer):
+        while not isinstance(said := await self.link.receive(), PolicyAnswer):
             await turn.pause()  # it may ask for ever
             if isinstance(said, AskTopic):
-                await self.link.say(self._topic(said.name, cluster))
+                await self.link.send(self._topic(said.name, cluster))
             elif isinstance(said, AskTopics):
-                await self._tell_topics(cluster)
+                await self._send_topics(cluster)
             else:
-                raise _unasked(said)
+                raise _unexpected(said)
         if said.number != self._number:
-            raise _unasked(said)
+            raise _unexpected(said)
         return said.decision, said.message
 
-    async def close(self) -> Said:
-        """Let the policy close. Raises LinkLostError."""
-        await self.link.say(Close())
-        said = await self.link.hear()
-        if not isinstance(said, Answer):
-            raise _unasked(said)
+    async def close(self) -> PolicyReply:
+        """Call the policy's `close`. Raises LinkLostError."""
+        await self.link.send(Close())
+        said = await self.link.receive()
+        if not isinstance(said, PolicyAnswer):
+            raise _unexpected(said)
         return said.decision, said.message
 
-    def _topic(self, name: str, cluster: VersionedCluster) -> ToldTopics:
+    def _topic(self, name: str, cluster: VersionedCluster) -> ChangedTopics:
         version = cluster.versions.get(name)
         if version is None:
-            return ToldTopics([], [name] if self._told.pop(name, None) is not None else [])
-        if self._told.get(name) is version:
-            return ToldTopics([], [])
-        self._told[name] = version
-        return ToldTopics([(name, _state(name, cluster))], [])
+            return ChangedTopics([], [name] if self._sent.pop(name, None) is not None else [])
+        if self._sent.get(name) is version:
+            return ChangedTopics([], [])
+        self._sent[name] = version
+        return ChangedTopics([(name, _state(name, cluster))], [])
 
-    async def _tell_topics(self, cluster: VersionedCluster) -> None:
-        """Send, in parts, the topics that have changed since the process was told last."""
-        versions, told, turn = cluster.versions, self._told, Turn()
+    async def _send_topics(self, cluster: VersionedCluster) -> None:
+        """Send, in parts, the topics that changed since the process was sent them last."""
+        versions, sent, turn = cluster.versions, self._sent, Turn()
         changed: list[tuple[str, msgspec.Raw]] = []
         size = 0
         for name, version in versions.items():
-            if told.get(name) is not version:
-                told[name] = version
+            if sent.get(name) is not version:
+                sent[name] = version
                 state = _state(name, cluster)
                 changed.append((name, state))
                 size += len(state)
                 if size > PART_BYTES:
-                    await self.link.say(ToldTopics(changed, [], is_last=False))
+                    await self.link.send(ChangedTopics(changed, [], is_last=False))
                     changed, size = [], 0
                     await turn.pause()
-        gone = [name for name in told if name not in versions] if len(told) > len(versions) else []
+        gone = [name for name in sent if name not in versions] if len(sent) > len(versions) else []
         for name in gone:
-            del told[name]
-        await self.link.say(ToldTopics(changed, gone))
+            del sent[name]
+        await self.link.send(ChangedTopics(changed, gone))
 
 
 def _state(name: str, cluster: VersionedCluster) -> msgspec.Raw:
     state = cluster.topic_state(name)
     assert state is not None
-    return plain(state)
+    return as_raw(state)
 
 
-def _unasked(said: FromPolicy) -> LinkLostError:
-    return LinkLostError(f"its process says {type(said).__name__} where nobody asked")
+def _unexpected(said: FromPolicy) -> LinkLostError:
+    return LinkLostError(f"its process sent an unexpected {type(said).__name__}")

@@ -22,9 +22,9 @@ import trio
 
 from ...audit.event import NOT_AUTHENTICATED
 from ...policies.interface import JudgedRequest, PolicyRequest
-from ...policies.judging import NOBODY, Described, Rules, Said, Verdicts
+from ...policies.judging import NO_POLICY, PolicyDescription, PolicyReply, Rules, Verdicts
 from ...policies.states import VersionedCluster
-from ...policies.verdict import Action, Decision, Finding, Verdict
+from ...policies.verdict import Action, Finding, PolicyOutcome, Verdict
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..observe.logs import about
@@ -33,14 +33,14 @@ from ..requests.context import RequestContext
 
 logger = logging.getLogger("minicontroller.policy")
 
-ERROR_CODES = {Decision.VIOLATED: ErrorCode.POLICY_VIOLATION, Decision.BROKEN: ErrorCode.UNKNOWN_SERVER_ERROR}
+ERROR_CODES = {PolicyOutcome.VIOLATED: ErrorCode.POLICY_VIOLATION, PolicyOutcome.BROKEN: ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
 class PolicyRefusal(Refusal):
     """A request is refused by the policy."""
 
     def __init__(self, verdict: Verdict) -> None:
-        said_to_the_caller = verdict.message if verdict.decision is Decision.VIOLATED else None
+        said_to_the_caller = verdict.message if verdict.decision is PolicyOutcome.VIOLATED else None
         super().__init__(ERROR_CODES[verdict.decision], said_to_the_caller)
         self.verdict = verdict
 
@@ -52,13 +52,13 @@ class PythonPolicy(Protocol):
     """How often it was started anew."""
 
     @property
-    def described(self) -> Described:
+    def described(self) -> PolicyDescription:
         """What is known of the policy as it is loaded now."""
 
-    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
         """Ask the policy, and return its answer. Raises nothing of the policy's."""
 
-    async def close(self) -> Said:
+    async def close(self) -> PolicyReply:
         """Close the policy, whatever else is cancelled. Nothing passes afterwards."""
 
     def kill(self) -> None:
@@ -70,7 +70,7 @@ class PolicyRunner:
 
     def __init__(self, policy: PythonPolicy | None = None, *, rules: Rules | None = None) -> None:
         self._policy = policy
-        self._verdicts = Verdicts(NOBODY if policy is None else policy.described, rules)
+        self._verdicts = Verdicts(NO_POLICY if policy is None else policy.described, rules)
         self._closed = False
         self.metrics = VerdictMetrics()
 
@@ -115,13 +115,13 @@ class PolicyRunner:
             self._verdicts = Verdicts(self._policy.described, self.rules)
             verdicts = Verdicts(self._policy.described, verdicts.rules)
         verdict = verdicts.verdict(findings, fault, said, time.perf_counter() - began)
-        if said[0] is Decision.BROKEN and verdict.decision is Decision.VIOLATED:
+        if said[0] is PolicyOutcome.BROKEN and verdict.decision is PolicyOutcome.VIOLATED:
             lines.refused(Verdict(said[0], verdicts.name, said[1]))
         lines.found(findings)
         self.metrics.found(findings)
         self.metrics.verdicts[verdict.policy, verdict.rule, verdict.decision.value] += 1
         self.metrics.latencies.observe(verdict.seconds)
-        if verdict.decision is Decision.ALLOWED:
+        if verdict.decision is PolicyOutcome.ALLOWED:
             return verdict
         lines.refused(verdict)
         raise PolicyRefusal(verdict)
@@ -135,7 +135,7 @@ class PolicyRunner:
         self._closed = True
         with trio.CancelScope(shield=True):
             decision, message = await self._policy.close()
-        if decision is not Decision.ALLOWED:
+        if decision is not PolicyOutcome.ALLOWED:
             logger.error("The policy %s could not be closed: %s", self.name, message)
 
     def kill(self) -> None:
@@ -143,11 +143,11 @@ class PolicyRunner:
         if self._policy is not None:
             self._policy.kill()
 
-    async def _asked(self, verdicts: Verdicts, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+    async def _asked(self, verdicts: Verdicts, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
         if self._policy is not None and verdicts.asks(request):
             return await self._policy.ask(request, cluster)
         await trio.lowlevel.checkpoint()
-        return Decision.ALLOWED, None
+        return PolicyOutcome.ALLOWED, None
 
 
 class _Lines:
@@ -165,7 +165,7 @@ class _Lines:
                 self._say(logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._wish, finding.message)
 
     def refused(self, verdict: Verdict) -> None:
-        if verdict.decision is Decision.VIOLATED:
+        if verdict.decision is PolicyOutcome.VIOLATED:
             self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._wish, verdict.message)
         else:
             text = "The policy %s is broken and %s therefore refused: %s\n%s"

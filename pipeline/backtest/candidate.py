@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ...policies.interface import TopicManagementPolicy
-from ...policies.judging import Judge, answer
+from ...policies.judging import Judge, call_policy
 from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import ALTER_KEY, CREATE_KEY, POLICY_KEY, build_policy, is_rule_file, without_secrets
 from ...policies.rules.mistakes import RuleFileError, RuleSource
@@ -74,7 +74,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
             watched = Watched(Judge(policy, rules), timeout_ms=self.timeout_ms, names=names)
             with watched.watching():
                 yield watched
-                answer((policy or TopicManagementPolicy()).close)
+                call_policy((policy or TopicManagementPolicy()).close)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ def read_candidate(policy: str, settings: Sequence[str] = ()) -> Found:
             origins = {key: origin_of(spec) for key, spec in specs.items()}
             own += [origin.folder for origin in origins.values() if origin.folder is not None]
             folders = _merged(packed(origin, read, new) for origin in origins.values())
-            answer((loaded or TopicManagementPolicy()).close)
+            call_policy((loaded or TopicManagementPolicy()).close)
     except (PolicyLoadError, TooMuchError) as error:
         raise CandidateError(str(error)) from None
     except RuleFileError as error:

@@ -13,7 +13,7 @@ from ...audit.event import State
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from ...policies.interface import CreateTopicRequest
 from ...policies.states import requested_state
-from ...policies.verdict import Decision
+from ...policies.verdict import PolicyOutcome
 from .verdicts import Opinion, opinion
 from .watching import Watched
 
@@ -62,7 +62,7 @@ def refused(watched: Watched, topics: Mapping[str, Existing], now: Now) -> Itera
             topic=name, principal=existing.principal, api="CreateTopics", time_ms=now.time_ms, requested_state=wanted
         )
         verdict = watched.ask(request, ReplayedCluster(there.changed(name, None), now.cluster_size, states))
-        if verdict.decision is not Decision.ALLOWED:
+        if verdict.decision is not PolicyOutcome.ALLOWED:
             yield Refused(
                 now.cluster_id, name, existing.principal, wanted.num_partitions, wanted.replication_factor, state.configs,
                 opinion(verdict, names=watched.names),

@@ -11,7 +11,7 @@ from enum import Enum
 import msgspec
 
 from ...audit.event import REDACTED, Decision, Requested, RuleFinding, State
-from ...policies.verdict import Decision as Decided
+from ...policies.verdict import PolicyOutcome as Decided
 from ...policies.verdict import Verdict
 
 ALLOWED, VIOLATED, BROKEN = (decided.value for decided in Decided)

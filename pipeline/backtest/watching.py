@@ -17,10 +17,10 @@ from types import FrameType
 from typing import Any
 
 from ...policies.interface import ClusterState, JudgedRequest
-from ...policies.judging import Judge, Said
-from ...policies.verdict import Decision, Verdict
+from ...policies.judging import Judge, PolicyReply
+from ...policies.verdict import PolicyOutcome, Verdict
 
-ALLOWED: Said = (Decision.ALLOWED, None)
+ALLOWED: PolicyReply = (PolicyOutcome.ALLOWED, None)
 SOURCES = (".py", ".pyc", ".so", ".pyd")
 """What imports and tracebacks open."""
 TIME_ZONES = ("zoneinfo", "tzdata")
@@ -38,7 +38,7 @@ class Watched:
         self._judge = judge
         self.names = names or {}
         self._seconds = timeout_ms / 1000
-        self._too_late: Said = Decision.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
+        self._too_late: PolicyReply = PolicyOutcome.BROKEN, f"it takes more than policy.timeout.ms ({timeout_ms})"
         self._has_clock = False
         self.timed_out = False
         """Whether the last question took too long."""
@@ -71,7 +71,7 @@ class Watched:
         question = judge.question(request, cluster)
         return judge.verdict(findings, fault, ALLOWED if question is None else self._said(question))
 
-    def _said(self, question: Callable[[], Said]) -> Said:
+    def _said(self, question: Callable[[], PolicyReply]) -> PolicyReply:
         global _listener  # noqa: PLW0603 - a process has one audit hook for good
         if self._has_clock:
             signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)

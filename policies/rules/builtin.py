@@ -15,15 +15,15 @@ from ..verdict import Action
 from .config_bounds import read_config_bounds
 from .facts import Facts
 from .matching import USER, Match, PatternFault, full_match, literal_prefix, pattern_match
-from .rule import Guard, Rule, Scope, read_scope
-from .tables import Table
+from .rule import NameGuard, Rule, Scope, read_scope
+from .tables import TomlTable
 from .vocabulary import CREATED
 from .windows import read_change_window
 
 CREATE_OR_ALTER = ("create", "alter")
 
 
-def read_name_pattern(table: Table, name: str) -> Rule:
+def read_name_pattern(table: TomlTable, name: str) -> Rule:
     """Read a rule about the names of new topics."""
     scope = read_scope(table, name, ("create",))
     pattern = table.text("pattern")
@@ -48,15 +48,17 @@ def read_name_pattern(table: Table, name: str) -> Rule:
         return scope.message or f"The name {facts.topic} does not match {pattern}."
 
     guards = speaks_of_user and scope.action is Action.DENY
-    return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.ALL_BUT_ONES_OWN if guards else Guard.NOTHING)
+    return msgspec.structs.replace(
+        scope.rule(judge), guards_names=NameGuard.ALL_BUT_ONES_OWN if guards else NameGuard.NOTHING
+    )
 
 
-def read_partitions(table: Table, name: str) -> Rule:
+def read_partitions(table: TomlTable, name: str) -> Rule:
     """Read a rule about how many partitions a topic may have."""
     return _limits(table, name, "partition", lambda before, after: _bounded(before, after, "num_partitions"))
 
 
-def read_replication(table: Table, name: str) -> Rule:
+def read_replication(table: TomlTable, name: str) -> Rule:
     """Read a rule about how many replicas each partition may have."""
     return _limits(table, name, "replica", _replica_counts)
 
@@ -74,7 +76,7 @@ def _replica_counts(before: TopicState | None, after: TopicState) -> Iterator[in
 
 
 def _limits(
-    table: Table, name: str, what: str, counts: Callable[[TopicState | None, TopicState], Iterator[int]]
+    table: TomlTable, name: str, what: str, counts: Callable[[TopicState | None, TopicState], Iterator[int]]
 ) -> Rule:
     scope = read_scope(table, name, CREATE_OR_ALTER)
     least, most = table.count("min", 1), table.count("max", 1)
@@ -104,7 +106,7 @@ def _are(count: int, what: str) -> str:
 # ------------------------------------------------------------------ who, how many, when
 
 
-def read_protected_topics(table: Table, name: str) -> Rule:
+def read_protected_topics(table: TomlTable, name: str) -> Rule:
     """Read a rule about topics that only its `principals` may change."""
     scope = read_scope(table, name)
     if not table.has("topics"):
@@ -115,14 +117,16 @@ def read_protected_topics(table: Table, name: str) -> Rule:
         return scope.message or f"{facts.topic} is protected: {facts.principal} may not {_verb(facts)} it."
 
     guards = scope.action is Action.DENY and "create" in scope.operations
-    return msgspec.structs.replace(scope.rule(judge), guards_names=Guard.SOME_NAMES if guards else Guard.NOTHING)
+    return msgspec.structs.replace(
+        scope.rule(judge), guards_names=NameGuard.SOME_NAMES if guards else NameGuard.NOTHING
+    )
 
 
 def _verb(facts: Facts) -> str:
     return {"delete_records": "delete records of"}.get(facts.operation, facts.operation)
 
 
-def read_quota(table: Table, name: str) -> Rule:
+def read_quota(table: TomlTable, name: str) -> Rule:
     """Read a rule about how many topics and partitions a principal may own. They are those whose
     names match `owned`: nobody records who created a topic, and a name outlives its creator.
     """
@@ -186,7 +190,7 @@ def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> 
     return held if mine is None else Held(held.topics - 1, held.partitions - mine)
 
 
-def read_deletion_age(table: Table, name: str) -> Rule:
+def read_deletion_age(table: TomlTable, name: str) -> Rule:
     """Read a rule about how old a topic must be, or may be, to be deleted."""
     scope = read_scope(table, name, ("delete",))
     least, most = table.duration_ms("min"), table.duration_ms("max")
@@ -219,7 +223,7 @@ def _age_ms(facts: Facts) -> int:
     return facts.request.time_ms - facts.created_ms
 
 
-BUILT_IN: Mapping[str, Callable[[Table, str], Rule]] = {
+BUILT_IN: Mapping[str, Callable[[TomlTable, str], Rule]] = {
     "name_pattern": read_name_pattern,
     "partitions": read_partitions,
     "replication": read_replication,

@@ -14,7 +14,7 @@ import re2
 
 from .literals import LITERALS, literal_type, literal_value
 from .matching import compiled_regex
-from .syntax import Node, SyntaxFault, parse
+from .syntax import SyntaxFault, SyntaxNode, parse
 from .vocabulary import (
     ANY,
     BOOL,
@@ -119,7 +119,7 @@ class _Checker:
             text = f"{text[:start]}{words}{text[end:]}"
         return text
 
-    def type_of(self, node: Node) -> Type:
+    def type_of(self, node: SyntaxNode) -> Type:
         """Return the type of a node. Of a faulty one nothing more is known, so that it is told
         once.
         """
@@ -129,7 +129,7 @@ class _Checker:
             self.faults.append(fault)
             return ANY
 
-    def _type_of(self, node: Node) -> Type:
+    def _type_of(self, node: SyntaxNode) -> Type:
         if node.kind in LITERALS:
             return literal_type(node)
         special = getattr(self, f"_{node.kind}", None)
@@ -144,14 +144,14 @@ class _Checker:
             return BOOL
         return self._operator(node)
 
-    def _demand(self, node: Node, wanted: Type, why: str) -> None:
+    def _demand(self, node: SyntaxNode, wanted: Type, why: str) -> None:
         found = self.type_of(node)
         if found.name not in {wanted.name, "any"}:
             self.faults.append(SyntaxFault(node.at, f"has {_an(found)} where {why} {_an(wanted)}"))
 
     # ------------------------------------------------------------------ names and fields
 
-    def _name(self, node: Node) -> Type:
+    def _name(self, node: SyntaxNode) -> Type:
         for name, kind in reversed(self._bound):
             if name == node.text:
                 return kind
@@ -164,7 +164,7 @@ class _Checker:
             node.at, f"speaks of {node.text}, which is unknown{_nearest(node.text, [*VARIABLES, 'principal'])}"
         )
 
-    def _select(self, node: Node) -> Type:
+    def _select(self, node: SyntaxNode) -> Type:
         [of] = node.parts
         if self._is_variable(of):
             return self._field(of.text, node)
@@ -178,16 +178,16 @@ class _Checker:
             hint = f'; a config is written ["{of.text}.{node.text}"]'
         raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
 
-    def _is_variable(self, node: Node) -> bool:
+    def _is_variable(self, node: SyntaxNode) -> bool:
         """Whether a node is a variable of the request, and not the name that a comprehension gives
         to an element.
         """
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
-    def _is_configs(self, node: Node) -> bool:
+    def _is_configs(self, node: SyntaxNode) -> bool:
         return node.parts[0].kind == "select" and node.parts[0].text in CONFIG_MAPS
 
-    def _field(self, variable: str, node: Node) -> Type:
+    def _field(self, variable: str, node: SyntaxNode) -> Type:
         kind = VARIABLES[variable].get(node.text)
         if kind is None:
             raise SyntaxFault(node.at, f"{variable} has no {node.text}{_nearest(node.text, VARIABLES[variable])}")
@@ -197,7 +197,7 @@ class _Checker:
             raise SyntaxFault(node.at, f"takes {variable}.{node.text} within a comprehension: once for each element")
         return kind
 
-    def _index(self, node: Node) -> Type:
+    def _index(self, node: SyntaxNode) -> Type:
         of, index = node.parts
         if self._is_entry(of, index) and (end := self._after(index, "]")) and self._between(of, index) == "[":
             return self._entry(of, index, "", of.parts[0].at, end)
@@ -213,7 +213,7 @@ class _Checker:
 
     # ------------------------------------------------------------------ entries of maps
 
-    def _is_entry(self, of: Node, key: Node) -> bool:
+    def _is_entry(self, of: SyntaxNode, key: SyntaxNode) -> bool:
         """Whether an expression looks into a map of configs for a key that is written out, so that
         only that key need be given to the engine.
         """
@@ -226,32 +226,32 @@ class _Checker:
             and bool(literal_value(key))
         )
 
-    def _entry(self, of: Node, key: Node, ending: str, begin: int, end: int) -> Type:
+    def _entry(self, of: SyntaxNode, key: SyntaxNode, ending: str, begin: int, end: int) -> Type:
         variable, field = of.parts[0].text, f"{of.text}{FLAT}{literal_value(key).encode().hex()}{ending}"
         self.fields.add((variable, field))
         self._edits.append((begin, end, f"{variable}{FLAT}{field}"))
         return VARIABLES[variable][of.text].item or ANY
 
-    def _between(self, left: Node, right: Node) -> str:
+    def _between(self, left: SyntaxNode, right: SyntaxNode) -> str:
         """Return the text between two nodes, which is more than an operator where there are
         parentheses or comments.
         """
         return self._text[left.at + len(left.text) : right.at].strip()
 
-    def _after(self, node: Node, closing: str) -> int:
+    def _after(self, node: SyntaxNode, closing: str) -> int:
         """Return the place after what closes behind the node; 0 if something else follows it."""
         rest = self._text[node.at + len(node.text) :]
         return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0
 
     # ------------------------------------------------------------------ operators
 
-    def _choice(self, node: Node) -> Type:
+    def _choice(self, node: SyntaxNode) -> Type:
         condition, then, otherwise = node.parts
         self._demand(condition, BOOL, "? takes")
         one, other = self.type_of(then), self.type_of(otherwise)
         return one if one == other else ANY
 
-    def _unary(self, node: Node) -> Type:
+    def _unary(self, node: SyntaxNode) -> Type:
         [inner] = node.parts
         if node.kind == "unary !":
             self._demand(inner, BOOL, "! takes")
@@ -261,7 +261,7 @@ class _Checker:
             raise SyntaxFault(inner.at, f"has {_an(kind)} where - takes a number")
         return kind
 
-    def _operator(self, node: Node) -> Type:
+    def _operator(self, node: SyntaxNode) -> Type:
         left, right = node.parts
         if node.kind in {"==", "!="} and self._null_test(left, right):
             return BOOL
@@ -285,7 +285,7 @@ class _Checker:
             return BOOL
         return self._arithmetic(node, one, other)
 
-    def _arithmetic(self, node: Node, one: Type, other: Type) -> Type:
+    def _arithmetic(self, node: SyntaxNode, one: Type, other: Type) -> Type:
         if one.name == other.name and one.name in NUMBERS:
             return one
         if node.kind == "+" and one.name == other.name == "list" and not self._bound:
@@ -295,7 +295,7 @@ class _Checker:
             raise SyntaxFault(node.at, f"has {node.kind} between {_an(one)} and {_an(other)}{_hint(one, other)}")
         return kind
 
-    def _membership(self, node: Node, one: Type, other: Type) -> Type:
+    def _membership(self, node: SyntaxNode, one: Type, other: Type) -> Type:
         if other.name not in {"list", "map", "any"}:
             raise SyntaxFault(node.at, f"has in before {_an(other)}, which holds nothing")
         inner = other.key if other.name == "map" else other.item
@@ -303,7 +303,7 @@ class _Checker:
             raise SyntaxFault(node.at, f"looks for {_an(one)} in a {other}")
         return BOOL
 
-    def _null_test(self, left: Node, right: Node) -> bool:
+    def _null_test(self, left: SyntaxNode, right: SyntaxNode) -> bool:
         """Whether two nodes are compared as in `before == null`, the one thing to do with a
         variable as a whole.
         """
@@ -316,7 +316,7 @@ class _Checker:
 
     # ------------------------------------------------------------------ calls
 
-    def _call(self, node: Node) -> Type:
+    def _call(self, node: SyntaxNode) -> Type:
         if node.text == "has" and not node.is_method:
             return self._has(node)
         if node.is_method and node.text in MACROS and len(node.parts) > 1:
@@ -338,7 +338,7 @@ class _Checker:
             self._regex(node)
         return gives
 
-    def _regex(self, node: Node) -> None:
+    def _regex(self, node: SyntaxNode) -> None:
         pattern = node.parts[1]
         if pattern.kind != "string":
             raise SyntaxFault(
@@ -351,7 +351,7 @@ class _Checker:
         self.regexes.append(literal_value(pattern))
         self._edits.append((node.at, node.at, "_"))
 
-    def _has(self, node: Node) -> Type:
+    def _has(self, node: SyntaxNode) -> Type:
         if len(node.parts) != 1 or node.parts[0].kind != "select":
             raise SyntaxFault(node.at, 'gives has something that is not a field; keys are looked for with "key" in map')
         [field] = node.parts
@@ -366,7 +366,7 @@ class _Checker:
         self.type_of(field)
         return BOOL
 
-    def _comprehension(self, node: Node) -> Type:
+    def _comprehension(self, node: SyntaxNode) -> Type:
         over, variable, *bodies = node.parts
         if variable.kind != "name" or len(bodies) not in ({1, 2} if node.text == "map" else {1}):
             raise SyntaxFault(node.at, f"calls {node.text} otherwise than as {node.text}(x, ...)")
@@ -384,7 +384,7 @@ class _Checker:
         self._bound.pop()
         return {"map": list_of(made), "filter": list_of(item)}.get(node.text, BOOL)
 
-    def _bound_cost(self, node: Node, over: Node) -> None:
+    def _bound_cost(self, node: SyntaxNode, over: SyntaxNode) -> None:
         if len(self._bound) >= MAX_NESTED:
             raise SyntaxFault(node.at, f"has more than {MAX_NESTED} comprehensions within each other")
         if not self._bound or (over.kind == "list" and len(over.parts) <= MAX_LITERAL_LIST):
@@ -394,17 +394,17 @@ class _Checker:
                 node.at, f"goes over the same for each element: {node.text} may go over what the outer one yields"
             )
 
-    def _list(self, node: Node) -> Type:
+    def _list(self, node: SyntaxNode) -> Type:
         kinds = {self.type_of(part) for part in node.parts}
         return list_of(kinds.pop() if len(kinds) == 1 else ANY)
 
-    def _map(self, node: Node) -> Type:
+    def _map(self, node: SyntaxNode) -> Type:
         keys = {self.type_of(part) for part in node.parts[::2]}
         items = {self.type_of(part) for part in node.parts[1::2]}
         return map_of(keys.pop() if len(keys) == 1 else ANY, items.pop() if len(items) == 1 else ANY)
 
 
-def _root(node: Node) -> str:
+def _root(node: SyntaxNode) -> str:
     while node.kind in {"select", "index"} or (node.kind == "call" and node.is_method):
         node = node.parts[0]
     return node.text if node.kind == "name" else ""

@@ -18,7 +18,7 @@ from ..configs.values import InvalidValueError, KeyType, parse_value
 from ..interface import NO_CONFIGS, AlterBrokerConfigsRequest
 from .facts import Facts
 from .rule import Rule, Scope, read_scope
-from .tables import Table
+from .tables import TomlTable
 
 OPERATIONS = ("create", "alter", "alter_broker")
 INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
@@ -43,7 +43,7 @@ class UnreadableConfigError(Exception):
     """The value of a config that must be a number is none."""
 
 
-def read_config_bounds(table: Table, name: str) -> Rule:
+def read_config_bounds(table: TomlTable, name: str) -> Rule:
     scope = read_scope(table, name, OPERATIONS, OPERATIONS)
     bounds: list[Bound] = []
     configs = table.table("configs")
@@ -51,7 +51,7 @@ def read_config_bounds(table: Table, name: str) -> Rule:
         if not table.has("configs"):
             table.note("configs is missing: a table of config to its bounds")
     else:
-        for key in configs.keys():  # noqa: SIM118 - a Table is no mapping
+        for key in configs.keys():  # noqa: SIM118 - a TomlTable is no mapping
             bound = configs.table(key)
             if bound is not None:
                 bounds.append((key, *_read_bound(bound, key)))
@@ -134,7 +134,7 @@ def _concerns(facts: Facts, scope: Scope, key: str, source: str, effective: Mapp
     return False
 
 
-def _read_bound(table: Table, key: str) -> tuple[Fault, bool]:
+def _read_bound(table: TomlTable, key: str) -> tuple[Fault, bool]:
     least, most, required, forbidden = (
         table.integer("min"), table.integer("max"), table.boolean("required"), table.boolean("forbidden")
     )  # fmt: skip

@@ -12,9 +12,9 @@ import cel
 import msgspec
 
 from .checking import Checked, ExpressionFaults, check
-from .facts import Facts, Read, reading
+from .facts import Facts, FieldRead, reading
 from .rule import Judge, Rule, Scope, read_scope
-from .tables import Table
+from .tables import TomlTable
 from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
 
 UNDEFINED = "Undefined variable or function: '"
@@ -35,7 +35,7 @@ class Expression(msgspec.Struct, frozen=True):
     key: str
     checked: Checked
     program: cel.Program
-    reads: tuple[Read, ...]
+    reads: tuple[FieldRead, ...]
 
     def value(self, facts: Facts) -> Any:
         context = facts.given(self.reads)
@@ -58,7 +58,7 @@ class Expression(msgspec.Struct, frozen=True):
         return value
 
 
-def read_rule(table: Table) -> Rule:
+def read_rule(table: TomlTable) -> Rule:
     scope = read_scope(table, None)
     applies = [
         _expression(table, text, BOOL, *table.at("match_conditions", index))
@@ -77,12 +77,12 @@ def read_rule(table: Table) -> Rule:
     return scope.rule(_judge(scope, conditions, condition, told), reads)
 
 
-def _of(table: Table, key: str, wanted: Type) -> Expression | None:
+def _of(table: TomlTable, key: str, wanted: Type) -> Expression | None:
     text = table.text(key)
     return None if text is None else _expression(table, text, wanted, key)
 
 
-def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Expression | None:
+def _expression(table: TomlTable, text: str, wanted: Type, *steps: str | int) -> Expression | None:
     key = str(steps[0])
     try:
         checked = check(text, wanted)
@@ -98,7 +98,7 @@ def _expression(table: Table, text: str, wanted: Type, *steps: str | int) -> Exp
         return None
 
 
-def _check_presence(table: Table, scope: Scope, expressions: Sequence[Expression]) -> None:
+def _check_presence(table: TomlTable, scope: Scope, expressions: Sequence[Expression]) -> None:
     """Refuse an expression that reads what an operation of the rule does not have: it would refuse
     every such request.
     """

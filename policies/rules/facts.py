@@ -112,7 +112,7 @@ class Facts:
             raise NoTimeError("the request does not tell its time")
         return EPOCH + timedelta(milliseconds=self.request.time_ms)
 
-    def given(self, reads: "Collection[Read]") -> cel.Context:
+    def given(self, reads: "Collection[FieldRead]") -> cel.Context:
         """Return the engine's context with the values of these reads and of earlier ones."""
         context = self._context
         if context is None:
@@ -129,28 +129,28 @@ class Missing:
     """Stands for a value that is left out: whoever reads it fails, and so denies."""
 
 
-class Read(msgspec.Struct, frozen=True):
+class FieldRead(msgspec.Struct, frozen=True):
     """A value that an expression reads: its name in the engine, and how it is found."""
 
     name: str
     value: Callable[[Facts], Any]
 
 
-def reading(variable: str, field: str) -> Read:
+def reading(variable: str, field: str) -> FieldRead:
     """Return how a (variable, field) of `Checked.fields` is read; the field is empty for a variable
     as a whole.
     """
     if not field:
-        return Read(variable, _principal if variable == "principal" else _is_there(variable))
+        return FieldRead(variable, _principal if variable == "principal" else _is_there(variable))
     name = f"{variable}{FLAT}{field}"
     of, is_entry, rest = field.partition(FLAT)
     if is_entry and rest:
         key, asks_whether, _ = rest.partition(FLAT)
-        return Read(name, _entry(variable, of, bytes.fromhex(key).decode(), asks_whether=bool(asks_whether)))
+        return FieldRead(name, _entry(variable, of, bytes.fromhex(key).decode(), asks_whether=bool(asks_whether)))
     if is_entry:
         value = reading(variable, of).value
-        return Read(name, lambda facts: value(facts) is not Missing)
-    return Read(name, _OTHERWISE.get((variable, field)) or _field(variable, field))
+        return FieldRead(name, lambda facts: value(facts) is not Missing)
+    return FieldRead(name, _OTHERWISE.get((variable, field)) or _field(variable, field))
 
 
 def _principal(facts: Facts) -> str | None:

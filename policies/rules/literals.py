@@ -6,13 +6,13 @@ Rule: a text that would mean something else than its author thinks is a mistake.
 import cel
 
 from ..interface import ANONYMOUS
-from .syntax import Node, SyntaxFault
+from .syntax import SyntaxFault, SyntaxNode
 from .vocabulary import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type
 
 LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUBLE, "string": STRING, "bytes": BYTES}
 
 
-def literal_value(node: Node) -> str:
+def literal_value(node: SyntaxNode) -> str:
     """Return the text of a string literal, as the engine reads it."""
     try:
         value = cel.compile(node.text).execute()
@@ -22,7 +22,7 @@ def literal_value(node: Node) -> str:
     return value
 
 
-def literal_type(node: Node) -> Type:
+def literal_type(node: SyntaxNode) -> Type:
     if node.kind != "string":
         return LITERALS[node.kind]
     if "b" in node.text[:2].lower().split(node.text[-1])[0]:

@@ -8,7 +8,7 @@ import msgspec
 from ..verdict import Action, Finding
 from .facts import Facts
 from .matching import USER, Match, MatchOfUser
-from .tables import Table
+from .tables import TomlTable
 from .vocabulary import OPERATIONS, TOPIC_OPERATIONS
 
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
@@ -19,7 +19,7 @@ Judge = Callable[[Facts], str | None]
 COULD_NOT = "The rule {} could not be evaluated on this request, which is therefore refused."
 
 
-class Guard(Enum):
+class NameGuard(Enum):
     """What a rule does about new names."""
 
     NOTHING = 0
@@ -48,7 +48,7 @@ class Rule(msgspec.Struct, frozen=True):
     """It judges itself which topics a change of a broker's configs concerns."""
     owned: str | None = None
     """Of a quota: the names that count."""
-    guards_names: Guard = Guard.NOTHING
+    guards_names: NameGuard = NameGuard.NOTHING
     """From whom this rule keeps new names."""
 
     def finding(self, facts: Facts) -> Finding | None:
@@ -105,7 +105,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def read_scope(
-    table: Table,
+    table: TomlTable,
     default_name: str | None,
     operations: Sequence[str] = OPERATIONS,
     meant: Sequence[str] = TOPIC_OPERATIONS,

@@ -25,8 +25,8 @@ from .facts import OPERATION_OF, Facts
 from .matching import USER
 from .mistakes import MAX_BYTES, Mistake, RuleFileError, RuleSource
 from .positions import Positions
-from .rule import Guard, Rule
-from .tables import Noted, Table
+from .rule import NameGuard, Rule
+from .tables import Noted, TomlTable
 from .vocabulary import CREATED, OPERATIONS
 
 RULE = "rule"
@@ -92,8 +92,8 @@ def load_rules(sources: Sequence[RuleSource]) -> RuleSet:
     return RuleSet(rules, sha256(canonical).hexdigest(), [source.name for source in sources])
 
 
-def _is_guarded(quota: Rule, guards: Collection[Guard]) -> bool:
-    return Guard.ALL_BUT_ONES_OWN in guards or (USER not in (quota.owned or "") and Guard.SOME_NAMES in guards)
+def _is_guarded(quota: Rule, guards: Collection[NameGuard]) -> bool:
+    return NameGuard.ALL_BUT_ONES_OWN in guards or (USER not in (quota.owned or "") and NameGuard.SOME_NAMES in guards)
 
 
 def _unguarded(quota: Rule) -> str:
@@ -103,7 +103,7 @@ def _unguarded(quota: Rule) -> str:
     return f"{quota.name} counts the topics called {quota.owned}, whoever creates them, and no others: {pair}."
 
 
-def _built_in(kind: str, table: Table, name: str) -> Rule:
+def _built_in(kind: str, table: TomlTable, name: str) -> Rule:
     return msgspec.structs.replace(BUILT_IN[kind](table, name), spares_kafkas_own=True)
 
 
@@ -139,7 +139,7 @@ def _read(
     source: RuleSource, document: Mapping[str, Any], mistakes: list[Mistake], names: dict[str, str]
 ) -> list[Rule]:
     noted: list[Noted] = []
-    root = Table(document, (), noted)
+    root = TomlTable(document, (), noted)
     positions = Positions(source.data.decode())
     rules: list[tuple[tuple[int, int], Rule]] = []
     for kind in (RULE, *BUILT_IN):

@@ -69,7 +69,7 @@ class SyntaxFault(Exception):  # noqa: N818 - it is what is wrong with an expres
         self.at = at
 
 
-class Node(msgspec.Struct, frozen=True):
+class SyntaxNode(msgspec.Struct, frozen=True):
     """A node of an expression's tree. `kind` is name, select, index, call, list, map, choice, a
     literal's type, or an operator.
     """
@@ -78,7 +78,7 @@ class Node(msgspec.Struct, frozen=True):
     at: int
     text: str = ""
     """The name, the field, the function, or the literal as written."""
-    parts: tuple["Node", ...] = ()
+    parts: tuple["SyntaxNode", ...] = ()
     is_method: bool = False
     """Of a call: the first part is what it is called on."""
     depth: int = 1
@@ -90,7 +90,7 @@ class _Token(msgspec.Struct, frozen=True):
     at: int
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> SyntaxNode:
     """Return the tree of an expression. Raises SyntaxFault."""
     if len(text) > MAX_CHARACTERS:
         raise SyntaxFault(0, f"is longer than {MAX_CHARACTERS} characters")
@@ -143,7 +143,7 @@ class _Parser:
             raise SyntaxFault(token.at, f"{seen} where {_called(wanted)} is expected")
         return self._take()
 
-    def expression(self) -> Node:
+    def expression(self) -> SyntaxNode:
         self._open += 1
         if self._open > MAX_DEPTH:
             raise _too_deep(self._token.at)
@@ -156,7 +156,7 @@ class _Parser:
         self._open -= 1
         return condition
 
-    def _binary(self, level: int) -> Node:
+    def _binary(self, level: int) -> SyntaxNode:
         if level == len(LEVELS):
             return self._unary()
         left = self._binary(level + 1)
@@ -167,7 +167,7 @@ class _Parser:
             left = _node(operator.text, operator.at, parts=(left, self._binary(level + 1)))
         return left
 
-    def _chained(self, level: int, first: Node) -> Node:
+    def _chained(self, level: int, first: SyntaxNode) -> SyntaxNode:
         [operator] = LEVELS[level]
         at, parts = self._token.at, [first]
         while self._sees(operator):
@@ -175,7 +175,7 @@ class _Parser:
             parts.append(self._binary(level + 1))
         return first if len(parts) == 1 else _node(operator, at, parts=tuple(parts))
 
-    def _unary(self) -> Node:
+    def _unary(self) -> SyntaxNode:
         signs = []
         while self._sees("!") or self._sees("-"):
             signs.append(self._take())
@@ -184,7 +184,7 @@ class _Parser:
         inner = self._member()
         return _node(f"unary {signs[0].text}", signs[0].at, parts=(inner,)) if signs else inner
 
-    def _member(self) -> Node:
+    def _member(self) -> SyntaxNode:
         node = self._primary()
         while True:
             if self._sees("."):
@@ -201,7 +201,7 @@ class _Parser:
             else:
                 return node
 
-    def _primary(self) -> Node:
+    def _primary(self) -> SyntaxNode:
         token = self._token
         if token.kind == "name":
             self._take()
@@ -222,16 +222,16 @@ class _Parser:
         self._take()
         return _node(token.kind, token.at, token.text)
 
-    def _arguments(self, opening: str, closing: str) -> list[Node]:
+    def _arguments(self, opening: str, closing: str) -> list[SyntaxNode]:
         self.expect(opening)
         return self._until(closing, self.expression)
 
-    def _map(self) -> Node:
+    def _map(self) -> SyntaxNode:
         at = self.expect("{").at
         entries = self._until("}", self._entry)
         return _node("map", at, parts=tuple(part for entry in entries for part in entry))
 
-    def _entry(self) -> tuple[Node, Node]:
+    def _entry(self) -> tuple[SyntaxNode, SyntaxNode]:
         key = self.expression()
         self.expect(":")
         return key, self.expression()
@@ -248,11 +248,13 @@ class _Parser:
         return items
 
 
-def _node(kind: str, at: int, text: str = "", parts: tuple[Node, ...] = (), *, is_method: bool = False) -> Node:
+def _node(
+    kind: str, at: int, text: str = "", parts: tuple[SyntaxNode, ...] = (), *, is_method: bool = False
+) -> SyntaxNode:
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > MAX_DEPTH:
         raise _too_deep(at)
-    return Node(kind, at, text, parts, is_method, depth)
+    return SyntaxNode(kind, at, text, parts, is_method, depth)
 
 
 def _too_deep(at: int) -> SyntaxFault:

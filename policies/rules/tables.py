@@ -36,7 +36,7 @@ class Noted(msgspec.Struct, frozen=True):
     """In the string at `path`."""
 
 
-class Table:
+class TomlTable:
     """A table of TOML: what is read of it by name is known, and `finish` notes the rest as
     mistakes.
     """
@@ -163,20 +163,20 @@ class Table:
             self.note(f"{key} is {text!r}, but must be a number with ms, s, m, h or d, such as 12h", key)
         return None if found is None else int(found[1]) * UNITS_MS[found[2]]
 
-    def table(self, key: str) -> "Table | None":
+    def table(self, key: str) -> "TomlTable | None":
         values = self._get(key, dict)
-        return None if values is None else Table(values, (*self.path, key), self._mistakes)
+        return None if values is None else TomlTable(values, (*self.path, key), self._mistakes)
 
-    def tables(self, key: str) -> "Sequence[Table]":
+    def tables(self, key: str) -> "Sequence[TomlTable]":
         """Read the tables `[[key]]`, or a single `[key]`."""
         self._known.add(key)
         value = self._values.get(key, [])
         if isinstance(value, dict):
-            return (Table(value, (*self.path, key), self._mistakes),)
+            return (TomlTable(value, (*self.path, key), self._mistakes),)
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.note(f"{key} is {_kind(value)}, but must be tables: [[{key}]]", key)
             return ()
-        return tuple(Table(item, (*self.path, key, index), self._mistakes) for index, item in enumerate(value))
+        return tuple(TomlTable(item, (*self.path, key, index), self._mistakes) for index, item in enumerate(value))
 
     def keys(self) -> Sequence[str]:
         self._known.update(self._values)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from .facts import Facts
 from .rule import Rule, read_scope
-from .tables import Table
+from .tables import TomlTable
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
@@ -22,7 +22,7 @@ Window = tuple[int, int]
 """
 
 
-def read_change_window(table: Table, name: str) -> Rule:
+def read_change_window(table: TomlTable, name: str) -> Rule:
     """Read a rule about the times at which topics may change. A window that passes midnight belongs
     to the day on which it opens.
     """
@@ -52,7 +52,7 @@ def is_open(now: datetime, days: frozenset[str], window: Window) -> bool:
     return (today in days and minute >= begin) or (yesterday in days and minute < end)
 
 
-def _days(table: Table) -> frozenset[str]:
+def _days(table: TomlTable) -> frozenset[str]:
     chosen: set[str] = set()
     for index, text in enumerate(table.texts("days") or DAYS):
         first, dash, last = text.partition("-")
@@ -66,7 +66,7 @@ def _days(table: Table) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def _window(table: Table, text: str, index: int) -> Window | None:
+def _window(table: TomlTable, text: str, index: int) -> Window | None:
     found = HOURS.fullmatch(text)
     times: Sequence[int] = [] if found is None else [int(part) for part in found.groups()]
     if not times or times[1] > 59 or times[3] > 59 or times[0] > 23 or times[2] * 60 + times[3] > DAY_MINUTES:
@@ -78,7 +78,7 @@ def _window(table: Table, text: str, index: int) -> Window | None:
     return window
 
 
-def _zone(table: Table) -> ZoneInfo:
+def _zone(table: TomlTable) -> ZoneInfo:
     name = table.text("timezone") or "UTC"
     try:
         return ZoneInfo(name)

@@ -40,7 +40,7 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.policies.interface import JudgedRequest
-from minicontroller.policies.judging import Judge, Said
+from minicontroller.policies.judging import Judge, PolicyReply
 from minicontroller.policies.states import VersionedCluster
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
@@ -345,7 +345,7 @@ class Slow(InPlace):
         super().__init__(policy)
         self.thinks, self.go_on = trio.Event(), trio.Event()
 
-    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
         if isinstance(request, CreateTopicRequest) and request.topic == "b.users":
             self.thinks.set()
             await self.go_on.wait()

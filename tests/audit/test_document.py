@@ -31,7 +31,7 @@ def test_every_key_and_every_finding_is_named() -> None:
     written = DOCUMENT.read_text()
     keys = set(re.findall(r"(?<!minicontroller\.)\baudit\.[a-z.]+[a-z]\b", written)) - {"audit.md"}
     assert keys and keys <= set(KEYS)
-    findings = re.findall(r"`([a-z-]+)`", verifying.Finding.__doc__ or "") or re.findall(
+    findings = re.findall(r"`([a-z-]+)`", verifying.LogFinding.__doc__ or "") or re.findall(
         r"`([a-z-]+)`",
         (DOCUMENT.parent.parent / "audit/verifying.py").read_text().partition("file: Path")[0],
     )

@@ -14,7 +14,7 @@ from minicontroller.controller.requests.changes import Judgement
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.states import requested_state
-from minicontroller.policies.verdict import Decision as Decided
+from minicontroller.policies.verdict import PolicyOutcome as Decided
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode

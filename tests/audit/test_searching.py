@@ -14,28 +14,30 @@ from hypothesis import strategies as st
 
 from minicontroller.audit.event import AuditEvent, Decision, encode
 from minicontroller.audit.names import file_name
-from minicontroller.audit.searching import Cursor, Found, Limits, Question, parse_cursor, search
+from minicontroller.audit.searching import SearchCursor, SearchLimits, SearchQuery, SearchResult, parse_cursor, search
 from tests.audit.logs import CLUSTER, a_creation, a_log
 
-SMALL = Limits(rows=3, block_bytes=700, max_line_bytes=1500)
+SMALL = SearchLimits(rows=3, block_bytes=700, max_line_bytes=1500)
 
 
 def sequence_of(event: AuditEvent) -> tuple[int, int] | None:
     return (event.epoch, event.sequence) if isinstance(event, Decision) and event.name == "t" else None
 
 
-QUESTION = Question(CLUSTER, [b'"t"'], sequence_of)
+QUESTION = SearchQuery(CLUSTER, [b'"t"'], sequence_of)
 
 
-def found_in(folder: Path, limits: Limits = SMALL, start: Cursor | None = None) -> Found[tuple[int, int]]:
+def found_in(
+    folder: Path, limits: SearchLimits = SMALL, start: SearchCursor | None = None
+) -> SearchResult[tuple[int, int]]:
     return search([folder], QUESTION, limits, start)
 
 
-def all_of(folder: Path, limits: Limits = SMALL) -> tuple[list[tuple[int, int]], list[str]]:
+def all_of(folder: Path, limits: SearchLimits = SMALL) -> tuple[list[tuple[int, int]], list[str]]:
     """Page by page, to the end."""
     rows: list[tuple[int, int]] = []
     problems: list[str] = []
-    start: Cursor | None = None
+    start: SearchCursor | None = None
     while True:
         page = found_in(folder, limits, start)
         rows += page.rows

@@ -8,7 +8,7 @@ import pytest
 
 from minicontroller.audit.files import audit_files
 from minicontroller.audit.names import file_name
-from minicontroller.audit.writing import AuditFiles, Line
+from minicontroller.audit.writing import AuditFiles, EncodedLine
 
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -21,8 +21,8 @@ class Clock:
         return self.now
 
 
-def lines(*sequences: int, epoch: int = 1, size: int = 10) -> deque[Line]:
-    return deque(Line(epoch, sequence, 0.0, b"x" * (size - 1) + b"\n") for sequence in sequences)
+def lines(*sequences: int, epoch: int = 1, size: int = 10) -> deque[EncodedLine]:
+    return deque(EncodedLine(epoch, sequence, 0.0, b"x" * (size - 1) + b"\n") for sequence in sequences)
 
 
 def files_in(folder: Path, clock: Clock, max_bytes: int = 30) -> AuditFiles:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from minicontroller.controller.policy.messages import Answer, framed
+from minicontroller.controller.policy.messages import PolicyAnswer, framed
 from minicontroller.policies import (
     AlterTopicRequest,
     ClusterState,
@@ -27,7 +27,7 @@ from minicontroller.policies import (
     PolicyViolation,
     TopicManagementPolicy,
 )
-from minicontroller.policies.verdict import Decision
+from minicontroller.policies.verdict import PolicyOutcome
 
 FOR_EVER = 1_000_000
 
@@ -52,7 +52,7 @@ def answer_ahead() -> None:
     """To this question and to those to come."""
     (end,) = (each for each in gc.get_objects() if isinstance(each, socket.socket))
     for number in range(1, 100):
-        end.send(framed(Answer(number, Decision.ALLOWED, None)))
+        end.send(framed(PolicyAnswer(number, PolicyOutcome.ALLOWED, None)))
 
 
 def flood_stderr() -> None:

@@ -6,9 +6,9 @@ import trio
 
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import JudgedRequest
-from minicontroller.policies.judging import Described, Judge, Said, answer, describe
+from minicontroller.policies.judging import Judge, PolicyDescription, PolicyReply, call_policy, describe_policy
 from minicontroller.policies.states import VersionedCluster
-from minicontroller.policies.verdict import Decision
+from minicontroller.policies.verdict import PolicyOutcome
 
 
 class InPlace:
@@ -20,18 +20,18 @@ class InPlace:
         self._policy = policy
         self._judge = Judge(policy)
         self._is_closed = False
-        self.described: Described = describe(policy)
+        self.described: PolicyDescription = describe_policy(policy)
 
-    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+    async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
         await trio.lowlevel.checkpoint()
         ask = self._judge.question(request, cluster)
         if self._is_closed:
-            return Decision.BROKEN, "it was asked after it was closed"
-        return (Decision.ALLOWED, None) if ask is None else ask()
+            return PolicyOutcome.BROKEN, "it was asked after it was closed"
+        return (PolicyOutcome.ALLOWED, None) if ask is None else ask()
 
-    async def close(self) -> Said:
+    async def close(self) -> PolicyReply:
         self._is_closed = True
-        return answer(self._policy.close)
+        return call_policy(self._policy.close)
 
     def kill(self) -> None:
         self._is_closed = True

@@ -15,7 +15,7 @@ import trio
 import trio.testing
 
 from minicontroller.controller.policy.runner import PolicyRefusal
-from minicontroller.policies.verdict import Decision
+from minicontroller.policies.verdict import PolicyOutcome
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies import deeds
 from tests.policies.asking import cluster, create, delete
@@ -36,7 +36,7 @@ async def test_no_deed_passes(deed: str, caplog: pytest.LogCaptureFixture) -> No
         with pytest.raises(PolicyRefusal) as refused:
             await runner.judge(create(deed), cluster())
         assert (refused.value.code, refused.value.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
-        assert refused.value.verdict.decision is Decision.BROKEN
+        assert refused.value.verdict.decision is PolicyOutcome.BROKEN
         if deed.startswith("killed"):
             assert f"policy.timeout.ms ({SHORT_MS})" in caplog.text
         restarts = process.restarts
@@ -150,7 +150,7 @@ async def test_an_answer_before_the_question_counts_for_nothing(caplog: pytest.L
     """
     async with process_of("Hostile") as (runner, process):
         assert await said(runner, create("answer-ahead")) is None
-        assert "says Answer where nobody asked" in caplog.text
+        assert "sent an unexpected PolicyAnswer" in caplog.text
         assert process.restarts == 1
         await passes(runner)
 

@@ -90,7 +90,7 @@ async def test_what_is_gone_is_forgotten() -> None:
             assert await said(there, request, snapshot) == await said(here, request, snapshot)
         child = process._child
         assert child is not None
-        assert len(child._told) <= 1002
+        assert len(child._sent) <= 1002
         request = msgspec.structs.replace(create("t1"), client_id="all")
         assert await said(there, request) == await said(here, request)
 

@@ -19,10 +19,10 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.policies.interface import JudgedRequest
-from minicontroller.policies.judging import NO_TEXT, Said
+from minicontroller.policies.judging import NO_TEXT, PolicyReply
 from minicontroller.policies.legacy import AlterConfigMetadata, LegacyPolicies
 from minicontroller.policies.states import VersionedCluster
-from minicontroller.policies.verdict import Decision, Verdict
+from minicontroller.policies.verdict import PolicyOutcome, Verdict
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import alter, cluster, create, delete, delete_records
 from tests.policies.in_place import InPlace
@@ -43,7 +43,7 @@ async def test_consent() -> None:
     """A method that returns allows, and the verdict says who judged and how long it took."""
     runner = running(Doing(lambda _: None))
     verdict = await runner.judge(create(), cluster())
-    assert verdict == Verdict(Decision.ALLOWED, "Doing", None, verdict.seconds, (), runner.policy_hash)
+    assert verdict == Verdict(PolicyOutcome.ALLOWED, "Doing", None, verdict.seconds, (), runner.policy_hash)
     assert verdict.seconds >= 0
     await runner.close()
 
@@ -74,7 +74,7 @@ async def test_each_request_has_its_method() -> None:
     runner = running(policy)
     requests = {"create": create(), "alter": alter(), "delete": delete(), "records": delete_records()}
     for request in requests.values():
-        assert (await runner.judge(request, asked_about)).decision is Decision.ALLOWED
+        assert (await runner.judge(request, asked_about)).decision is PolicyOutcome.ALLOWED
     assert [(method, request) for method, request, _ in policy.seen] == list(requests.items())
     assert all(seen is asked_about for _, _, seen in policy.seen)
     await runner.close()
@@ -84,12 +84,12 @@ async def test_what_is_not_overridden_is_allowed() -> None:
     """A policy that judges nothing is not asked."""
 
     class Unasked(InPlace):
-        async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> Said:
+        async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
             raise AssertionError(request, cluster)
 
     runner = PolicyRunner(Unasked(TopicManagementPolicy()))
     for request in (create(), alter(), delete(), delete_records(), BROKER):
-        assert (await runner.judge(request, cluster())).decision is Decision.ALLOWED
+        assert (await runner.judge(request, cluster())).decision is PolicyOutcome.ALLOWED
 
 
 async def test_a_method_may_be_an_attribute() -> None:
@@ -114,7 +114,7 @@ async def test_violation(caplog: pytest.LogCaptureFixture) -> None:
         refused = await refusal(runner, create("orders"))
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.message) == (ErrorCode.POLICY_VIOLATION, "too few replicas")
-    assert (refused.verdict.decision, refused.verdict.message) == (Decision.VIOLATED, "too few replicas")
+    assert (refused.verdict.decision, refused.verdict.message) == (PolicyOutcome.VIOLATED, "too few replicas")
     [record] = caplog.records
     assert record.levelno == logging.INFO
     assert record.getMessage() == (
@@ -200,7 +200,7 @@ async def test_a_broken_policy_refuses(caplog: pytest.LogCaptureFixture, policy:
     request = create("orders", configs={"retention.ms": "7"})
     refused = await refusal(runner, request)
     assert (refused.code, refused.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
-    assert refused.verdict.decision is Decision.BROKEN
+    assert refused.verdict.decision is PolicyOutcome.BROKEN
     [record] = caplog.records
     assert record.levelno == logging.ERROR
     assert record.name == "minicontroller.policy"
@@ -214,7 +214,7 @@ async def test_a_broken_call_does_not_spoil_the_next() -> None:
     """Each request is judged by itself."""
     runner = running(Doing(lambda request: sys.exit(1) if request.topic == "bad" else None))
     assert (await refusal(runner, create("bad"))).code is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert (await runner.judge(create("good"), cluster())).decision is Decision.ALLOWED
+    assert (await runner.judge(create("good"), cluster())).decision is PolicyOutcome.ALLOWED
     await runner.close()
 
 

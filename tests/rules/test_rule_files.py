@@ -15,7 +15,7 @@ from minicontroller.controller.node.app import load_policy, load_rules
 from minicontroller.controller.policy.rule_files import RuleFiles
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.load_errors import PolicyLoadError
-from minicontroller.policies.verdict import Action, Decision
+from minicontroller.policies.verdict import Action, PolicyOutcome
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.policies.asking import cluster, create
 from tests.policies.in_place import InPlace
@@ -48,7 +48,7 @@ async def settled(files: RuleFiles) -> None:
 
 async def passes(runner: PolicyRunner) -> bool:
     try:
-        return (await runner.judge(SEVEN_PARTITIONS, cluster())).decision is Decision.ALLOWED
+        return (await runner.judge(SEVEN_PARTITIONS, cluster())).decision is PolicyOutcome.ALLOWED
     except PolicyRefusal:
         return False
 
@@ -241,7 +241,7 @@ async def test_a_verdict_tells_all(caplog: pytest.LogCaptureFixture) -> None:
     runner = PolicyRunner(rules=rules(text))
     with caplog.at_level(logging.INFO, "minicontroller.policy"):
         verdict = await runner.judge(create("orders"), cluster())
-    assert (verdict.decision, verdict.rule, verdict.policy_hash) == (Decision.ALLOWED, "", runner.policy_hash)
+    assert (verdict.decision, verdict.rule, verdict.policy_hash) == (PolicyOutcome.ALLOWED, "", runner.policy_hash)
     assert [(found.rule, found.action, found.message) for found in verdict.findings] == [
         ("warn", Action.WARN, "tsk"), ("audit", Action.AUDIT, "tsk")
     ]  # fmt: skip
