@@ -20,6 +20,7 @@ from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
 from minicontroller.client.model import ConfigChange, NewTopic, Resource
 from minicontroller.client.network import NodeLink
+from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.network.peer import PeerConnection, PeerUnavailable
@@ -121,9 +122,7 @@ class _Cluster:
         await self.until_ready()
 
     async def _start(self, number: int) -> None:
-        config = NodeConfig.load(
-            "\n".join(f"{key}={value}" for key, value in self._settings(number).items()), "history"
-        )
+        config = load_config("\n".join(f"{key}={value}" for key, value in self._settings(number).items()), "history")
         self._ended[number] = trio.Event()
         self.nodes[number] = await self._nursery.start(self._run, config, self._ended[number])
 

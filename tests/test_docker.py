@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from minicontroller.controller.command_line.commands import commands
+from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
 
 ROOT = Path(__file__).parents[1]
@@ -55,7 +56,7 @@ def in_the_image(service: str) -> NodeConfig:
     """The configuration of a node as its container makes it."""
     params = parse(SERVICES[service]["command"])
     environment = SERVICES[service].get("environment", {})
-    return NodeConfig.load(params["file"].read_text(), str(params["file"]), params["settings"], environment)
+    return load_config(params["file"].read_text(), str(params["file"]), params["settings"], environment)
 
 
 @pytest.fixture(autouse=True)

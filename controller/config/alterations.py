@@ -6,7 +6,6 @@ the whole result. A new mapping comes back; what was there stays as it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,15 +15,13 @@ from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .broker_changes import MAX_CONFIGS, validate_broker_configs
 from .keys import Key, key_named
+from .node_config import NodeConfig
 from .topic_configs import TOPIC_KEYS, validate_topic_configs
-
-if TYPE_CHECKING:
-    from .node_config import NodeConfig
 
 Configs = Mapping[str, str]
 
 
-class ConfigChange(msgspec.Struct, frozen=True):
+class IncrementalChange(msgspec.Struct, frozen=True):
     """One entry of IncrementalAlterConfigs."""
 
     name: str
@@ -33,7 +30,7 @@ class ConfigChange(msgspec.Struct, frozen=True):
     value: str | None = None
 
 
-def check_incremental(changes: Sequence[ConfigChange]) -> None:
+def check_incremental(changes: Sequence[IncrementalChange]) -> None:
     """Raise Refusal(INVALID_REQUEST) for a key of IncrementalAlterConfigs that is named twice, or
     whose value is missing.
     """
@@ -61,14 +58,16 @@ def _check_request(names: Sequence[str], nulls: Iterable[str]) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {missing}")
 
 
-def alter_topic(topic: str, overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig") -> dict[str, str]:
+def alter_topic(
+    topic: str, overrides: Configs, changes: Sequence[IncrementalChange], node: NodeConfig
+) -> dict[str, str]:
     """Return the overrides of a topic after IncrementalAlterConfigs. Raises Refusal."""
     altered = apply_incremental(overrides, changes, _topic_key)
     validate_topic_configs(altered, node, altered_topic=topic)
     return altered
 
 
-def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "NodeConfig") -> dict[str, str]:
+def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: NodeConfig) -> dict[str, str]:
     """Return the overrides of a topic after AlterConfigs: what is not named is gone. Raises
     Refusal.
     """
@@ -79,7 +78,7 @@ def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: "
 
 
 def alter_broker(
-    overrides: Configs, changes: Sequence[ConfigChange], node: "NodeConfig", *, per_broker: bool
+    overrides: Configs, changes: Sequence[IncrementalChange], node: NodeConfig, *, per_broker: bool
 ) -> dict[str, str]:
     """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
     IncrementalAlterConfigs. Raises Refusal.
@@ -89,9 +88,7 @@ def alter_broker(
     return altered
 
 
-def replace_broker(
-    entries: Sequence[tuple[str, str | None]], node: "NodeConfig", *, per_broker: bool
-) -> dict[str, str]:
+def replace_broker(entries: Sequence[tuple[str, str | None]], node: NodeConfig, *, per_broker: bool) -> dict[str, str]:
     """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
     AlterConfigs. Raises Refusal.
     """
@@ -102,7 +99,7 @@ def replace_broker(
 
 
 def apply_incremental(
-    overrides: Configs, changes: Sequence[ConfigChange], key_of: Callable[[str], Key | None]
+    overrides: Configs, changes: Sequence[IncrementalChange], key_of: Callable[[str], Key | None]
 ) -> dict[str, str]:
     """Return the overrides after the changes, not yet judged. Raises Refusal."""
     check_incremental(changes)
@@ -122,7 +119,7 @@ def apply_incremental(
     return altered
 
 
-def _edited_list(overrides: Configs, change: ConfigChange, key: Key | None) -> str:
+def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None) -> str:
     """Add to a list, or take from it: the override, or else Kafka's own default. What a file says
     of the node does not count here.
     """

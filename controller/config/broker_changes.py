@@ -1,38 +1,27 @@
-"""What may be changed of a node's configuration while it runs, for one node or for all.
+"""Judges a change of the configs of one broker, or of the default of all brokers.
 
-Rule: pure. Kafka refuses such a change as an invalid request (42), not as an invalid config (40),
-and lets keys through that it does not know: they may be a plugin's. What this program could not
-honour it refuses too, rather than pretend: its listeners stay as they are, and passwords in
-ZooKeeper need an encoding that it does not have.
+Rule: pure, with Kafka's codes and words. A change that this program could not honour is refused
+too: its listeners stay as they are while it runs, and passwords in ZooKeeper need an encoding that
+it does not have.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from ...policies.configs.values import InvalidValueError, KeyType
+from ...policies.configs.values import KeyType
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from .dynamic_keys import LISTENERS_OF_A_RUNNING_NODE, check_values, is_of_one_broker, is_read_only
 from .keys import (
-    KEYS,
-    LISTENER_KEYS_OF_THE_CLUSTER,
     SECURITY_KEYS_OF_A_LISTENER,
-    UpdateMode,
-    base_name,
-    has_listener_prefix,
     key_named,
 )
-from .listeners import ListenerFault, parse_counts
+from .node_config import NodeConfig
 from .node_rules import faulty_durations
 from .refused_keys import faults_of_keys
 
-if TYPE_CHECKING:
-    from .node_config import NodeConfig
-
-LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 MAX_CONFIGS = 2_000
-"""Of one resource: more than all keys there are, with those of some listeners. Brokers take keys
-that nobody knows, and all of them are looked at whenever anything is made of a broker's configs.
+"""The most configs of one resource: more than there are keys, those of some listeners included.
+Brokers take keys that nobody knows, and each use of a broker's configs reads all of them.
 """
 THREAD_COUNTS = (
     "background.threads",
@@ -45,7 +34,7 @@ THREAD_COUNTS = (
 """Kafka lets these at most double or halve at a time."""
 
 
-def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
+def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per_broker: bool) -> None:
     """Check the whole set of a broker's configs as it will be, for `node` or, if not `per_broker`,
     for all. Raises Refusal.
 
@@ -54,16 +43,16 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
     if len(configs) > MAX_CONFIGS:
         text = f"{len(configs)} configs of one resource would be there, {MAX_CONFIGS} are allowed."
         raise Refusal(ErrorCode.INVALID_REQUEST, text)
-    _refuse("Cannot update these configs dynamically", [name for name in configs if _is_read_only(name)])
+    _refuse("Cannot update these configs dynamically", [name for name in configs if is_read_only(name)])
     _refuse(
         "These security configs can be dynamically updated only per-listener using the listener prefix",
         [name for name in configs if name in SECURITY_KEYS_OF_A_LISTENER],
     )
-    _check_types(configs)
+    check_values(configs)
     if not per_broker:
         _refuse(
             "Cannot update these configs at default cluster level, broker id must be specified",
-            [name for name in configs if _is_of_one_broker(name)],
+            [name for name in configs if is_of_one_broker(name)],
         )
     _refuse(
         "These configs can be changed only in the file of the node, which then has to be started again",
@@ -80,55 +69,7 @@ def validate_broker_configs(configs: Mapping[str, str], node: "NodeConfig", *, p
     _check_threads(node, altered)
 
 
-def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-    """Return those configs in ZooKeeper that are valid, each key by itself; the others
-    are ignored.
-    """
-    return {name: text for name, text in configs.items() if _is_acceptable(name, text, per_broker)}
-
-
-def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
-    if _is_read_only(name) or name in SECURITY_KEYS_OF_A_LISTENER or name in LISTENERS_OF_A_RUNNING_NODE:
-        return False
-    try:
-        _check_types({name: text})
-    except Refusal:
-        return False
-    if any(faults_of_keys({name: text})):
-        return False
-    key = key_named(name)
-    return (per_broker or not _is_of_one_broker(name)) and (key is None or key.type is not KeyType.PASSWORD)
-
-
-def _is_read_only(name: str) -> bool:
-    """Whether a key cannot change while a node runs. Keys without a declaration, and those of one
-    listener, can.
-    """
-    return name in KEYS and KEYS[name].update_mode is UpdateMode.READ_ONLY
-
-
-def _is_of_one_broker(name: str) -> bool:
-    if has_listener_prefix(name):
-        return base_name(name) not in LISTENER_KEYS_OF_THE_CLUSTER
-    return name in KEYS and KEYS[name].update_mode is UpdateMode.PER_BROKER
-
-
-def _check_types(configs: Mapping[str, str]) -> None:
-    for name, text in configs.items():
-        key = key_named(name)
-        try:
-            if key is not None:
-                key.parse(text)
-            if name == PER_IP_OVERRIDES:
-                parse_counts(name, text)
-        except InvalidValueError as error:
-            raise Refusal(ErrorCode.INVALID_REQUEST, str(error)) from None
-        except ListenerFault as fault:
-            reason = f"Error parsing configuration property '{name}': {fault}"
-            raise Refusal(ErrorCode.INVALID_REQUEST, reason) from None
-
-
-def _check_threads(node: "NodeConfig", altered: "NodeConfig") -> None:
+def _check_threads(node: NodeConfig, altered: NodeConfig) -> None:
     for name in THREAD_COUNTS:
         current, wanted = node.integer(name), altered.integer(name)
         prefix = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
@@ -140,7 +81,7 @@ def _check_threads(node: "NodeConfig", altered: "NodeConfig") -> None:
             raise Refusal(ErrorCode.INVALID_REQUEST, text)
 
 
-def _check_passwords(configs: Mapping[str, str], node: "NodeConfig", *, per_broker: bool) -> None:
+def _check_passwords(configs: Mapping[str, str], node: NodeConfig, *, per_broker: bool) -> None:
     resource = f"ConfigResource(type=BROKER, name='{node.text('broker.id') if per_broker else ''}')"
     for name in _passwords(configs):
         if node.optional_string("password.encoder.secret") is None:

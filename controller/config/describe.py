@@ -27,7 +27,7 @@ class ConfigSynonym(msgspec.Struct, frozen=True, gc=False):
     source: ConfigSource
 
 
-class ConfigEntry(msgspec.Struct, frozen=True, gc=False):
+class DescribedConfig(msgspec.Struct, frozen=True, gc=False):
     """One config as DescribeConfigs, and CreateTopics since v5, tells it."""
 
     name: str
@@ -41,7 +41,7 @@ class ConfigEntry(msgspec.Struct, frozen=True, gc=False):
     synonyms: tuple[ConfigSynonym, ...] = ()
 
 
-def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[ConfigEntry, ...]:
+def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return every config of a topic, by name. Costs next to nothing for a topic
     without overrides.
     """
@@ -61,26 +61,26 @@ effective_topic_entries = topic_entries
 
 
 @lru_cache(maxsize=16)
-def broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+def broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return every config of a node, by name."""
     written = {name for _, level in node.levels() for name in level}
     names = sorted(written | {name for name, key in KEYS.items() if key.listed})
     return tuple(_broker_entry(name, node, _broker_synonyms(name, node)) for name in names)
 
 
-def default_broker_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+def default_broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     """Return what was set for all nodes, by name."""
     level = NodeConfig({}, dynamic_default=node.dynamic_default)
     return tuple(_written_entry(name, level) for name in sorted(node.dynamic_default))
 
 
-def _overridden(entry: ConfigEntry, text: str) -> ConfigEntry:
+def _overridden(entry: DescribedConfig, text: str) -> DescribedConfig:
     try:
         value = render_value(TOPIC_KEYS[entry.name].key.parse(text))
     except InvalidValueError:
         value = text  # others than this program have written it: shown as it is, it can be mended
     override = ConfigSynonym(entry.name, value, ConfigSource.TOPIC_CONFIG)
-    return ConfigEntry(
+    return DescribedConfig(
         name=entry.name,
         value=value,
         source=ConfigSource.TOPIC_CONFIG,
@@ -91,14 +91,14 @@ def _overridden(entry: ConfigEntry, text: str) -> ConfigEntry:
 
 
 @lru_cache(maxsize=64)
-def _default_topic_entries(node: NodeConfig) -> tuple[ConfigEntry, ...]:
+def _default_topic_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
     return tuple(_default_topic_entry(name, node) for name in sorted(TOPIC_KEYS))
 
 
-def _default_topic_entry(name: str, node: NodeConfig) -> ConfigEntry:
+def _default_topic_entry(name: str, node: NodeConfig) -> DescribedConfig:
     topic_key = TOPIC_KEYS[name]
     synonyms = _broker_synonyms(topic_key.synonyms[0].name, node) if topic_key.synonyms else ()
-    return ConfigEntry(
+    return DescribedConfig(
         name=name,
         value=render_value(topic_defaults(node)[name]),
         source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
@@ -108,11 +108,11 @@ def _default_topic_entry(name: str, node: NodeConfig) -> ConfigEntry:
     )
 
 
-def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ...]) -> DescribedConfig:
     kind = _type_of(name, node)
     sensitive = kind in {KeyType.PASSWORD, KeyType.UNKNOWN}
     key = key_named(name)
-    return ConfigEntry(
+    return DescribedConfig(
         name=name,
         value=None if sensitive else render_value(node.value(name)),
         source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
@@ -124,7 +124,7 @@ def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ..
     )
 
 
-def _written_entry(name: str, node: NodeConfig) -> ConfigEntry:
+def _written_entry(name: str, node: NodeConfig) -> DescribedConfig:
     """Return a config as it was written: Kafka does not parse what it shows of the cluster's
     defaults.
     """

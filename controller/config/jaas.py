@@ -56,7 +56,7 @@ class JaasConfig(msgspec.Struct, frozen=True):
         return f"JaasConfig({self.login_module!r}, options {', '.join(map(repr, self.options))})"
 
 
-class _Token(msgspec.Struct, frozen=True):
+class _JaasToken(msgspec.Struct, frozen=True):
     text: str
     is_sign: bool = False
 
@@ -79,18 +79,18 @@ def parse_jaas(text: str) -> JaasConfig:
     return JaasConfig(tokens[0].text, _options(tokens[2:-1]))
 
 
-def _options(tokens: list[_Token]) -> dict[str, str]:
+def _options(tokens: list[_JaasToken]) -> dict[str, str]:
     options: dict[str, str] = {}
     for number in range(0, len(tokens), 3):
         match tokens[number : number + 3]:
-            case [_Token(is_sign=False) as name, _Token("=", True), _Token(is_sign=False) as value]:
+            case [_JaasToken(is_sign=False) as name, _JaasToken("=", True), _JaasToken(is_sign=False) as value]:
                 options[name.text] = value.text
             case _:
                 raise JaasError(f"option {number // 3 + 1} is not of the form name=value")
     return options
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_JaasToken]:
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -98,11 +98,11 @@ def _tokens(text: str) -> Iterator[_Token]:
             raise JaasError(f"what begins at character {position + 1} is neither a word nor a quoted text that ends")
         position = match.end()
         if match["sign"]:
-            yield _Token(match["sign"], is_sign=True)
+            yield _JaasToken(match["sign"], is_sign=True)
         elif match["word"]:
-            yield _Token(match["word"])
+            yield _JaasToken(match["word"])
         elif not match["skipped"]:
-            yield _Token(_ESCAPE.sub(_unescaped, match["double"] or match["single"] or ""))
+            yield _JaasToken(_ESCAPE.sub(_unescaped, match["double"] or match["single"] or ""))
 
 
 def _unescaped(match: re.Match[str]) -> str:

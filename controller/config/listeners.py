@@ -53,13 +53,13 @@ class ListenerFault(ValueError):  # noqa: N818 - one of several that make a Conf
         self.key = key
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class ListenerAddress(msgspec.Struct, frozen=True):
     name: str
     host: str
     port: int
 
 
-def parse_endpoints(key: str, text: str) -> tuple[Endpoint, ...]:
+def parse_endpoints(key: str, text: str) -> tuple[ListenerAddress, ...]:
     """Read the endpoints `NAME://host:port,...` of a key. Raises ListenerFault."""
     return tuple(_endpoint(key, part) for part in _parts(text))
 
@@ -104,7 +104,7 @@ def make_listeners(listeners: str, advertised: str | None, protocols: Mapping[st
     return tuple(_listener(endpoint, by_name.get(endpoint.name), protocols) for endpoint in bound)
 
 
-def _listener(bound: Endpoint, told: Endpoint | None, protocols: Mapping[str, str]) -> Listener:
+def _listener(bound: ListenerAddress, told: ListenerAddress | None, protocols: Mapping[str, str]) -> Listener:
     protocol = protocols.get(bound.name)
     if protocol is None:
         known = ", ".join(protocols)
@@ -122,7 +122,7 @@ def _listener(bound: Endpoint, told: Endpoint | None, protocols: Mapping[str, st
     )
 
 
-def _endpoint(key: str, text: str) -> Endpoint:
+def _endpoint(key: str, text: str) -> ListenerAddress:
     name, _, address = text.partition("://")
     host, colon, digits = address.rpartition(":")
     if not (colon and _NAME.fullmatch(name) and _HOST.fullmatch(host) and _PORT.fullmatch(digits)):
@@ -130,15 +130,15 @@ def _endpoint(key: str, text: str) -> Endpoint:
     port = int(digits) if len(digits) <= 6 else -1
     if not 0 <= port <= MAX_PORT:
         raise ListenerFault(key, f"the port of '{text}' is not within 0 to {MAX_PORT}")
-    return Endpoint(name.upper(), host.strip("[]"), port)
+    return ListenerAddress(name.upper(), host.strip("[]"), port)
 
 
-def _check_distinct(endpoints: tuple[Endpoint, ...]) -> None:
+def _check_distinct(endpoints: tuple[ListenerAddress, ...]) -> None:
     names = [endpoint.name for endpoint in endpoints]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ListenerFault("listeners", f"each listener must have a different name, and {twice} stands there twice")
-    ports: dict[int, list[Endpoint]] = {}
+    ports: dict[int, list[ListenerAddress]] = {}
     for endpoint in endpoints:
         ports.setdefault(endpoint.port, []).append(endpoint)
     for port, sharing in ports.items():
@@ -148,7 +148,7 @@ def _check_distinct(endpoints: tuple[Endpoint, ...]) -> None:
             raise ListenerFault("listeners", reason)
 
 
-def _are_both_families(endpoints: list[Endpoint]) -> bool:
+def _are_both_families(endpoints: list[ListenerAddress]) -> bool:
     families = [type(_address(endpoint.host)) for endpoint in endpoints]
     return len(families) == 2 and set(families) == {IPv4Address, IPv6Address}
 
@@ -160,7 +160,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _check_advertised(bound: tuple[Endpoint, ...], told: tuple[Endpoint, ...], key: str) -> None:
+def _check_advertised(bound: tuple[ListenerAddress, ...], told: tuple[ListenerAddress, ...], key: str) -> None:
     names, told_names = {endpoint.name for endpoint in bound}, [endpoint.name for endpoint in told]
     for endpoint in told:
         if endpoint.host == ANY_ADDRESS:

@@ -13,13 +13,10 @@ from functools import cached_property
 from types import MappingProxyType
 
 from ...policies.configs.values import Value
-from ..errors import ConfigurationError
-from .broker_changes import acceptable_broker_configs
+from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
 from .listeners import Listener, make_listeners, parse_counts, parse_protocol_map
-from .node_rules import HAS_TO_FIT, faults_of
-from .settings import Setting, collect_settings
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -48,9 +45,7 @@ class NodeConfig:
         dynamic_default: Mapping[str, str] = NOTHING,
         warnings: Sequence[str] = (),
     ) -> None:
-        """Make a configuration within this package; others use `load` and `from_mapping`, which
-        check what they are given.
-        """
+        """Make a configuration of texts that `loading.py` has checked."""
         self.static = MappingProxyType({**_node_id(static), **static})
         """What the file, the environment and the overrides say, as text."""
         self.dynamic_broker = dynamic_broker
@@ -60,25 +55,6 @@ class NodeConfig:
         self.warnings = tuple(warnings)
         """Sentences for the log: nothing wrong, but worth a look."""
         self._values: dict[str, Value] = {}
-
-    @classmethod
-    def load(
-        cls,
-        file_text: str,
-        file_name: str,
-        overrides: Sequence[str] | Mapping[str, str] = (),
-        environ: Mapping[str, str] = NOTHING,
-    ) -> "NodeConfig":
-        """Read a properties file, environment variables that go before it, and overrides
-        (`key=value`) that go before both.
-        """
-        collected = collect_settings(file_text, file_name, overrides, environ)
-        return _checked(collected.settings, collected.faults, collected.warnings)
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, str]) -> "NodeConfig":
-        collected = collect_settings("", "configuration", values, NOTHING)
-        return _checked(collected.settings, collected.faults, collected.warnings)
 
     def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":
         """Return this configuration with what `/config/brokers` says of this node and of all nodes.
@@ -228,19 +204,3 @@ def _node_id(static: Mapping[str, str]) -> dict[str, str]:
     """Give broker.id and node.id, which are one thing, the value of whichever is set."""
     number = static.get("broker.id", static.get("node.id"))
     return {} if number is None else {"broker.id": number, "node.id": number}
-
-
-def _checked(settings: Mapping[str, Setting], faults: Sequence[str], warnings: Sequence[str]) -> NodeConfig:
-    config = NodeConfig({key: setting.text for key, setting in settings.items()}, warnings=warnings)
-    found = faults or [f"{_blamed(settings, key)}{reason}" for key, reason in faults_of(config)]
-    if found:
-        raise ConfigurationError("\n".join(found))
-    return config
-
-
-def _blamed(settings: Mapping[str, Setting], key: str) -> str:
-    """Name where to mend a fault: at the key, unless an override of what it has to fit came
-    between.
-    """
-    together = [settings[each] for each in (key, *HAS_TO_FIT.get(key, ())) if each in settings]
-    return f"{max(together, key=lambda setting: setting.rank).place}: " if together else ""

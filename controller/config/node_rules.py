@@ -6,15 +6,12 @@ policies.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .jaas import JaasError, parse_jaas
 from .keys import KEYS, LISTENER_MECHANISM_KEYS
 from .listeners import ListenerFault, parse_protocol_map
+from .node_config import NodeConfig
 from .refused_keys import faults_of_keys
-
-if TYPE_CHECKING:
-    from .node_config import NodeConfig
 
 Fault = tuple[str, str]
 JAAS_KEY = LISTENER_MECHANISM_KEYS[0]
@@ -33,7 +30,7 @@ HAS_TO_FIT = {
 """What the value of a key must be one of is said by others."""
 
 
-def faults_of(config: "NodeConfig") -> list[Fault]:
+def faults_of(config: NodeConfig) -> list[Fault]:
     return [
         *faults_of_keys(config.static),
         *_policies(config),
@@ -46,14 +43,14 @@ def faults_of(config: "NodeConfig") -> list[Fault]:
     ]
 
 
-def _policies(config: "NodeConfig") -> Iterator[Fault]:
+def _policies(config: NodeConfig) -> Iterator[Fault]:
     if config.string(POLICY_KEY):
         for key in OLDER_POLICY_KEYS:
             if config.string(key):
                 yield key, f"{key} and {POLICY_KEY} exclude each other: the second judges all that the first does."
 
 
-def _identity(config: "NodeConfig") -> Iterator[Fault]:
+def _identity(config: NodeConfig) -> Iterator[Fault]:
     number, reserved = config.integer("broker.id"), config.integer("reserved.broker.max.id")
     if config.integer("node.id") != number:
         yield "node.id", f"node.id is another name of broker.id, which is {number} and not {config.integer('node.id')}."
@@ -64,7 +61,7 @@ def _identity(config: "NodeConfig") -> Iterator[Fault]:
         yield "broker.id", "broker.id must be at least 0 where broker.id.generation.enable is false."
 
 
-def faulty_durations(config: "NodeConfig") -> Iterator[Fault]:
+def faulty_durations(config: NodeConfig) -> Iterator[Fault]:
     for key in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if config.optional_integer(key) == 0:
             yield key, f"{key} must be unlimited (-1) or at least 1."
@@ -78,7 +75,7 @@ def faulty_durations(config: "NodeConfig") -> Iterator[Fault]:
             yield key, f"{key} must be at least {least}."
 
 
-def _jaas(config: "NodeConfig") -> Iterator[Fault]:
+def _jaas(config: NodeConfig) -> Iterator[Fault]:
     for key in config.static:
         if key == JAAS_KEY or key.endswith(f".{JAAS_KEY}"):
             try:
@@ -87,7 +84,7 @@ def _jaas(config: "NodeConfig") -> Iterator[Fault]:
                 yield key, f"{key}: {error}."
 
 
-def _connections(config: "NodeConfig") -> Iterator[Fault]:
+def _connections(config: NodeConfig) -> Iterator[Fault]:
     try:
         overrides = config.max_connections_per_ip_overrides
     except ListenerFault as fault:
@@ -100,13 +97,13 @@ def _connections(config: "NodeConfig") -> Iterator[Fault]:
         )
 
 
-def _request_sizes(config: "NodeConfig") -> Iterator[Fault]:
+def _request_sizes(config: NodeConfig) -> Iterator[Fault]:
     of_all, of_one = "queued.max.request.bytes", "socket.request.max.bytes"
     if 0 < config.integer(of_all) < config.integer(of_one):
         yield of_all, f"{of_all} must be at least {of_one}, {config.integer(of_one)}."
 
 
-def _listeners(config: "NodeConfig") -> Iterator[Fault]:
+def _listeners(config: NodeConfig) -> Iterator[Fault]:
     try:
         protocols = parse_protocol_map(config.string("listener.security.protocol.map"))
         advertised = [listener for listener in config.listeners if listener.advertised_host is not None]
@@ -120,7 +117,7 @@ def _listeners(config: "NodeConfig") -> Iterator[Fault]:
         yield from _inter_broker_sasl(config)
 
 
-def _inter_broker(config: "NodeConfig", valid: set[str], mapped: set[str]) -> Iterator[Fault]:
+def _inter_broker(config: NodeConfig, valid: set[str], mapped: set[str]) -> Iterator[Fault]:
     by_name, by_protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
     named = config.optional_string(by_name)
     if named is not None and by_protocol in config.static:
@@ -138,7 +135,7 @@ def _inter_broker(config: "NodeConfig", valid: set[str], mapped: set[str]) -> It
         )
 
 
-def _control_plane(config: "NodeConfig", valid: set[str]) -> Iterator[Fault]:
+def _control_plane(config: NodeConfig, valid: set[str]) -> Iterator[Fault]:
     key = "control.plane.listener.name"
     named = config.optional_string(key)
     if named is None:
@@ -150,7 +147,7 @@ def _control_plane(config: "NodeConfig", valid: set[str]) -> Iterator[Fault]:
         yield key, f"{key} must name another listener than inter.broker.listener.name does."
 
 
-def _inter_broker_sasl(config: "NodeConfig") -> Iterator[Fault]:
+def _inter_broker_sasl(config: NodeConfig) -> Iterator[Fault]:
     key = "sasl.mechanism.inter.broker.protocol"
     listener = config.inter_broker_listener
     offered = config.strings(config.of_listener(listener.name, "sasl.enabled.mechanisms"))

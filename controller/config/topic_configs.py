@@ -8,7 +8,6 @@ node is refused like one that contradicts another override. Codes and words are 
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,9 +19,7 @@ from ...policies.configs.values import InvalidValueError, KeyType, Value, render
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from .keys import Key, UpdateMode, read_notation
-
-if TYPE_CHECKING:
-    from .node_config import NodeConfig
+from .node_config import NodeConfig
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
@@ -37,7 +34,7 @@ class TopicKey(msgspec.Struct, frozen=True):
     key: Key
     synonyms: tuple[Synonym, ...]
 
-    def default_of(self, node: "NodeConfig") -> Value:
+    def default_of(self, node: NodeConfig) -> Value:
         """Return what holds for topics that do not set this key: the first synonym that has a
         value, else Kafka's default.
         """
@@ -76,20 +73,18 @@ TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
 
 
 @lru_cache(maxsize=64)
-def topic_defaults(node: "NodeConfig") -> Mapping[str, Value]:
+def topic_defaults(node: NodeConfig) -> Mapping[str, Value]:
     """Return what holds for topics that set nothing."""
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
 @lru_cache(maxsize=64)
-def _default_texts(node: "NodeConfig") -> Mapping[str, str]:
+def _default_texts(node: NodeConfig) -> Mapping[str, str]:
     return {name: render_value(value) or "" for name, value in topic_defaults(node).items()}
 
 
 @lru_cache(maxsize=64)
-def differing_defaults(
-    node: "NodeConfig", of_broker: Mapping[str, str], of_all: Mapping[str, str]
-) -> Mapping[str, str]:
+def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> Mapping[str, str]:
     """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these
     configs of all brokers and of a broker, which must be hashable.
     """
@@ -97,7 +92,7 @@ def differing_defaults(
 
 
 def validate_topic_configs(
-    configs: Mapping[str, str | None], node: "NodeConfig", *, altered_topic: str | None = None
+    configs: Mapping[str, str | None], node: NodeConfig, *, altered_topic: str | None = None
 ) -> None:
     """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names a
     topic that exists: Kafka words its refusals then otherwise.
@@ -117,7 +112,7 @@ def validate_topic_configs(
         raise _refused(f"{prefix}{error}") from None
 
 
-def _check_together(values: Mapping[str, Value], node: "NodeConfig") -> None:
+def _check_together(values: Mapping[str, Value], node: NodeConfig) -> None:
     least, most = _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms")
     if least > most:
         text = f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
@@ -130,7 +125,7 @@ def _check_together(values: Mapping[str, Value], node: "NodeConfig") -> None:
         _check_remote_storage(values, node)
 
 
-def _check_remote_storage(values: Mapping[str, Value], node: "NodeConfig") -> None:
+def _check_remote_storage(values: Mapping[str, Value], node: NodeConfig) -> None:
     if not node.boolean("remote.log.storage.system.enable"):
         raise _PlainFaultError(
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."

@@ -22,7 +22,7 @@ from ...protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from ..active.jobs import Draft, Element
-from ..config.describe import ConfigEntry, topic_entries
+from ..config.describe import DescribedConfig, topic_entries
 from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
 from ..errors import Refusal
@@ -255,7 +255,7 @@ def _default_rows(node: NodeConfig, version: int) -> tuple[bytes, ...]:
     return tuple(encode(_row(entry)) for entry in topic_entries({}, node))
 
 
-def _row(entry: ConfigEntry) -> CreatableTopicConfigs:
+def _row(entry: DescribedConfig) -> CreatableTopicConfigs:
     return CreatableTopicConfigs(
         name=entry.name,
         value=entry.value,

@@ -24,7 +24,7 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from ..config import log_levels
-from ..config.describe import ConfigEntry, broker_entries, default_broker_entries, topic_entries
+from ..config.describe import DescribedConfig, broker_entries, default_broker_entries, topic_entries
 from ..config.node_config import NodeConfig
 from ..errors import Refusal
 from ..metadata.image import Topic
@@ -171,7 +171,7 @@ def _result(
 @lru_cache(maxsize=128)  # the forms of five nodes in one process, and what their configurations were before
 def _shared_rows(
     kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
-) -> Mapping[str, tuple[ConfigEntry, DescribeConfigsResourceResult]]:
+) -> Mapping[str, tuple[DescribedConfig, DescribeConfigsResourceResult]]:
     """Return the configs of every topic without overrides, or of this node, by name, with their
     rows encoded once.
     """
@@ -181,7 +181,7 @@ def _shared_rows(
     return {entry.name: (entry, row) for entry, row in zip(entries, rows, strict=True)}
 
 
-def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[ConfigEntry]:
+def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[DescribedConfig]:
     """Return all configs of one resource. Raises Refusal."""
     name, config = resource.resource_name, node.dynamic_configs.current
     match resource.resource_type:
@@ -219,7 +219,7 @@ def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]
     ]
 
 
-def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
+def _row(entry: DescribedConfig, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
     """Return the row of a config. `is_default` of v0 stays false, as in Kafka: its clients learn it
     nowhere.
     """

@@ -18,7 +18,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..config import log_levels
-from ..config.alterations import ConfigChange, alter_broker, alter_topic, check_incremental
+from ..config.alterations import IncrementalChange, alter_broker, alter_topic, check_incremental
 from ..errors import Refusal
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
@@ -109,8 +109,8 @@ def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
     )
 
 
-def _steps(resource: AlterConfigsResource) -> list[ConfigChange]:
-    return [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs]
+def _steps(resource: AlterConfigsResource) -> list[IncrementalChange]:
+    return [IncrementalChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
 def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:

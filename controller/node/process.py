@@ -16,6 +16,7 @@ from functools import partial
 
 import trio
 
+from ..config.loading import load_config
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError, first_of
 from ..handlers.node import Node
@@ -55,7 +56,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
         if key in DECIDED_BY_UP:
             raise ConfigurationError(f"--set {key}: {DECIDED_BY_UP[key]}.")
     configs = [
-        NodeConfig.load(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
+        load_config(_as_properties(node_settings(number, brokers, port, store, secret)), "up", settings)
         for number in range(1, brokers + 1)
     ]
     try:
@@ -68,7 +69,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
     """Run the node of a properties file."""
-    config = NodeConfig.load(text, file, settings, os.environ)
+    config = load_config(text, file, settings, os.environ)
     if not config.string("zookeeper.connect"):
         raise ConfigurationError(
             "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."

@@ -24,7 +24,7 @@ from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.broker.epoch_check import EpochCheck
 from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.broker.registration import Registration
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import (
     HANDLERS,
@@ -161,7 +161,7 @@ class SmallCluster:
 
     async def _run_member(self, broker_id: int, task_status: trio.TaskStatus[None]) -> None:
         store = await self.world.open()
-        config = NodeConfig.from_mapping(
+        config = config_from_mapping(
             {
                 "broker.id": str(broker_id),
                 "listeners": "PLAINTEXT://127.0.0.1:0",

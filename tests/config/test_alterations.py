@@ -7,26 +7,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicontroller.controller.config.alterations import (
-    ConfigChange,
+    IncrementalChange,
     alter_broker,
     alter_topic,
     replace_broker,
     replace_topic,
 )
 from minicontroller.controller.config.broker_changes import MAX_CONFIGS
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import Refusal
 from minicontroller.protocol.config_resources import ConfigOperation
 from minicontroller.protocol.error_codes import ErrorCode
 
-NODE = NodeConfig.from_mapping({"broker.id": "1", "min.insync.replicas": "3", "log.cleanup.policy": "compact"})
+NODE = config_from_mapping({"broker.id": "1", "min.insync.replicas": "3", "log.cleanup.policy": "compact"})
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 
 Change = tuple[str, int, str | None]
 
 
-def changes(*wanted: Change) -> list[ConfigChange]:
-    return [ConfigChange(name, operation, value) for name, operation, value in wanted]
+def changes(*wanted: Change) -> list[IncrementalChange]:
+    return [IncrementalChange(name, operation, value) for name, operation, value in wanted]
 
 
 def topic_refusal(*wanted: Change) -> tuple[ErrorCode, str | None]:
@@ -235,7 +236,7 @@ def test_a_few_refusals_of_a_node_are_invalid_configs(change: Change, text: str)
 
 def test_passwords_stay_in_the_file() -> None:
     """Passwords are refused without being shown, also with a secret to encode them."""
-    node = NodeConfig.from_mapping({"broker.id": "1", "password.encoder.secret": "s"})
+    node = config_from_mapping({"broker.id": "1", "password.encoder.secret": "s"})
     code, text = broker_refusal(("listener.name.ext.ssl.key.password", SET, "hunter2"), node=node)
     assert code is ErrorCode.INVALID_CONFIG
     assert text is not None
@@ -272,12 +273,14 @@ NAMES = st.sampled_from(
     ["retention.ms", "cleanup.policy", "segment.bytes", "foo", "leader.replication.throttled.replicas"]
 )
 VALUES = st.none() | st.sampled_from(["5", "20", "compact", "delete", "compact,delete", "0:1", "*", "", "x"])
-CHANGES = st.lists(st.builds(ConfigChange, NAMES, st.integers(-1, 4), VALUES), max_size=4)
+CHANGES = st.lists(st.builds(IncrementalChange, NAMES, st.integers(-1, 4), VALUES), max_size=4)
 
 
 @settings(deadline=None)  # the machine may be busy
 @given(CHANGES, CHANGES)
-def test_whatever_is_accepted_is_valid_and_stays_so(first: list[ConfigChange], second: list[ConfigChange]) -> None:
+def test_whatever_is_accepted_is_valid_and_stays_so(
+    first: list[IncrementalChange], second: list[IncrementalChange]
+) -> None:
     """A change gives a valid set or a Refusal, never touches what was there, and no change leaves
     it as it is.
     """

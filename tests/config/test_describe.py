@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from minicontroller.controller.config.describe import (
-    ConfigEntry,
+    DescribedConfig,
     broker_entries,
     default_broker_entries,
     effective_topic_entries,
     topic_entries,
 )
 from minicontroller.controller.config.keys import OWN_TABLE
+from minicontroller.controller.config.loading import config_from_mapping, load_config
 from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
 from minicontroller.controller.config.topic_configs import TOPIC_KEYS
 from minicontroller.policies.configs.tables import read_table
@@ -45,11 +46,11 @@ def vector(name: str) -> Vector:
 
 
 def node_of(recorded: Vector) -> NodeConfig:
-    node = NodeConfig.load("\n".join(recorded["properties"]), "server.properties")
+    node = load_config("\n".join(recorded["properties"]), "server.properties")
     return node.with_dynamic(recorded["dynamic_broker"], recorded["dynamic_default"])
 
 
-def as_recorded(entry: ConfigEntry) -> dict[str, Any]:
+def as_recorded(entry: DescribedConfig) -> dict[str, Any]:
     return {
         "name": entry.name,
         "value": entry.value,
@@ -61,7 +62,7 @@ def as_recorded(entry: ConfigEntry) -> dict[str, Any]:
     }
 
 
-def same(recorded: Vector, entries: tuple[ConfigEntry, ...]) -> None:
+def same(recorded: Vector, entries: tuple[DescribedConfig, ...]) -> None:
     ours = {entry.name: as_recorded(entry) for entry in entries if entry.name not in OWN_KEYS}
     theirs = {entry["name"]: entry for entry in recorded["entries"]}
     for name, (shown, written) in CONTRADICTIONS.items():
@@ -102,9 +103,7 @@ def test_every_config_of_a_topic_is_described_as_kafka_describes_it(which: str, 
 
 def test_what_kafka_does_not_know_is_described_too() -> None:
     """Keys of our own stand among the node's configs, typed and documented like the others."""
-    entries = {
-        entry.name: entry for entry in broker_entries(NodeConfig.from_mapping({"metadata.completion": "cluster"}))
-    }
+    entries = {entry.name: entry for entry in broker_entries(config_from_mapping({"metadata.completion": "cluster"}))}
     completion = entries["metadata.completion"]
     assert (completion.value, completion.source) == ("cluster", ConfigSource.STATIC_BROKER_CONFIG)
     assert (completion.type, completion.read_only) == (KeyType.STRING, True)
@@ -114,14 +113,14 @@ def test_what_kafka_does_not_know_is_described_too() -> None:
 
 def test_every_config_is_documented() -> None:
     """No entry of a topic or a node goes without a sentence."""
-    node = NodeConfig.from_mapping({"broker.id": "1"})
+    node = config_from_mapping({"broker.id": "1"})
     assert all(entry.documentation.endswith(".") for entry in (*topic_entries({}, node), *broker_entries(node)))
 
 
 def test_secrets_are_never_shown() -> None:
     """A password stands neither in a value nor in a synonym nor in the configuration's repr."""
     jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="hunter2";'
-    node = NodeConfig.from_mapping(
+    node = config_from_mapping(
         {"listener.name.ext.plain.sasl.jaas.config": jaas, "sasl.jaas.config": jaas, "ssl.key.password": "hunter2"}
     )
     assert "hunter2" not in repr(broker_entries(node))
@@ -132,7 +131,7 @@ def test_topics_without_overrides_share_their_entries() -> None:
     """CreateTopics answers thousands of topics: what no override touches is made once per
     configuration.
     """
-    node = NodeConfig.from_mapping({})
+    node = config_from_mapping({})
     plain = effective_topic_entries({}, node)
     assert effective_topic_entries({}, node) is plain
     assert [entry.name for entry in plain] == sorted(TOPIC_KEYS)
@@ -144,7 +143,7 @@ def test_an_override_that_no_table_knows_is_left_out() -> None:
     """What another program wrote into a topic's znode must not break the description
     of the rest.
     """
-    node = NodeConfig.from_mapping({})
+    node = config_from_mapping({})
     assert topic_entries({"no.such.config": "x"}, node) == topic_entries({}, node)
 
 
@@ -152,5 +151,5 @@ def test_a_value_that_others_wrote_and_that_is_none_is_shown() -> None:
     """A tool that writes to ZooKeeper may write what the key's type does not take: it is shown as
     it is, and can be mended.
     """
-    entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, NodeConfig.from_mapping({}))}
+    entries = {entry.name: entry.value for entry in topic_entries({"preallocate": "870"}, config_from_mapping({}))}
     assert entries["preallocate"] == "870"

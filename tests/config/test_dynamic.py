@@ -14,12 +14,12 @@ from trio.testing import MockClock
 from minicontroller.controller.broker import config_notifications
 from minicontroller.controller.broker.config_notifications import KEPT_MS, MAX_KEPT, PAUSE_SECONDS
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.store.base import Create, Entry, SetData, Watch
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.znodes import layout
 
-CONFIG = NodeConfig.from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
+CONFIG = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
 THREADS = "log.cleaner.threads"
 
 

@@ -3,12 +3,13 @@
 import pytest
 
 from minicontroller.controller.config.listeners import Listener
+from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import ConfigurationError
 
 
 def node_of(*settings: str) -> NodeConfig:
-    return NodeConfig.load("\n".join(settings), "f")
+    return load_config("\n".join(settings), "f")
 
 
 def shown(listener: Listener) -> str:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.config.node_config import ConfigSource, NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping, load_config
+from minicontroller.controller.config.node_config import ConfigSource
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.network.memory import DEFAULT_BYTES
 from minicontroller.controller.node.app import connection_limits
@@ -19,13 +20,13 @@ SAMPLE = Path(__file__).parents[2] / "config" / "server.properties"
 
 def mistakes(*lines: str, overrides: tuple[str, ...] = (), environ: dict[str, str] | None = None) -> list[str]:
     with pytest.raises(ConfigurationError) as caught:
-        NodeConfig.load("\n".join(lines), "server.properties", overrides, environ or {})
+        load_config("\n".join(lines), "server.properties", overrides, environ or {})
     return str(caught.value).split("\n")
 
 
 def test_defaults_are_kafkas() -> None:
     """A node that is told nothing is a Kafka broker that is told nothing."""
-    node = NodeConfig.from_mapping({})
+    node = config_from_mapping({})
     assert node.integer("num.partitions") == 1
     assert node.boolean("auto.create.topics.enable") is True
     assert node.strings("sasl.enabled.mechanisms") == ("GSSAPI",)
@@ -41,7 +42,7 @@ def test_defaults_are_kafkas() -> None:
 
 def test_overrides_go_before_the_environment_and_that_before_the_file() -> None:
     """The later place holds, and all of them count as static."""
-    node = NodeConfig.load(
+    node = load_config(
         "broker.id=1\nnum.partitions=1\ndefault.replication.factor=1\n",
         "server.properties",
         ["num.partitions=3"],
@@ -54,7 +55,7 @@ def test_overrides_go_before_the_environment_and_that_before_the_file() -> None:
 
 def test_the_text_stays_as_it_was_written() -> None:
     """The value is parsed, the text is what people wrote."""
-    node = NodeConfig.from_mapping({"log.cleanup.policy": " compact , delete "})
+    node = config_from_mapping({"log.cleanup.policy": " compact , delete "})
     assert node.text("log.cleanup.policy") == " compact , delete "
     assert node.strings("log.cleanup.policy") == ("compact", "delete")
     assert node.text("num.partitions") == "1"
@@ -62,7 +63,7 @@ def test_the_text_stays_as_it_was_written() -> None:
 
 def test_what_is_not_declared_cannot_be_asked_for() -> None:
     """A slip in our own code is found by the first test that passes it."""
-    node = NodeConfig.from_mapping({})
+    node = config_from_mapping({})
     with pytest.raises(KeyError):
         node.integer("num.partition")
     with pytest.raises(AssertionError):
@@ -102,7 +103,7 @@ def test_an_override_without_a_value_is_told() -> None:
 
 def test_a_key_that_stands_twice_is_a_warning() -> None:
     """A key that stands twice is a warning and not an error, since Kafka takes it."""
-    node = NodeConfig.load("num.partitions=1\nnum.partitions=2", "f", (), {"KAFKA_BROKER_IDS": "1"})
+    node = load_config("num.partitions=1\nnum.partitions=2", "f", (), {"KAFKA_BROKER_IDS": "1"})
     assert node.integer("num.partitions") == 2
     assert [warning.split(" ")[:3] for warning in node.warnings] == [
         ["f,", "line", "2:"],
@@ -119,7 +120,7 @@ def test_a_topic_management_policy_excludes_the_older_policies(older: str) -> No
             "the second judges all that the first does."
         )
     ]
-    assert NodeConfig.from_mapping({older: "c:D"}).string(older) == "c:D"
+    assert config_from_mapping({older: "c:D"}).string(older) == "c:D"
 
 
 @pytest.mark.parametrize(
@@ -159,23 +160,23 @@ def test_one_request_has_room_among_all() -> None:
         ({of_all: "2000", of_one: "2000"}, 2000),
         ({of_one: "1000000000"}, 1_000_000_000),
     ):
-        assert connection_limits(NodeConfig.from_mapping(values), 10).max_unfinished_bytes == most
+        assert connection_limits(config_from_mapping(values), 10).max_unfinished_bytes == most
 
 
 def test_generated_ids_need_no_number() -> None:
     """Without a number a node may be given one, unless that is turned off."""
-    assert NodeConfig.from_mapping({}).integer("broker.id") == -1
+    assert config_from_mapping({}).integer("broker.id") == -1
     assert mistakes("broker.id.generation.enable=false") == [
         "broker.id must be at least 0 where broker.id.generation.enable is false."
     ]
-    above = NodeConfig.from_mapping({"broker.id": "5000", "broker.id.generation.enable": "false"})
+    above = config_from_mapping({"broker.id": "5000", "broker.id.generation.enable": "false"})
     assert above.integer("broker.id") == 5000
 
 
 def test_node_id_and_broker_id_are_one() -> None:
     """Whichever is set sets the other; two different ones are a mistake."""
-    assert NodeConfig.from_mapping({"node.id": "4"}).integer("broker.id") == 4
-    assert NodeConfig.from_mapping({"broker.id": "4"}).integer("node.id") == 4
+    assert config_from_mapping({"node.id": "4"}).integer("broker.id") == 4
+    assert config_from_mapping({"broker.id": "4"}).integer("node.id") == 4
     assert mistakes("broker.id=1", "node.id=2") == [
         "server.properties, line 2: node.id is another name of broker.id, which is 1 and not 2."
     ]
@@ -183,7 +184,7 @@ def test_node_id_and_broker_id_are_one() -> None:
 
 def test_limits_for_single_addresses_may_name_ipv6() -> None:
     """The count stands after the last colon."""
-    node = NodeConfig.from_mapping({"max.connections.per.ip.overrides": "127.0.0.1:5, ::1:7,[::2]:9,host:0"})
+    node = config_from_mapping({"max.connections.per.ip.overrides": "127.0.0.1:5, ::1:7,[::2]:9,host:0"})
     assert node.max_connections_per_ip_overrides == {"127.0.0.1": 5, "::1": 7, "::2": 9, "host": 0}
 
 
@@ -198,7 +199,7 @@ def test_the_keys_of_a_listener_go_before_the_plain_ones() -> None:
     """With its mechanism, with its name alone, without: the first that is set holds for the
     listener.
     """
-    node = NodeConfig.from_mapping(
+    node = config_from_mapping(
         {
             "max.connections": "10",
             "listener.name.internal.max.connections": "5",
@@ -215,7 +216,7 @@ def test_the_keys_of_a_listener_go_before_the_plain_ones() -> None:
 
 def test_each_listener_speaks_its_dialect() -> None:
     """The kafka dialect; the other one is known by name, and refused until it is served."""
-    assert NodeConfig.from_mapping({"listener.dialect.a": "kafka"}).dialect("a") == "kafka"
+    assert config_from_mapping({"listener.dialect.a": "kafka"}).dialect("a") == "kafka"
     assert mistakes("listener.dialect.drafts=kip") == [
         "server.properties, line 1: listener.dialect.drafts=kip is not served: every listener speaks Kafka's own dialect in this version."
     ]
@@ -228,7 +229,7 @@ def test_what_is_set_while_the_node_runs_goes_before_the_file() -> None:
     """What is this node's own before all nodes', both before the file; the configuration it began
     with stays as it was.
     """
-    began = NodeConfig.from_mapping({"message.max.bytes": "1", "num.io.threads": "9", "compression.type": "zstd"})
+    began = config_from_mapping({"message.max.bytes": "1", "num.io.threads": "9", "compression.type": "zstd"})
     now = began.with_dynamic(
         {"message.max.bytes": "3"}, {"message.max.bytes": "2", "num.io.threads": "8", "custom.key": "x"}
     )
@@ -245,7 +246,7 @@ def test_what_is_set_while_the_node_runs_goes_before_the_file() -> None:
 
 def test_what_cannot_hold_is_ignored_where_it_stands_in_the_store() -> None:
     """A bad value in ZooKeeper does not stop a running node, nor does a key that is not dynamic."""
-    node = NodeConfig.from_mapping({"broker.id": "1"}).with_dynamic(
+    node = config_from_mapping({"broker.id": "1"}).with_dynamic(
         {
             "broker.id": "2",
             "message.max.bytes": "x",
@@ -263,7 +264,7 @@ def test_what_cannot_hold_is_ignored_where_it_stands_in_the_store() -> None:
 
 def test_the_sample_works_as_it_stands() -> None:
     """config/server.properties loads without a warning and says what its comments say."""
-    node = NodeConfig.load(SAMPLE.read_text(), "config/server.properties")
+    node = load_config(SAMPLE.read_text(), "config/server.properties")
     assert not node.warnings
     [listener] = node.listeners
     assert (listener.name, listener.needs_sasl, listener.port) == ("PLAINTEXT", False, 9092)
@@ -277,7 +278,7 @@ def test_the_sample_works_with_its_policy() -> None:
     for key in ("topic.management.policy.class.name", "policy.timeout.ms", "broker.rack"):
         assert f"\n#{key}=" in text
         text = text.replace(f"\n#{key}=", f"\n{key}=")
-    assert NodeConfig.load(text, "f").string("topic.management.policy.class.name") == "config/policy.py:PlatformPolicy"
+    assert load_config(text, "f").string("topic.management.policy.class.name") == "config/policy.py:PlatformPolicy"
     module, _, name = "config/policy.py:PlatformPolicy".partition(":")
     assert f"class {name}" in (SAMPLE.parents[1] / module).read_text()
 
@@ -295,7 +296,7 @@ LINES = st.tuples(
 def test_any_file_gives_a_configuration_or_a_configuration_error(lines: list[tuple[str, str]]) -> None:
     """Nothing else is raised, and what is loaded can be asked for its listeners."""
     try:
-        node = NodeConfig.load("\n".join(f"{key}={value}" for key, value in lines), "f")
+        node = load_config("\n".join(f"{key}={value}" for key, value in lines), "f")
     except ConfigurationError:
         return
     assert node.inter_broker_listener in node.listeners

@@ -2,8 +2,9 @@
 
 import pytest
 
-from minicontroller.controller.config.broker_changes import acceptable_broker_configs, validate_broker_configs
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.broker_changes import validate_broker_configs
+from minicontroller.controller.config.dynamic_keys import acceptable_broker_configs
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.refused_keys import REFUSED
 from minicontroller.controller.errors import ConfigurationError, Refusal
 
@@ -46,19 +47,19 @@ def test_a_key_that_is_not_carried_out_ends_the_start(key: str, value: str) -> N
     key and reason.
     """
     with pytest.raises(ConfigurationError, match=f"{key} is not served: "):
-        NodeConfig.from_mapping({key: value})
+        config_from_mapping({key: value})
 
 
 @pytest.mark.parametrize(("key", "value"), HARMLESS.items())
 def test_a_value_that_asks_for_nothing_is_taken(key: str, value: str) -> None:
     """What Kafka's own sample files say of its defaults is no reason to refuse them."""
-    assert NodeConfig.from_mapping({key: value}).text(key) == value
+    assert config_from_mapping({key: value}).text(key) == value
 
 
 @pytest.mark.parametrize("key", ["listener.name.client.max.connection.creation.rate", "max.connection.creation.rate"])
 def test_a_running_node_refuses_them_too(key: str) -> None:
     """AlterConfigs refuses these keys, and what is in ZooKeeper already does not count."""
-    node = NodeConfig.from_mapping({"broker.id": "1"})
+    node = config_from_mapping({"broker.id": "1"})
     with pytest.raises(Refusal, match="is not served") as refused:
         validate_broker_configs({key: "10"}, node, per_broker=True)
     assert refused.value.message is not None and "10" not in refused.value.message
@@ -67,7 +68,7 @@ def test_a_running_node_refuses_them_too(key: str) -> None:
 
 def test_a_listener_has_its_own_time_to_authenticate_again() -> None:
     """`connections.max.reauth.ms` holds for one listener or mechanism where its prefix says so."""
-    node = NodeConfig.from_mapping(
+    node = config_from_mapping(
         {
             "connections.max.reauth.ms": "1",
             "listener.name.a.connections.max.reauth.ms": "2",

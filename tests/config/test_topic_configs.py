@@ -2,13 +2,14 @@
 
 import pytest
 
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.config.topic_configs import topic_defaults, validate_topic_configs
 from minicontroller.controller.errors import Refusal
 from minicontroller.protocol.error_codes import ErrorCode
 
-NODE = NodeConfig.from_mapping({})
-TIERED = NodeConfig.from_mapping({"remote.log.storage.system.enable": "true"})
+NODE = config_from_mapping({})
+TIERED = config_from_mapping({"remote.log.storage.system.enable": "true"})
 
 
 def refusal(configs: dict[str, str | None], node: NodeConfig = NODE, altered_topic: str | None = None) -> str:
@@ -106,15 +107,13 @@ def test_lags_of_compaction_must_fit() -> None:
     conflict = "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)"
     assert refusal({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}) == conflict
     assert (
-        refusal({"min.compaction.lag.ms": "10"}, NodeConfig.from_mapping({"log.cleaner.max.compaction.lag.ms": "5"}))
+        refusal({"min.compaction.lag.ms": "10"}, config_from_mapping({"log.cleaner.max.compaction.lag.ms": "5"}))
         == conflict
     )
     assert (
         refusal(
             {},
-            NodeConfig.from_mapping(
-                {"log.cleaner.max.compaction.lag.ms": "5", "log.cleaner.min.compaction.lag.ms": "10"}
-            ),
+            config_from_mapping({"log.cleaner.max.compaction.lag.ms": "5", "log.cleaner.min.compaction.lag.ms": "10"}),
         )
         == conflict
     )
@@ -201,7 +200,7 @@ def test_what_is_kept_locally_is_part_of_what_is_kept(configs: dict[str, str | N
 )
 def test_a_topic_takes_its_defaults_from_the_node(settings: dict[str, str], name: str, value: object) -> None:
     """The first synonym that is set, in the topic's unit; any negative retention is -1."""
-    node = NodeConfig.from_mapping(settings)
+    node = config_from_mapping(settings)
     assert topic_defaults(node)[name] == value
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.handlers import (
     describe_cluster,
     describe_configs,
@@ -88,7 +88,7 @@ def node_with(seen: Image, settings: Mapping[str, str] | None = None, *, broker_
     """A node that was told this of the cluster. It is no controller and has nowhere
     to forward to.
     """
-    config = NodeConfig.from_mapping(
+    config = config_from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
     )
     node = Node(

@@ -17,7 +17,7 @@ from minicontroller.controller.active.control_requests import VERSIONS, ControlR
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.image import Broker, Image, Topic
@@ -155,7 +155,7 @@ async def ruling(
 
 
 def _node(broker_id: int, tree: MemoryTree, settings: Mapping[str, str]) -> Node:
-    config = NodeConfig.from_mapping(
+    config = config_from_mapping(
         {"broker.id": str(broker_id), "listeners": "PLAINTEXT://127.0.0.1:0", **dict(settings)}
     )
     return Node(

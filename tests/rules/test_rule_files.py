@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.config.node_config import NodeConfig
+from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.node.app import load_policy, load_rules
 from minicontroller.controller.policy.rule_files import RuleFiles
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
@@ -163,7 +163,7 @@ async def test_an_interval_of_zero_looks_never(tmp_path: Path) -> None:
 
 
 async def started(settings: Mapping[str, str]) -> PolicyRunner | None:
-    config = NodeConfig.from_mapping({"broker.id": "1", **settings})
+    config = config_from_mapping({"broker.id": "1", **settings})
     runner = await load_policy(config)
     load_rules(config, runner)
     return runner
