@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import trio
 
-from ..audit.ledger import Ledger
+from ..audit.recorder import AuditRecorder
 from ..audit.records import Origin
+from ..audit.requests import AuditedRequest
 from ..metadata.image import NO_TOPIC_ID, Broker, Image, Topic
 from ..store.base import Check, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
@@ -71,7 +72,9 @@ class ActiveController:
             on_replicas_lost=self._replicas_lost,
             contradicted=doubt,
         )
-        self.ledger = None if node.audit is None else Ledger(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
+        self.recorder = (
+            None if node.audit is None else AuditRecorder(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
+        )
         """Where decisions are recorded; None if the audit log is off."""
         image = Image(controller_id=node.broker_id, controller_epoch=epoch)
         self.writer = Writer(
@@ -79,7 +82,7 @@ class ActiveController:
             fence,
             image,
             self._committed,
-            journal=self.ledger,
+            observer=self.recorder,
             room=node.config.integer("queued.max.requests"),
             reread=self._reread,
         )
@@ -94,12 +97,17 @@ class ActiveController:
         return self._propagation
 
     async def write(
-        self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
+        self,
+        plan: Callable[[Draft], Awaitable[T]],
+        *,
+        request: AuditedRequest | None = None,
+        urgent: bool = False,
+        in_any_case: bool = False,
     ) -> T:
         """Write as `Writer.write` does. Raises ControllerMoved if another controller is elected
         before the change is safe.
         """
-        return await self.writer.write(plan, urgent=urgent, in_any_case=in_any_case)
+        return await self.writer.write(plan, request=request, urgent=urgent, in_any_case=in_any_case)
 
     async def wait_propagated(self, broker_id: int | None, *, configs: bool) -> bool:
         """Wait until this node, or every registered one (None), and this controller's own shows the
@@ -199,7 +207,7 @@ class ActiveController:
         await ensure_paths(store)
         await notifications.begin(store, self.fence, watches.notifications.send)
         count = await _count_of_commits(store)  # before the rest: what is late of an earlier life changes it
-        created = None if self.ledger is None else self.ledger.created
+        created = None if self.recorder is None else self.recorder.created
         state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
         if not self.node.config.boolean("delete.topic.enable"):
@@ -284,7 +292,7 @@ class ActiveController:
         """Take over what others wrote where a commit of ours met it; a partition that they added
         may want a leader.
         """
-        created = None if self.ledger is None else self.ledger.created
+        created = None if self.recorder is None else self.recorder.created
         news = list(await reread(self.node.store, image, path, created))
         if await ensure_paths(self.node.store):  # others have removed what everything lies below
             news.append(observation(lambda image: image))

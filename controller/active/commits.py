@@ -8,7 +8,7 @@ from .jobs import Element
 
 
 class Commit:
-    """Operations that take effect together. `finishes` are the elements that are settled with it,
+    """Operations that take effect together. `finishes` are the elements that are completed with it,
     in order.
     """
 
@@ -45,8 +45,8 @@ class Commit:
 
     @property
     def elements(self) -> list[Element]:
-        """The elements of the commit in order: those settled with it, then one that goes on in the
-        next commit, if there is one.
+        """The elements of the commit in order: those completed with it, then the one that goes on
+        in the next commit, if there is one.
         """
         divided = self.owners[-1:] if self.owners and self.owners[-1] not in self.finishes else []
         return [*self.finishes, *divided]

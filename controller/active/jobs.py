@@ -1,19 +1,19 @@
-"""The writer's jobs, which plan elements on a draft, and the journal, which is told what becomes of
-them.
+"""The writer's jobs, which plan elements on a draft.
 
-Rule: a plan changes nothing but its draft, so a job can be planned again for as long as none of its
+A plan changes nothing but its draft, so a job can be planned again for as long as none of its
 elements took effect. Every decision is an element: one that writes, one that only validates and one
 that is refused go the same way, in the order in which they were planned.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import trio
 
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.image import EntityConfigs, Image, Topic
+from ..requests.changes import Judgement
 from ..requests.time_slices import Turn
 from ..store.base import Operation, weight
 
@@ -38,6 +38,7 @@ class Element:
 
     __slots__ = (
         "begun",
+        "completed",
         "evolve",
         "evolve_image",
         "holds",
@@ -45,9 +46,7 @@ class Element:
         "job",
         "key",
         "operations",
-        "record",
         "refusal",
-        "settled",
         "topic",
         "weight",
     )
@@ -82,10 +81,20 @@ class Element:
         """How many commits with operations of it were sent and not refused: while there is one, it
         may have taken effect.
         """
-        self.settled = False
-        self.job: Job
-        self.record: Any = None
-        """The journal's record of the decision that this element carries out."""
+        self.completed = False
+        """Whether its commit is in the store, or what was in doubt is resolved."""
+        self.job: Job | None = None
+        """None once it is completed, and for what others wrote."""
+
+    @property
+    def request(self) -> Any:
+        """The request that its job is a part of, as the writer's observer knows it."""
+        return None if self.job is None else self.job.request
+
+    @property
+    def can_be_planned_again(self) -> bool:
+        """Whether nothing of its job took effect, or may have."""
+        return self.job is not None and self.job.nothing_of_it_stands
 
     def apply(self, image: Image) -> Image:
         if self.refusal is not None:
@@ -152,15 +161,11 @@ class Draft:
         self.turn = turn
         """The plan's turn in the event loop: it pauses between its elements."""
         self.elements: list[Element] = []
-        self.judgements: dict[tuple[str, str], Any] = {}
+        self.judgements: dict[tuple[str, str], Judgement] = {}
         """What the policy was asked and said, by kind and name of the resource."""
-        self.disturbances = 0
-        """The journal's count of disturbances when the job was planned."""
         self.is_supposed = False
         """Whether the image shows more than the elements write: what a dry run would have made."""
         self.suppositions: list[Callable[[Image], Image]] = []
-        self.elements_left = 0
-        """How many of the request's elements are for a later job."""
         self._max_bytes = max_bytes
         self._bytes = 0
         """How many bytes the staged operations have."""
@@ -204,9 +209,7 @@ class Draft:
         self._add(observation(lambda image: image.with_configs(entity, configs)))
 
     def decide(self, refusal: Refusal | None = None) -> Element:
-        """Add an element that writes nothing: it is settled when all that it was
-        decided upon is.
-        """
+        """Add an element that writes nothing. It is completed when all elements before it are."""
         element = decision(refusal)
         self.elements.append(element)
         return element
@@ -242,12 +245,15 @@ class Job:
         "is_given_up",
         "open_elements",
         "plan",
+        "request",
         "result",
         "unexplained",
     )
 
-    def __init__(self, plan: Callable[[Draft], Any]) -> None:
+    def __init__(self, plan: Callable[[Draft], Any], request: Any = None) -> None:
         self.plan = plan
+        self.request = request
+        """The request as the writer's observer knows it; None for the controller's own changes."""
         self.result: Any = None
         self.error: BaseException | None = None
         self.elements: list[Element] = []
@@ -276,25 +282,4 @@ class Job:
         """Whether no element took effect, or may have: the job can be done anew, here or by another
         controller.
         """
-        return not any(element.begun or element.settled for element in self.elements)
-
-
-class Journal(Protocol):
-    """Is told what becomes of decisions, in the order in which they take effect."""
-
-    disturbances: int
-    """How often elements did not take effect as they were planned, so that later plans saw what
-    never was.
-    """
-
-    def disturbed(self, topics: Collection[str]) -> None:
-        """Note that elements of these topics will not take effect as plans saw them."""
-
-    def restarted(self, image: Image) -> None: ...
-
-    def committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
-        """Note that these elements are settled, in this order: they took effect, were refused, or
-        had nothing to write.
-        """
-
-    def doubted(self, image: Image | None, element: Element) -> None: ...
+        return not any(element.begun or element.completed for element in self.elements)

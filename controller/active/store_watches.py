@@ -123,8 +123,8 @@ class StoreWatches:
         known = self._controller.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
         await self._drop(draft, [name for name in missing if self._is_unchanged(draft, name)])
-        ledger = self._controller.ledger
-        found = await load_topics(self._store, unknown, frozenset(), None if ledger is None else ledger.created)
+        recorder = self._controller.recorder
+        found = await load_topics(self._store, unknown, frozenset(), None if recorder is None else recorder.created)
         for topic in found:
             log.info("topic %s was created by another broker", topic.name)
             self._adopt(draft, topic)

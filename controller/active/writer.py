@@ -3,25 +3,24 @@ store in fenced commits.
 
 A job plans its elements against the image as it will be when everything before it has taken effect.
 As many jobs as wait are committed together (group commit), a few commits may be in flight, and no
-element is settled before its commit is. Each commit checks the version of `/controller_epoch`: once
-another controller is elected, none of ours takes effect. Each commit that writes also counts itself
-in a znode of ours, on the condition that all before it have: behind a commit that is refused none
-takes effect.
+element is completed before its commit is. Each commit checks the version of `/controller_epoch`:
+once another controller is elected, none of ours takes effect. Each commit that writes also counts
+itself in a znode of ours, on the condition that all before it have: behind a commit that is refused
+none takes effect.
 
-How a commit can fail, and what becomes of it:
-- the fence: another controller was elected. `ControllerMoved`; every job is told so.
-- the session ended: `SessionExpired`, with the same result.
-- the connection broke: whether it took effect is in doubt. `InDoubt`; the controller loads the
-  state anew and calls `reset`. What was never sent is planned again.
-- one operation was refused: somebody else wrote there. What they wrote is read, and all that was
-  planned since is planned again, in order. An element that the store refuses although nothing has
-  changed, or again and again, is refused.
+A commit can fail in four ways:
+- The fence holds it back, because another controller was elected: ControllerMoved, for every job.
+- The session ended: SessionExpired, with the same result.
+- The connection broke, and whether it took effect is in doubt: InDoubt. The controller loads the
+  state anew and calls `reset`. Whatever was never sent is planned again.
+- The store refuses one operation, because others wrote there. The writer reads what they wrote and
+  plans again, in order, everything that was planned since (`conflicts.py`).
 """
 
 import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import trio
 
@@ -31,8 +30,6 @@ from ..metadata.image import Image
 from ..requests.time_slices import Turn
 from ..store.base import (
     Check,
-    NodeExists,
-    NodeMissing,
     Operation,
     Session,
     SessionExpired,
@@ -40,25 +37,18 @@ from ..store.base import (
     Store,
     StoreError,
     StoreUnavailable,
-    VersionConflict,
     weight,
 )
 from ..store.sessions import wait_connected
 from ..znodes import layout
 from .commits import Commit, pack
+from .conflicts import count_conflict, is_behind, kept_elements, refusal_for
 from .job_queue import ROOM, JobQueue
-from .jobs import ControllerMoved, Draft, Element, InDoubt, Job, Journal
+from .jobs import ControllerMoved, Draft, Element, InDoubt, Job
+from .observing import NoObserver, WriterObserver
 
 T = TypeVar("T")
 
-MAX_CONFLICTS = 10
-"""How often a job is planned anew because others wrote what it was about to write, before the
-element that met them is refused.
-"""
-MAX_UNEXPLAINED = 3
-"""How often a job is planned anew though nothing new was found where others wrote: they may have
-taken it back at once.
-"""
 OPERATIONS_BEFORE = 2
 """How many operations a commit that writes begins with: the fence and the count."""
 MAX_COMMITS_IN_FLIGHT = 2
@@ -92,20 +82,20 @@ class Writer:
         image: Image,
         on_commit: Callable[[Image, Image, Sequence[Element]], None],
         *,
-        journal: Journal | None = None,
+        observer: WriterObserver | None = None,
         reread: Reread = _nothing_new,
         room: int = ROOM,
     ) -> None:
         self.image = image
-        self._journal = journal
+        self._observer: WriterObserver = NoObserver() if observer is None else observer
         self._pending = image
         self._store = store
         self._fence = fence
         self._max_bytes = store.max_commit_bytes - weight(fence) - weight(_count(0))
         """How many bytes the operations of a commit may have, beside the fence and the count."""
         self._on_commit = on_commit
-        """Called with the image before, the image after, and the elements that were settled, for
-        each commit in order.
+        """Called with the image before, the image after, and the elements that were completed,
+        for each commit in order.
         """
         self._reread = reread
         self.queue = JobQueue(room)
@@ -125,20 +115,26 @@ class Writer:
 
     @property
     def in_flight(self) -> int:
-        """How many commits were sent and are not settled."""
+        """How many commits were sent whose outcome is not known."""
         return len(self._in_flight)
 
     async def write(
-        self, plan: Callable[[Draft], Awaitable[T]], *, urgent: bool = False, in_any_case: bool = False
+        self,
+        plan: Callable[[Draft], Awaitable[T]],
+        *,
+        request: Any = None,
+        urgent: bool = False,
+        in_any_case: bool = False,
     ) -> T:
         """Plan a job, commit it, and return what the plan returned; its elements tell in `refusal`
         which of them the store refused.
 
-        `urgent` jobs pass those that wait: the data plane waits for them. Raises ControllerMoved,
+        `request` is what the observer knows the job by. `urgent` jobs pass those that wait: the
+        data plane waits for them. Raises ControllerMoved,
         or what the plan raised. If the caller is cancelled, a job that is not planned yet is
         dropped, unless it has room in the queue and is to be carried out `in_any_case`.
         """
-        job = Job(plan)
+        job = Job(plan, request)
         self.queue.put(job, urgent=urgent)
         self._go_on()
         try:
@@ -153,10 +149,10 @@ class Writer:
 
     def reset(self, image: Image, count: int) -> None:
         """Go on from an image and a count of commits that were freshly loaded: what was in doubt is
-        settled by whether the image shows it, jobs of which nothing was sent are planned again, and
-        the unsent rest of the others is sent as it is.
+        resolved by whether the image shows it, jobs of which nothing was sent are planned again,
+        and the unsent rest of the others is sent as it is.
         """
-        self._disturbed(element for job in self._begun for element in job.elements)
+        self._observer.undone(element for job in self._begun for element in job.elements)
         self._forget_what_is_under_way()
         self.image, self._count = image, count
         begun, self._begun = self._begun, {}
@@ -165,10 +161,9 @@ class Writer:
         for job in begun:
             if not job.nothing_of_it_stands:
                 self._begun[job] = None
-                left += [element for element in job.elements if not element.begun and not element.settled]
-                self._settle_by(image, [element for element in job.elements if element.begun])
-        if self._journal is not None:
-            self._journal.restarted(image)
+                left += [element for element in job.elements if not element.begun and not element.completed]
+                self._resolve(image, [element for element in job.elements if element.begun])
+        self._observer.reloaded(image)
         self._planned = left
         self._make_ready()
         self._rebase()
@@ -181,7 +176,7 @@ class Writer:
         self._rebase()
 
     async def finish(self) -> None:
-        """Begin no other job, and return when all that were begun are settled."""
+        """Begin no other job, and return when all that were begun are completed."""
         self.queue.close(ControllerMoved())
         for job in list(self._begun):
             await job.done.wait()
@@ -196,19 +191,18 @@ class Writer:
             if job.nothing_of_it_stands:
                 job.fail(ControllerMoved())  # another controller may do it
             else:
-                self._settle_by(None, job.elements)
+                self._resolve(None, job.elements)
 
-    def _settle_by(self, image: Image | None, elements: Sequence[Element]) -> None:
-        """Settle the open elements: those that the image shows took effect, the others time out
-        (without an image, all).
+    def _resolve(self, image: Image | None, elements: Sequence[Element]) -> None:
+        """Resolve elements that are in doubt: those that the image shows took effect, the others
+        time out (without an image, all).
         """
         for element in elements:
-            if not element.settled:
+            if not element.completed:
                 if element.refusal is None and (image is None or not element.holds(image)):
                     element.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-                if self._journal is not None:
-                    self._journal.doubted(image, element)
-                self._element_settled(element)
+                self._observer.resolved(image, element)
+                self._complete(element)
 
     def _plan_again(self, jobs: Iterable[Job]) -> None:
         """Put these jobs before all that wait, in their order, to be planned again."""
@@ -217,13 +211,6 @@ class Writer:
             self._begun.pop(job, None)
             job.elements = []
         self.queue.put_back(again)
-
-    def _disturbed(self, elements: Iterable[Element]) -> None:
-        """Tell the journal that these elements will not take effect, or not as they
-        were planned.
-        """
-        if self._journal is not None:
-            self._journal.disturbed({element.topic for element in elements if element.topic is not None})
 
     # ------------------------------------------------------------------ the task
 
@@ -263,8 +250,6 @@ class Writer:
     async def _plan(self, job: Job) -> None:
         base = self._pending
         draft = Draft(base, self._max_bytes, self._turn, barred=job.barred, others_wait=self._somebody_waits)
-        if self._journal is not None:
-            draft.disturbances = self._journal.disturbances
         job.elements, job.error = [], None
         self._begun[job] = None
         try:
@@ -340,13 +325,15 @@ class Writer:
         if commit.error is None:
             self._in_flight.popleft()
             # With nothing else under way, what was planned is what is there.
-            self._settle(commit, None if self._in_flight or self._ready or self._planned else self._pending)
+            self._complete_all(
+                commit.finishes, None if self._in_flight or self._ready or self._planned else self._pending
+            )
             return
         while not all(each.finished for each in self._in_flight):
             await self._wake.park()
         self._raise_if_fatal(commit, commit.error)
         for behind in self._in_flight:
-            if behind.error is not None and not _is_behind(behind.error):
+            if behind.error is not None and not is_behind(behind.error):
                 self._raise_if_fatal(behind, behind.error)
         await self._go_back_before(commit, commit.error)
 
@@ -373,52 +360,30 @@ class Writer:
         undone = self._undone()
         if any(each.begun for each in undone):
             raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
-        self._disturbed(undone)
+        self._observer.undone(undone)
         self._forget_what_is_under_way()
         self._count = refused.place
         self._take_effect(news, None)
-        self._blame(element, _refusal(error), learned=bool(news))
-        self._planned = self._settle_for(undone, element, _refusal(error))
+        refusal = refusal_for(error)
+        assert element.job is not None
+        count_conflict(element.job, element, refusal, is_explained=bool(news))
+        self._planned = kept_elements(undone, element, refusal)
         self._make_ready()
-        self._plan_again(dict.fromkeys(each.job for each in undone if each.job.nothing_of_it_stands))
+        self._plan_again(dict.fromkeys(each.job for each in undone if each.job and each.can_be_planned_again))
         self._rebase()
 
     def _undone(self) -> list[Element]:
-        """Return all elements that are planned and not settled, in order."""
+        """Return all elements that are planned and not completed, in order."""
         commits = (*self._in_flight, *self._ready)
         return list(dict.fromkeys([*(each for commit in commits for each in commit.elements), *self._planned]))
 
-    def _blame(self, element: Element, refusal: Refusal, *, learned: bool) -> None:
-        """Count that others wrote what this element was about to write (`learned`: news to the
-        image). After too many times it is refused.
+    def _complete_all(self, elements: Sequence[Element], after: Image | None) -> None:
+        """Let elements take effect, and complete them. `after`: the image with them, where that is
+        known.
         """
-        job = element.job
-        job.conflicts += 1
-        job.unexplained += not learned
-        if job.unexplained > MAX_UNEXPLAINED or job.conflicts > MAX_CONFLICTS:
-            job.barred[element.key] = refusal
-
-    def _settle_for(self, undone: Iterable[Element], blamed: Element, refusal: Refusal) -> list[Element]:
-        """Return the elements of jobs that took effect in part: to be sent as planned, or refused
-        where they build upon one that will not be.
-        """
-        kept, gone = [], {blamed.key}
-        for element in undone:
-            if element.job.nothing_of_it_stands:
-                gone.add(element.key)
-                continue
-            if element.key is not None and element.key in gone:
-                element.refuse(refusal)
-            kept.append(element)
-        return kept
-
-    def _settle(self, commit: Commit, after: Image | None = None) -> None:
-        """Let the elements of a commit take effect, and settle them. `after`: the image with them,
-        where that is known.
-        """
-        self._take_effect(commit.finishes, after)
-        for element in commit.finishes:
-            self._element_settled(element)
+        self._take_effect(elements, after)
+        for element in elements:
+            self._complete(element)
 
     def _take_effect(self, elements: Sequence[Element], after: Image | None) -> None:
         if not elements:
@@ -427,14 +392,15 @@ class Writer:
         if after is None:
             after = functools.reduce(lambda image, element: element.apply(image), elements, before)
         self.image = after
-        if self._journal is not None:
-            self._journal.committed(before, after, elements)
+        self._observer.completed(before, after, elements)
         self._on_commit(before, after, elements)
 
-    def _element_settled(self, element: Element) -> None:
-        element.settled = True
-        job = element.job
-        del element.job  # a circle is left to the garbage collector, which then has more to do than the writer
+    def _complete(self, element: Element) -> None:
+        # Element and job refer to each other: for the garbage collector they are more work than
+        # for the writer.
+        job, element.job = element.job, None
+        element.completed = True
+        assert job is not None
         job.open_elements -= 1
         if job.open_elements == 0:
             self._begun.pop(job, None)
@@ -449,23 +415,3 @@ def _count(count: int) -> SetData:
     far.
     """
     return SetData(layout.COMMITS, None, count)
-
-
-def _is_behind(error: StoreError) -> bool:
-    """Whether a commit was refused because one before it was."""
-    return isinstance(error, VersionConflict) and error.index == 1
-
-
-def _refusal(error: StoreError) -> Refusal:
-    match error:
-        case NodeExists():
-            return Refusal(
-                ErrorCode.TOPIC_ALREADY_EXISTS,
-                f"Somebody else than this cluster's controller has created {error.path}.",
-            )
-        case NodeMissing():
-            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        case VersionConflict():
-            return Refusal(ErrorCode.INVALID_UPDATE_VERSION)
-        case _:
-            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -40,7 +40,7 @@ from ..observe.secrets import redact, redact_configs, redact_configs_of, secret_
 from ..requests.changes import Change
 from ..requests.context import RequestContext
 from ..znodes.layout import uuid_text
-from .requests import Record
+from .requests import AuditedRequest
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -86,24 +86,25 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 # ------------------------------------------------------------------ events
 
 
-def told(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
+def made(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
     """Make an event, or, if that fails by a defect of ours, one that says so: neither log nor
     controller ends.
     """
     try:
         return make(moment, *values)
     except Exception as error:  # noqa: BLE001 - whatever it is
-        return untold(moment, error)
+        return not_made(moment, error)
 
 
-def untold(moment: Moment, error: Exception) -> Dropped:
+def not_made(moment: Moment, error: Exception) -> Dropped:
     log.error("event %d of epoch %d cannot be told", moment.sequence, moment.origin.epoch, exc_info=error)
     return dropped(moment, moment.sequence, moment.sequence, "it could not be told: the log of the node says why")
 
 
 def decision(
     moment: Moment,
-    record: Record,
+    request: AuditedRequest,
+    index: int,
     change: Change,
     *,
     effect: Effect,
@@ -116,10 +117,10 @@ def decision(
     """Make the event of a decision. Its fields are given by position: as keywords, more than
     fifteen, they took half of the time.
     """
-    origin, asked, judgement = moment.origin, record.request, record.judgement
-    context, judged, verdict = asked.context, None, None
+    origin, context, judgement = moment.origin, request.context, change.judgement
+    judged, verdict, image = None, None, request.image
     if judgement is not None:
-        judged, verdict = judgement.request, judgement.verdict
+        judged, verdict, image = judgement.request, judgement.verdict, judgement.image
     wanted, operation = getattr(judged, "requested_state", None), _operation(context)
     operations = change.operations if operation in CONFIG_OPERATIONS else None
     code, error, message = 0, NAMES[0], None
@@ -134,9 +135,9 @@ def decision(
         moment.sequence,
         moment.time_ms,
         origin.node,
-        asked.number,
-        record.index,
-        asked.elements,
+        request.number,
+        index,
+        request.elements,
         context.principal,
         context.client_id,
         context.client_host,
@@ -150,10 +151,10 @@ def decision(
         change.resource,
         None if wanted is None else requested(wanted),
         None if operations is None else redact_configs_of(change.kind, operations),
-        asked.validate_only,
+        request.validate_only,
         getattr(judged, "time_ms", None),
         getattr(judged, "created_ms", None),
-        len(record.image.brokers),
+        len(image.brokers),
         before,
         after,
         assumed,
@@ -247,17 +248,17 @@ def requested(wanted: RequestedTopicState) -> Requested:
     )
 
 
-def _entity(asked: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
-    before, wanted = redact_configs_of(kind, asked.raw_before or {}), redact_configs_of(kind, asked.raw_after or {})
+def _entity(judged: EntityRequest, kind: str, *, is_applied: bool) -> EntityChange:
+    before, wanted = redact_configs_of(kind, judged.raw_before or {}), redact_configs_of(kind, judged.raw_after or {})
     after = wanted if is_applied else before
-    if not isinstance(asked, AlterBrokerConfigsRequest):
+    if not isinstance(judged, AlterBrokerConfigsRequest):
         return EntityChange(before=before, requested=wanted, after=after)
     return EntityChange(
         before=before,
         requested=wanted,
         after=after,
-        default_configs_before=dict(asked.default_configs_before),
-        default_configs=dict(asked.default_configs),
+        default_configs_before=dict(judged.default_configs_before),
+        default_configs=dict(judged.default_configs),
     )
 
 

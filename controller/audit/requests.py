@@ -1,120 +1,123 @@
-"""Requests on their way into the audit log: a record of each element, from its planning until the
-writer gives it its place.
+"""Requests on their way into the audit log.
+
+An audited request holds the planned changes of one request, by the elements that decide them, from
+their planning until the writer completes the elements and the recorder gives each its place in the
+log. A request that is planned in parts has one of these for each part.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
 
 import msgspec
 import trio
 
-from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.image import Image
-from ..requests.changes import Change, Judgement
+from ..metadata.image import Image, Topic
+from ..requests.changes import Change
 from ..requests.context import RequestContext
-from ..store.base import SessionExpired, StoreUnavailable
 
-if TYPE_CHECKING:
-    from ..active.jobs import Draft
-    from ..handlers.changes import PlannedChange
 
-    Plan = Callable[[Draft], Awaitable[Sequence[PlannedChange]]]
+class CompletedElement(Protocol):
+    """An element of the writer, as far as the audit log reads it."""
+
+    @property
+    def topic(self) -> str | None:
+        """The topic that it changes, if it changes one."""
+
+    @property
+    def evolve(self) -> Callable[[Topic | None], Topic | None]:
+        """Makes of the topic before this element the topic after it."""
+
+    @property
+    def refusal(self) -> Refusal | None: ...
+
+    @property
+    def is_decision_only(self) -> bool:
+        """Whether it was refused or only validated by its plan."""
+
+    @property
+    def request(self) -> "AuditedRequest | None":
+        """None for what the controller changes by itself, and for what others wrote."""
+
+
+class UndonePlans(msgspec.Struct):
+    """Topics that plans saw as they never became, because elements did not take effect."""
+
+    count: int = 0
+    """How often elements did not take effect as they were planned."""
+    topics: dict[str, int] = {}
+    """The topics that these elements would have changed, with the last count at which they did."""
+
+    def add(self, topics: Collection[str]) -> None:
+        self.count += 1
+        self.topics.update(dict.fromkeys(topics, self.count))
+
+    def since(self, count: int) -> list[str]:
+        """Return the topics of the elements after this count, sorted."""
+        return sorted(name for name, last in self.topics.items() if last > count)
 
 
 class AuditedRequest(msgspec.Struct):
-    """One request, until each of its records has a place in the log."""
+    """A part of a request, until each of its changes has a place in the log."""
 
     number: int
     context: RequestContext
     validate_only: bool
+    undone: UndonePlans = msgspec.field(default_factory=UndonePlans)
+    """The recorder's."""
     first: int = 0
-    """Which of its elements is the first here: a long request is planned in parts, and each has its
-    own of these.
-    """
+    """The index in the request of the first element of this part."""
     elements: int = 0
-    """How many the request has."""
+    """How many elements the request has."""
     recorded: int = 0
-    """How many are here."""
-    open_records: int = 0
-    """How many of these have no place yet."""
-    ordinal: int = 0
-    """The last of their places, as the log counts."""
-    placed: trio.Event | None = None
+    """How many elements this part has."""
+    image: Image = msgspec.field(default_factory=Image)
+    """The image with everything in effect that was planned before the changes of this part."""
+    undone_count: int = 0
+    """How many plans were undone by the time that this part was planned."""
     is_refused: bool = False
-    """As a whole: its plan failed."""
+    """Whether the plan failed as a whole."""
+    ordinal: int = 0
+    """The last place of its changes, as the log counts them."""
+    _open: dict[CompletedElement, tuple[int, Change]] = {}
+    _placed: trio.Event | None = None
 
-    def planned(self, plan: "Plan", refused: "Callable[[Refusal], Sequence[PlannedChange]]") -> "Plan":
-        """Wrap a plan so that it leaves a record of each element for the writer, all of them
-        `refused` if it fails as a whole.
+    def planned(self, changes: Iterable[tuple[CompletedElement, Change]], image: Image, *, elements_left: int) -> None:
+        """Hold the changes of a plan with their elements, instead of those of any earlier plan;
+        `elements_left` elements of the request are for later parts.
         """
-        return partial(self._plan_and_record, plan, refused)
+        self._open = {element: (index, change) for index, (element, change) in enumerate(changes, self.first)}
+        self.recorded = len(self._open)
+        self.elements = self.first + self.recorded + elements_left
+        self.image = image
+        self.undone_count = self.undone.count
 
-    async def _plan_and_record(
-        self, plan: "Plan", refused: "Callable[[Refusal], Sequence[PlannedChange]]", draft: "Draft"
-    ) -> "Sequence[PlannedChange]":
-        self.is_refused = False
-        try:
-            changes = await plan(draft)
-        except (StoreUnavailable, SessionExpired):
-            raise  # it will be planned again, or was never this controller's to decide
-        except Exception as error:
-            refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-            changes = refused(refusal)[self.first :]
-            for change in changes:
-                change.element = draft.decide(change.refusal)
-            self._record(changes, draft)
-            self.is_refused = True
-            raise
-        self._record(changes, draft)
-        return changes
+    def is_done(self, element: CompletedElement) -> bool:
+        """Whether the node that received the request has carried out the change of an element."""
+        held = self._open.get(element)
+        return held is not None and held[1].is_done
 
-    def _record(self, changes: "Sequence[PlannedChange]", draft: "Draft") -> None:
-        if len(changes) > 1:
-            changes = list({id(change): change for change in changes}.values())  # K4-D1
-        self.recorded = self.open_records = len(changes)
-        self.elements = self.first + self.recorded + draft.elements_left
-        for index, change in enumerate(changes):
-            judgement = change.judgement
-            image = draft.image if judgement is None else judgement.image
-            assert change.element is not None
-            change.element.record = Record(self, self.first + index, change, judgement, image, draft.disturbances)
+    def take(self, element: CompletedElement) -> tuple[int, Change] | None:
+        """Remove an element, and return its index in the request and its change."""
+        return self._open.pop(element, None)
+
+    def placed(self, change: Change, ordinal: int, sequence: int) -> None:
+        """Note the place in the log of a change that was taken; places come in order."""
+        change.sequence = sequence
+        self.ordinal = ordinal
+        if self._placed is not None and not self._open:
+            self._placed.set()
 
     def next_part(self) -> "AuditedRequest":
-        """Begin the records of the next part of a long request."""
-        return AuditedRequest(self.number, self.context, self.validate_only, first=self.first + self.recorded)
+        """Begin the next part of the request."""
+        return AuditedRequest(
+            self.number, self.context, self.validate_only, self.undone, first=self.first + self.recorded
+        )
 
     async def wait_placed(self) -> None:
-        """Wait until each record of this request has its place in the log: a decision that writes
-        nothing may follow others.
+        """Wait until each change has its place in the log: a change that writes nothing may follow
+        others.
         """
-        if self.open_records > 0:
-            self.placed = trio.Event()
-            await self.placed.wait()
-
-
-class Record(msgspec.Struct):
-    """One planned element, and what its decision was based on."""
-
-    request: AuditedRequest
-    index: int
-    change: Change | None
-    """None once it has its place: the change leads back to here, and whatever refers to itself
-    waits for the garbage collector.
-    """
-    judgement: Judgement | None
-    image: Image
-    """What the policy saw, or would have seen."""
-    disturbances: int
-    """The journal's, when it was planned."""
-
-    def placed(self, ordinal: int, sequence: int) -> None:
-        """Note the place of this record in the log, which is behind all that were placed before."""
-        request, change, self.change = self.request, self.change, None
-        assert change is not None
-        change.sequence = sequence
-        request.ordinal = ordinal
-        request.open_records -= 1
-        if request.open_records == 0 and request.placed is not None:
-            request.placed.set()
+        if self._open:
+            self._placed = trio.Event()
+            await self._placed.wait()

@@ -7,7 +7,7 @@ client is gone, is never begun; but with a timeout of 0 or less everything that 
 out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
 from ..requests.context import RequestContext
 from ..requests.time_slices import Turn
-from ..store.base import Create, Operation
+from ..store.base import Create, Operation, SessionExpired, StoreUnavailable
 from ..znodes import layout
 from .parts import Parts
 from .requested_changes import requested_changes
@@ -174,8 +174,8 @@ async def carry_out(
     """
     controller = ruling(node)
     audited: list[AuditedRequest] = []
-    if controller.ledger is not None:
-        audited.append(controller.ledger.request(context, validate_only=validate_only))
+    if controller.recorder is not None:
+        audited.append(controller.recorder.request(context, validate_only=validate_only))
     patience_ms = timeout_ms if timeout_ms > 0 else node.request_timeout_ms
     deadline = context.arrived + patience_ms / 1000
     is_carried_out = False
@@ -219,9 +219,6 @@ def _was_waited_for(node: "Node", controller: ActiveController, broker_id: int) 
     return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
 
-Plan = Callable[[Draft], Awaitable[Sequence[PlannedChange]]]
-
-
 async def _carry_out_all(
     controller: ActiveController,
     parts: Parts,
@@ -234,10 +231,8 @@ async def _carry_out_all(
     an audit log.
     """
     while True:
-        plan: Plan = partial(decided, parts.plan)
-        if audited:
-            plan = audited[-1].planned(plan, refused)
-        if parts.carried_out(await committed(controller, plan, in_any_case=in_any_case)):
+        part = audited[-1] if audited else None
+        if parts.carried_out(await committed(controller, parts, part, refused, in_any_case=in_any_case)):
             return
         if audited:
             audited.append(audited[-1].next_part())
@@ -247,31 +242,59 @@ async def _wait_recorded(controller: ActiveController, audited: Sequence[Audited
     """Wait until a request is in the audit log, where answers wait for that. Raises
     REQUEST_TIMED_OUT at the deadline.
     """
-    ledger = controller.ledger
-    if ledger is None or not ledger.answers_wait:
+    recorder = controller.recorder
+    if recorder is None or not recorder.answers_wait:
         return
     with trio.move_on_at(deadline) as patience:
         for part in audited:
-            await ledger.wait_durable(part)
+            await recorder.wait_durable(part)
     if patience.cancelled_caught:
         raise Refusal(ErrorCode.REQUEST_TIMED_OUT, reason="It was decided, and not in the audit log in time.")
 
 
-async def decided(plan: Callable[[Draft], Awaitable[Sequence[PlannedChange]]], draft: Draft) -> Sequence[PlannedChange]:
-    """Plan changes, and return them with their elements, in order, and with what the policy had to
-    say.
+async def _decided(
+    parts: Parts,
+    audited: AuditedRequest | None,
+    refused: Callable[[Refusal], Sequence[PlannedChange]],
+    draft: Draft,
+) -> Sequence[PlannedChange]:
+    """Plan the changes of the next part, and return them with their elements, in order, and with
+    what the policy said. If the plan fails as a whole, and there is an audit log, each of the
+    request's changes is `refused` by an element, which the writer completes and the log records.
     """
-    changes = await plan(draft)
-    elements: dict[Element, None] = {}
+    if audited is not None:
+        audited.is_refused = False
+    try:
+        changes = await parts.plan(draft)
+    except (StoreUnavailable, SessionExpired):
+        raise  # the part is planned again, or another controller plans it
+    except Exception as error:
+        if audited is not None:
+            refusal = error if isinstance(error, Refusal) else Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            whole = [(draft.decide(change.refusal), change) for change in refused(refusal)[audited.first :]]
+            audited.planned(whole, draft.image, elements_left=0)
+            audited.is_refused = True
+        raise
+    elements = _elements(draft, changes)
+    if audited is not None:
+        audited.planned(elements.items(), draft.image, elements_left=parts.elements_left)
+    return changes
+
+
+def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> dict[Element, PlannedChange]:
+    """Give each change its element and what the policy said of it, and the draft the elements in
+    the order of the changes; return the changes by their elements.
+    """
+    elements: dict[Element, PlannedChange] = {}
     for change in changes:
         if change.judgement is None:  # of two elements about one topic the first was judged
             change.judgement = draft.judgements.pop((change.kind, change.resource), None)
         if change.element is None:
             change.element = decision(change.refusal)
-        elements[change.element] = None
-    assert all(element in elements for element in draft.elements), "an element that no change tells of"
+        elements[change.element] = change
+    assert all(element in elements for element in draft.elements), "an element of no change"
     draft.elements = list(elements)
-    return changes
+    return elements
 
 
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
@@ -290,15 +313,18 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
 
 async def committed(
     controller: ActiveController,
-    plan: Callable[[Draft], Awaitable[Sequence[PlannedChange]]],
+    parts: Parts,
+    audited: AuditedRequest | None,
+    refused: Callable[[Refusal], Sequence[PlannedChange]],
     *,
     in_any_case: bool = False,
 ) -> Sequence[PlannedChange]:
-    """Return the planned changes once their commits are safe, or refused by the store.
+    """Return the changes of the next part once their commits are safe, or refused by the store.
     `in_any_case`: see `Writer.write`. Raises NOT_CONTROLLER.
     """
+    plan = partial(_decided, parts, audited, refused)
     try:
-        changes = await controller.write(plan, in_any_case=in_any_case)
+        changes = await controller.write(plan, request=audited, in_any_case=in_any_case)
     except ControllerMoved:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="Another node was elected before it was carried out.") from None
     for change in changes:

@@ -42,6 +42,8 @@ class Parts:
         """Of the parts that were carried out."""
         self.is_planned = False
         """The part that is under way was, so it may be carried out whoever waits for it."""
+        self.elements_left = 0
+        """How many elements are left for later parts, as the last plan knew."""
         self._plan = plan
         self._count = count
         self._suppositions: list[Callable[[Image], Image]] = []
@@ -55,7 +57,7 @@ class Parts:
         draft.is_supposed = bool(self._suppositions)
         changes = await self._plan(draft, len(self.changes))
         self._newly_supposed = draft.suppositions
-        draft.elements_left = max(0, self._count - len(self.changes) - len(changes))
+        self.elements_left = max(0, self._count - len(self.changes) - len(changes))
         self.is_planned = True
         return changes
 

@@ -8,7 +8,6 @@ of the node says that it is missing.
 
 import logging
 from collections.abc import Awaitable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +22,8 @@ from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
 from ..routing.forwarding import at_the_controller
 from . import decided_elements, incremental_alter_configs
-from .changes import PlannedChange, committed, decided, refused_whole, ruling
+from .changes import PlannedChange, committed, refused_whole, ruling
+from .parts import Parts
 from .requested_changes import REQUESTED_CHANGES
 
 if TYPE_CHECKING:
@@ -79,15 +79,15 @@ async def _note(
     among the others.
     """
 
-    async def plan(_draft: Draft) -> Sequence[PlannedChange]:
+    async def plan(_draft: Draft, _first: int) -> Sequence[PlannedChange]:
         return changes
 
     controller = ruling(node)
-    if controller.ledger is not None:
-        audited = controller.ledger.request(context, validate_only=validate_only)
-        planned = audited.planned(partial(decided, plan), lambda _refusal: changes)
-        await committed(controller, planned, in_any_case=True)
-        await controller.ledger.wait_durable(audited)
+    if controller.recorder is not None:
+        audited = controller.recorder.request(context, validate_only=validate_only)
+        parts = Parts(plan, len(changes))
+        await committed(controller, parts, audited, lambda _refusal: changes, in_any_case=True)
+        await controller.recorder.wait_durable(audited)
 
 
 async def _tell(

@@ -8,8 +8,8 @@ import pytest
 
 from minicontroller.audit.event import MAX_LINE_BYTES, Decision, Dropped, Observed, SnapshotTopics, decode
 from minicontroller.audit.lines import DROPPED_AS_TOO_LONG, encode_line
-from minicontroller.controller.audit.ledger import Ledger
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
+from minicontroller.controller.audit.recorder import AuditRecorder
 from minicontroller.controller.audit.records import Origin
 from minicontroller.controller.metadata.image import Image, Partition, Topic
 from minicontroller.protocol.error_codes import ErrorCode
@@ -81,7 +81,7 @@ async def test_a_snapshot_of_large_topics_has_more_chunks(tmp_path: Path) -> Non
         Topic(name=f"u{number:03}", partitions=partitions[:1], configs={"x": "\0" * 90_000}) for number in range(5)
     ]
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
-    Ledger(log, Origin(CLUSTER, 1, 1)).restarted(Image().with_topics(topics))
+    AuditRecorder(log, Origin(CLUSTER, 1, 1)).reloaded(Image().with_topics(topics))
     await log.close()
     chunks = [event for event in events_in(tmp_path) if isinstance(event, SnapshotTopics)]
     assert [each.topic for chunk in chunks for each in chunk.topics] == [topic.name for topic in topics]

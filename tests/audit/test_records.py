@@ -6,7 +6,7 @@ import msgspec
 
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
 from minicontroller.controller.audit.records import Moment, Origin, decision
-from minicontroller.controller.audit.requests import AuditedRequest, Record
+from minicontroller.controller.audit.requests import AuditedRequest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.changes import PlannedChange
 from minicontroller.controller.metadata.image import Broker, Image
@@ -61,7 +61,8 @@ def test_every_field_has_its_place() -> None:
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
         Moment(Origin("cluster", 21, 22), 23, 24),
-        Record(request, 32, change, judgement, image, 0),
+        request,
+        32,
         change,
         effect=Effect.UNKNOWN,
         refusal=refusal,

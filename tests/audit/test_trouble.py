@@ -11,8 +11,8 @@ import trio
 
 from minicontroller.audit.event import Decision, Dropped, Effect, SnapshotBegin, SnapshotEnd, decode, encode
 from minicontroller.audit.replay import Replay
-from minicontroller.controller.audit.ledger import Ledger
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
+from minicontroller.controller.audit.recorder import AuditRecorder
 from minicontroller.controller.audit.records import Origin
 from minicontroller.controller.metadata.image import Image, Topic
 from minicontroller.controller.store.base import Session
@@ -221,10 +221,10 @@ async def test_an_event_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCa
     told.
     """
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
-    ledger = Ledger(log, Origin(CLUSTER, 1, 1))
-    ledger.restarted(Image())
-    ledger.restarted(Image().with_topics((Unspeakable("bad"),)))
-    ledger.restarted(Image())
+    recorder = AuditRecorder(log, Origin(CLUSTER, 1, 1))
+    recorder.reloaded(Image())
+    recorder.reloaded(Image().with_topics((Unspeakable("bad"),)))
+    recorder.reloaded(Image())
     await log.close()
     events = events_in(tmp_path)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))

@@ -1,0 +1,306 @@
+"""Records what the writer completes as events of the audit log, in the order in which the writer
+completes it: one recorder for each controller epoch.
+
+The recorder observes the writer. It numbers an event where the order is decided, so that the log
+can be replayed: an event comes after all events whose effects its decision saw, and whatever else
+the decision saw is written into it. Nothing here waits. A decision is encoded at once, while its
+parts are at hand; keeping them for the thread of the log, which needs the interpreter as well, took
+more than twice as much.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import trio
+
+from ...audit.event import AuditEvent, Effect, NamedState, State
+from ...audit.lines import encode_line
+from ...protocol.error_codes import ErrorCode
+from ..errors import Refusal
+from ..metadata.image import Image, Topic
+from ..requests.changes import Change
+from ..requests.context import RequestContext
+from . import records
+from .log import AuditLog
+from .records import Moment, Origin
+from .requests import AuditedRequest, CompletedElement, UndonePlans
+
+TOPICS_IN_A_CHUNK = 200
+BYTES_IN_A_CHUNK = 1 << 20
+"""The estimated size of the topics in one event of a snapshot, which holds at least one topic; a
+line of the log has a limit.
+"""
+BYTES_OF_A_REPLICA = 12
+BYTES_OF_A_CHARACTER = 6
+"""The most that JSON takes for one character."""
+
+
+class ObserverCall(msgspec.Struct, gc=False):
+    """One call of the writer; all events of it carry one time."""
+
+    time_ms: int
+    """Milliseconds since 1970."""
+    seconds: float
+    """Seconds by trio's clock."""
+    topics: dict[str, Topic | None] = {}
+    """The topics as the events of this call leave them, where the image shows them otherwise."""
+
+
+def _effect(element: CompletedElement) -> Effect:
+    """Return whether an element has changed anything. One that writes nothing may still be carried
+    out, by the node that received the request.
+    """
+    if element.refusal is not None:
+        return Effect.NONE
+    if element.is_decision_only and not (element.request is not None and element.request.is_done(element)):
+        return Effect.NONE
+    return Effect.APPLIED
+
+
+def _chunks(image: Image) -> Iterator[list[Topic]]:
+    """Divide the topics of an image, sorted by name, into lists that fit into a line each."""
+    chunk, size = list[Topic](), 0
+    for name in sorted(image.topics):
+        topic = image.topics[name]
+        size += _size(topic)
+        if chunk and (size > BYTES_IN_A_CHUNK or len(chunk) == TOPICS_IN_A_CHUNK):
+            yield chunk
+            chunk, size = [], _size(topic)
+        chunk.append(topic)
+    if chunk:
+        yield chunk
+
+
+def _size(topic: Topic) -> int:
+    """Estimate the bytes of a topic in a snapshot's event."""
+    configs = sum(len(key) + len(value) for key, value in topic.configs.items()) if topic.configs else 0
+    return len(topic.partitions) * topic.replication_factor * BYTES_OF_A_REPLICA + configs * BYTES_OF_A_CHARACTER
+
+
+def _call() -> ObserverCall:
+    return ObserverCall(time.time_ns() // 1_000_000, trio.current_time())
+
+
+class AuditRecorder:
+    """The writer's observer for the audit log; the writer calls it in the order of what happens."""
+
+    def __init__(self, log: AuditLog, origin: Origin) -> None:
+        self.log = log
+        self.answers_wait = log.settings.always
+        """Whether an answer waits until what it says is durable in the log."""
+        self.created: dict[str, int] = {}
+        """When topics were created, in milliseconds since 1970 by the clock of the store, for each
+        topic that was loaded.
+        """
+        self._origin = origin
+        self._sequence = 0
+        self._requests = 0
+        self._image: Image | None = None
+        """The state after the last event; None before the first."""
+        self._undone = UndonePlans()
+        log.on_recovered = self._recovered
+
+    def request(self, context: RequestContext, *, validate_only: bool) -> AuditedRequest:
+        """Begin to record a request. Raises Refusal while the audit log does not allow changes."""
+        refusal = self.log.refusal
+        if refusal is not None:
+            self.log.refused_requests += 1
+            raise Refusal(ErrorCode.POLICY_VIOLATION, refusal)
+        self._requests += 1
+        return AuditedRequest(self._requests, context, validate_only, self._undone)
+
+    async def wait_durable(self, request: AuditedRequest) -> None:
+        """Wait until each decision of the request is on the disk or dropped
+        (`audit.on.failure=drop`), if answers wait for that.
+        """
+        if self.answers_wait:
+            await request.wait_placed()
+            await self.log.wait_durable(request.ordinal)
+
+    # ------------------------------------------------------------------ observing the writer
+
+    def undone(self, elements: Iterable[CompletedElement]) -> None:
+        """Note elements that will not take effect as plans saw them; a decision that rested on one
+        says what it had assumed.
+        """
+        self._undone.add({element.topic for element in elements if element.topic is not None})
+
+    def reloaded(self, image: Image) -> None:
+        """Record an image that was read anew: what differs from the log so far was written by
+        others.
+        """
+        call = _call()
+        known, self._image = self._image, image
+        if known is not None:
+            different = sorted(
+                name
+                for name in {*known.topics, *image.topics}
+                if records.differs(known.topics.get(name), image.topics.get(name))
+            )
+            self._undone.add(different)
+            for name in different:
+                self._observe(name, known.topics.get(name), image.topics.get(name), call)
+        self._snapshot(image, "elected" if known is None else "reread")
+
+    def completed(self, before: Image, after: Image, elements: Sequence[CompletedElement]) -> None:
+        """Record completed elements in this order: applied, refused, or decisions that write
+        nothing.
+        """
+        call = _call()
+        names = [element.topic for element in elements if element.topic is not None]
+        is_plain = len(set(names)) == len(names)
+        self._image = before
+        for element in elements:
+            name = element.topic
+            old = new = None
+            if name is not None:
+                old = call.topics[name] if name in call.topics else before.topics.get(name)
+                if element.refusal is not None:
+                    new = old
+                else:
+                    new = after.topics.get(name) if is_plain else element.evolve(old)
+            self._record(element, _effect(element), old, new, call)
+        self._image = after
+
+    def resolved(self, image: Image | None, element: CompletedElement) -> None:
+        """Record an element whose commit was in doubt, by the image that was read afterwards; with
+        None its effect is unknown.
+        """
+        call = _call()
+        name = element.topic
+        old = new = None if name is None else self._standing(name, call)
+        effect = Effect.UNKNOWN
+        if image is not None and element.refusal is None:
+            effect = Effect.APPLIED
+            new = None if name is None else image.topics.get(name)
+        self._record(element, effect, old, new, call)
+        if self._image is not None and name is not None and new is not old:
+            self._image = self._image.with_topics((new,) if new else (), () if new else (name,))
+
+    def _record(
+        self, element: CompletedElement, effect: Effect, old: Topic | None, new: Topic | None, call: ObserverCall
+    ) -> None:
+        """Record an element, with its topic as it was (`old`) and is (`new`)."""
+        held = None if element.request is None else element.request.take(element)
+        if held is not None:
+            self._record_decision(element, held, effect, (old, new), call)
+        elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
+            if new is None:
+                self._append(call, self._removal, element.topic, old)
+                self.created.pop(element.topic, None)
+            else:
+                self._observe(element.topic, old, new, call)
+        if element.topic is not None:
+            call.topics[element.topic] = new
+
+    # ------------------------------------------------------------------ events
+
+    def _record_decision(
+        self,
+        element: CompletedElement,
+        held: tuple[int, Change],
+        effect: Effect,
+        topic: tuple[Topic | None, Topic | None],
+        call: ObserverCall,
+    ) -> None:
+        request, (index, change), (old, new) = element.request, held, topic
+        assert request is not None
+        if change.kind != "topic":
+            old = new = None
+        elif element.topic is None:
+            old = new = self._standing(change.resource, call)
+        moment = self._next(call)
+        try:
+            before = after = self._state_if_any(old)
+            if new is None:
+                after = None
+            elif new is not old:
+                if old is None or old.topic_id != new.topic_id:
+                    self.created[new.name] = call.time_ms
+                after = self._state(new)
+            event: AuditEvent = records.decision(
+                moment,
+                request,
+                index,
+                change,
+                effect=effect,
+                refusal=change.refusal or element.refusal,
+                before=before,
+                after=after,
+                assumed=self._assumed(request, change, call),
+                latency_us=int((call.seconds - request.context.arrived) * 1e6),
+            )
+        except Exception as error:  # noqa: BLE001 - see `records.made`, which costs too much here
+            event = records.not_made(moment, error)
+        request.placed(
+            change, self.log.append(moment.origin.epoch, moment.sequence, encode_line(event)), moment.sequence
+        )
+
+    def _standing(self, name: str, call: ObserverCall) -> Topic | None:
+        """Return the topic as it is at this point of the log."""
+        if name in call.topics:
+            return call.topics[name]
+        return None if self._image is None else self._image.topics.get(name)
+
+    def _assumed(self, request: AuditedRequest, change: Change, call: ObserverCall) -> tuple[NamedState, ...]:
+        """Return the topics that a decision saw otherwise than the log tells, because earlier plans
+        were undone.
+        """
+        if change.judgement is None or request.undone_count == self._undone.count:
+            return ()
+        seen = change.judgement.image
+        return tuple(
+            NamedState(topic=name, state=self._state_if_any(seen.topics.get(name)))
+            for name in self._undone.since(request.undone_count)
+            if records.differs(seen.topics.get(name), self._standing(name, call))
+        )
+
+    def _observe(self, name: str, before: Topic | None, after: Topic | None, call: ObserverCall) -> None:
+        self._append(call, self._observed, name, before, after)
+        if after is None:
+            self.created.pop(name, None)
+
+    def _removal(self, moment: Moment, name: str, before: Topic | None) -> AuditEvent:
+        return records.removal(moment, name, self._state_if_any(before))
+
+    def _observed(self, moment: Moment, name: str, before: Topic | None, after: Topic | None) -> AuditEvent:
+        return records.observed(moment, name, self._state_if_any(before), self._state_if_any(after))
+
+    def _state(self, topic: Topic) -> State:
+        return records.state(topic, self.created.get(topic.name))
+
+    def _state_if_any(self, topic: Topic | None) -> State | None:
+        return None if topic is None else self._state(topic)
+
+    def _snapshot(self, image: Image, reason: str) -> None:
+        """Record all topics. The log's thread makes the events, so that many topics do not stop the
+        event loop.
+        """
+        call = _call()
+        self._append(call, records.snapshot_begin, reason, image)
+        for chunk in _chunks(image):
+            topics = [(topic, self.created.get(topic.name)) for topic in chunk]
+            moment = self._next(call)
+            later = partial(records.made, records.snapshot_topics, moment, topics)
+            self.log.append(moment.origin.epoch, moment.sequence, later)
+        self._append(call, records.snapshot_end, len(image.topics))
+
+    def _recovered(self) -> None:
+        """Record that events were lost, and all topics, so that a replay can begin there."""
+        losses = [loss for loss in self.log.take_losses() if loss.epoch == self._origin.epoch]
+        with self.log.unbounded():  # else what is lost would grow by what is told of it
+            for loss in losses:
+                self._append(_call(), records.dropped, loss.first_sequence, loss.last_sequence, loss.reason)
+            if losses and self._image is not None:
+                self._snapshot(self._image, "recovered")
+
+    def _append(self, call: ObserverCall, make: Callable[..., AuditEvent], *values: Any) -> None:
+        moment = self._next(call)
+        self.log.append(moment.origin.epoch, moment.sequence, encode_line(records.made(make, moment, *values)))
+
+    def _next(self, call: ObserverCall) -> Moment:
+        self._sequence += 1
+        return Moment(self._origin, self._sequence, call.time_ms)
