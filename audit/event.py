@@ -1,10 +1,10 @@
-"""The audit log's events, schema version 1: what stands in each line, for whoever writes it and
-whoever reads it (docs/audit.md).
+"""The events of the audit log, schema version 1: the fields of each line, for everybody who writes
+or reads the log (docs/audit.md).
 
-Rule: plain, frozen, complete. (cluster_id, epoch, sequence) orders all events of a cluster, and
-their clocks do not; a state says all that a policy may see of a topic; nothing that is secret is in
-an event, because it was taken out before the event was made. A field is never given another
-meaning: what must change gets a new schema version.
+Rule: events are frozen and complete. (cluster_id, epoch, sequence) orders all events of a cluster;
+times do not. A state holds everything that a policy may see of a topic. No event holds a secret:
+secrets are redacted before an event is made. No field ever gets another meaning; a change of
+meaning needs a new schema version.
 """
 
 from contextlib import suppress
@@ -15,312 +15,326 @@ import msgspec
 
 SCHEMA_VERSION = 1
 MAX_LINE_BYTES = 16 << 20
-"""Of an event, without the end of its line: for every reader alike. One of a topic with a hundred
-thousand partitions has half of that.
+"""The longest line, without its newline, for all writers and readers. An event of a topic with a
+hundred thousand partitions takes half of it.
 """
 UNKNOWN_NODE = -1
 REDACTED = "[hidden]"
-"""In the place of a value that is secret, or may be."""
+"""The text that replaces a value which is secret or may be."""
 NOT_AUTHENTICATED = "(not authenticated)"
-"""How a principal that is null is shown to people, wherever it is."""
+"""The text that people are shown for a principal that is null."""
 
 
 class Effect(Enum):
-    """What a decision did to the cluster."""
+    """The effect of a decision on the cluster."""
 
     APPLIED = "applied"
-    """It is in effect: the state after it is what the store holds."""
+    """The change is in effect, and the store holds the state after it."""
     NONE = "none"
-    """Refused, or only validated."""
+    """The request was refused, or only validated."""
     UNKNOWN = "unknown"
-    """The controller lost its place, or its connection, while the change was under way: the next
-    snapshot tells.
+    """The controller was replaced or lost its connection before it knew. The next snapshot shows
+    whether the change is in effect.
     """
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A topic as it is."""
+    """A topic as it was at one moment."""
 
     topic_id: str
-    """22 characters of url-safe base64, as Kafka prints it; of a topic without an id,
+    """The topic id as Kafka prints it: 22 characters of URL-safe base64. A topic without an id has
     `AAAAAAAAAAAAAAAAAAAAAA`.
     """
     replicas: tuple[tuple[int, ...], ...]
-    """Row i holds the broker ids of partition i, the preferred leader first."""
-    configs: dict[str, str]
-    """The topic's own configs, without the broker's defaults. A value that may be secret is
-    `[hidden]`.
+    """The broker ids of each partition, in the order of partitions; the preferred
+    leader is first.
     """
+    configs: dict[str, str]
+    """The topic's own configs, without defaults. A value that may be secret is `[hidden]`."""
     marked_for_deletion: bool
-    """Gone for clients; its clean-up is under way."""
+    """Whether the topic was deleted and its clean-up is not complete."""
     internal: bool
-    """One of Kafka's own."""
+    """Whether the topic is one of Kafka's internal topics."""
     created_ms: int | None
-    """Since 1970, by the clock of the controller that created it, or else of ZooKeeper; null where
-    nobody knows.
+    """When the topic was created, in milliseconds since 1970, by the clock of the controller that
+    created it, or else of ZooKeeper. Null if unknown.
     """
 
 
 class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """A topic as it would be if the request was allowed."""
+    """A topic as it would be if the request were allowed."""
 
     replicas: tuple[tuple[int, ...], ...]
-    """As in State."""
+    """As in State: the broker ids of each partition."""
     configs: dict[str, str]
-    """As in State: all of them, not those alone that the request named."""
+    """As in State: all configs of the topic, not only those that the request named."""
     marked_for_deletion: bool
-    """As in State."""
+    """As in State: whether the topic was deleted and its clean-up is not complete."""
     internal: bool
-    """As in State."""
+    """As in State: whether the topic is one of Kafka's internal topics."""
     generated_replica_assignments: bool
-    """The controller chose (some of) the replicas, the request gave counts."""
+    """Whether the controller chose replicas, because the request gave only counts for them."""
     default_configs: dict[str, str] = {}
-    """What the cluster said for topics that say nothing, where that was otherwise than Kafka's own
-    default; absent where nothing was.
+    """The cluster's defaults for topics that differ from Kafka's own defaults. Absent if none
+    differs.
     """
 
 
 class EntityChange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The configs of a broker or of the default of all brokers, or the levels of a node's loggers
-    that the request names.
+    """A change of the configs of a broker or of the default for all brokers, or of the levels of a
+    node's loggers. Of loggers it has only those that the request named.
     """
 
     before: dict[str, str]
-    """In the moment before. A value that may be secret is `[hidden]`."""
+    """The configs or levels before the decision. A value that may be secret is `[hidden]`."""
     requested: dict[str, str]
-    """As they would be if the request was allowed: all of them, as before."""
+    """All configs or levels as they would be if the request were allowed."""
     after: dict[str, str]
-    """In the moment after: as before, if there was no effect or the effect is unknown."""
+    """The configs or levels after the decision. They are those before it if the effect is `none` or
+    `unknown`.
+    """
     default_configs_before: dict[str, str] = {}
-    """Of brokers: what held for topics that say nothing, where that was otherwise than Kafka's own
-    default; absent where nothing was.
+    """For brokers: the defaults for topics before the decision that differed from Kafka's own
+    defaults. Absent if none differed.
     """
     default_configs: dict[str, str] = {}
-    """The same, as it would be if the request was allowed."""
+    """The same defaults as they would be if the request were allowed."""
 
 
 class NamedState(msgspec.Struct, frozen=True, kw_only=True):
     """A topic and its state."""
 
     topic: str
-    """Its name."""
+    """The topic's name."""
     state: State | None
-    """Null for no topic of this name."""
+    """The topic's state; null if there is no topic of this name."""
 
 
 class RuleFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule had against the request."""
+    """The finding of one rule on the request."""
 
     rule: str
-    """Its name."""
+    """The rule's name."""
     action: str
-    """`deny`, `warn` or `audit`."""
+    """The rule's action: `deny`, `warn` or `audit`."""
     message: str
-    """What it says of the request."""
+    """The rule's message about the request."""
     error: str | None = None
-    """Why the rule could not be evaluated; then it denies."""
+    """Why the rule could not be evaluated, in which case it denies; otherwise null."""
 
 
 class PolicyDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the policy said."""
+    """The policy's verdict on the request."""
 
     decision: str
-    """`allowed`, `violated`, or `broken`: the policy failed, and nothing passes a policy that
-    fails.
+    """`allowed`; `violated` if the policy refused the request; `broken` if the policy failed, which
+    refuses the request, too.
     """
     policy: str
-    """The name of its class, of its files, or both."""
+    """The name of the policy's class, of the rule files, or both."""
     policy_hash: str
-    """SHA-256, in hexadecimal, of the policy that was in force."""
+    """The SHA-256, in hexadecimal, of the policy and rules that were in force."""
     rule: str
-    """The rule that decided; empty where none did."""
+    """The rule that refused the request; empty if none did."""
     findings: tuple[RuleFinding, ...]
-    """Of all rules, warnings included, in their order; a policy in Python has none."""
+    """The findings of all rules, warnings included, in the order of the rules. A policy in Python
+    has none.
+    """
     message: str | None
-    """Why not: for the caller if it was violated, for the operator if it is broken."""
+    """Why the request was refused: for the client if `violated`, for the operator if `broken`."""
     microseconds: int
-    """How long it thought."""
+    """How long the policy took, in microseconds."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, tag_field="kind"):
-    """What all events tell."""
+    """The fields of all events."""
 
     schema_version: int
-    """1."""
+    """The version of the schema: 1."""
     cluster_id: str
-    """As clients are told it."""
+    """The cluster id that clients see."""
     epoch: int
-    """Of the controller: each election gets a higher one."""
+    """The controller epoch; each election of a controller raises it."""
     sequence: int
-    """From 1 in each epoch, without gaps, in the order in which the changes took effect."""
+    """The number of the event within its epoch: from 1, without gaps, in the order in which changes
+    took effect.
+    """
     time_ms: int
-    """Since 1970, by the clock of the node that decided. It may go backwards, and orders nothing.
+    """When the event was decided, in milliseconds since 1970, by the clock of the node that
+    decided. It may go backwards, so it orders nothing.
     """
     decided_node: int
-    """The node that was the controller, and wrote this."""
+    """The id of the node that decided as the controller and wrote the event."""
 
 
 class Decision(Event, frozen=True, gc=False, tag="decision"):
-    """One element of one request was decided."""
+    """The controller decided one element of one request, such as one topic of a CreateTopics."""
 
     request: int
-    """The same for all elements of a request; unique within the epoch."""
+    """The number of the request, which all its elements share; unique within the epoch."""
     element: int
-    """Which of them, from 0, in the order in which they were judged."""
+    """The number of the element within its request, from 0, in the order of judgement."""
     elements: int
-    """How many there are. Those that were not begun in time have no event: nothing was decided of
-    them.
+    """How many elements the request has. Elements that were not begun in time have no event,
+    because nothing was decided about them.
     """
     principal: str | None
-    """`User:alice`; null for a caller who is not authenticated (`User:ANONYMOUS` is a user of that
-    name).
+    """The client's principal, such as `User:alice`; null if the client was not authenticated. A
+    user named ANONYMOUS is `User:ANONYMOUS`.
     """
     client_id: str | None
-    """As the client said."""
+    """The client id that the client sent."""
     client_host: str
-    """The client's address."""
+    """The IP address of the client."""
     software: str
-    """The client's name and version, `name/version`, as it told them (KIP-511); empty if it did
-    not, or a real broker forwarded it.
+    """The name and version of the client's software, `name/version`, as it sent them (KIP-511).
+    Empty if it sent none, or if a Kafka broker forwarded the request.
     """
     listener: str
-    """On which the request reached the node that decided."""
+    """The name of the listener through which the request reached the node that decided."""
     received_node: int
-    """The node that holds the client's connection; -1 if it is not known."""
+    """The id of the node that the client is connected to; -1 if unknown."""
     api: str
-    """Kafka's name of the API that the client used; `Metadata` for an automatic creation."""
+    """Kafka's name of the API that the client called; `Metadata` for an automatic creation."""
     api_version: int
-    """The version in which the client spoke."""
+    """The version of the API that the client used."""
     operation: str
-    """`create_topic`, `delete_topic`, `create_partitions`, `alter_configs` or
+    """The operation: `create_topic`, `delete_topic`, `create_partitions`, `alter_configs` or
     `incremental_alter_configs`.
     """
     resource: str
-    """`topic`, `broker`, `logger` (the levels of a node's loggers), or `resource` for what has no
-    configs that can be changed, and for a request that asks for more than is allowed at once: it is
-    one event without a name.
+    """The type of the resource: `topic`, `broker`, or `logger` for the levels of a node's loggers.
+    `resource` is used for types whose configs cannot be changed, and for a request that exceeds the
+    bounds of requests, which is one event without a name.
     """
     name: str
-    """Of the resource, of a broker its number; empty for the default of all brokers, and for a
-    topic that was named by an id that nobody has or looked up.
+    """The name of the resource: a topic's name, or the id of a broker or node. Empty for the
+    default of all brokers, and for a topic that was named by an id which was unknown or not looked
+    up.
     """
     requested: Requested | None
-    """Null for a deletion, for brokers, and for what was refused before it was known what it would
-    come to.
+    """The topic as it would be if the request were allowed. Null for a deletion, for other
+    resources than topics, and if the request was refused before this was known.
     """
     config_operations: dict[str, str | None] | None
-    """For changes of configs: the keys that the request named, with their operands, null to delete
-    one.
+    """For a change of configs: the keys that the request named, with their operands; null deletes a
+    key. Null for other requests.
     """
     validate_only: bool
-    """The request only asked whether it would be allowed."""
+    """Whether the request only asked if it would be allowed."""
     asked_ms: int | None
-    """The time that the policy was told, since 1970; null for what was refused before the policy
-    had its turn.
+    """The time of the request that the policy was given, in milliseconds since 1970. Null if the
+    request was refused before the policy was asked.
     """
     asked_created_ms: int | None
-    """The time of the topic's creation that the policy was told, where it wanted to know;
-    `before.created_ms` may differ by clocks.
+    """The time of the topic's creation that the policy was given, in milliseconds since 1970; null
+    if no rule needs it. It is by the store's clock, so `before.created_ms` may differ.
     """
     cluster_size: int
-    """How many brokers were registered when it was judged."""
+    """How many brokers were registered when the element was judged."""
     before: State | None
-    """The topic in the moment before; null for none, and for brokers."""
+    """The topic before the decision; null if there was none, and for other resources
+    than topics.
+    """
     after: State | None
-    """The topic in the moment after: as before, if there was no effect or the effect is unknown."""
+    """The topic after the decision; null if there is none, and for other resources than topics. It
+    is the topic before the decision if the effect is `none` or `unknown`.
+    """
     assumed: tuple[NamedState, ...]
-    """Where the policy saw topics otherwise than the events before this one tell: changes on their
-    way that failed later. Mostly empty.
+    """The topics that the policy saw in another state than the events before this one give, because
+    changes that were under way failed later. Usually empty.
     """
     policy: PolicyDecision | None
-    """Null where no policy was asked: there is none, or the request was wrong in itself."""
+    """The policy's verdict; null if no policy was asked, because there is none or the request was
+    invalid.
+    """
     effect: Effect
-    """`applied`: it is in the store, and `after` tells the state; or the level of a logger is set.
-    `none`: refused, or only validated. `unknown`: see Replay.
+    """`applied`: the change is in the store and `after` is the state, or the levels of loggers are
+    set. `none`: the request was refused or only validated. `unknown`: see Replay.
     """
     error_code: int
-    """Kafka's code of what was decided, 0 for no error. A client that did not wait long enough was
-    told REQUEST_TIMED_OUT instead.
+    """Kafka's error code of the decision; 0 for no error. A client whose timeout passed before was
+    sent REQUEST_TIMED_OUT instead.
     """
     error: str
-    """Its name."""
+    """Kafka's name of the error code, such as `POLICY_VIOLATION`; `NONE` for no error."""
     message: str | None
-    """What the client is told besides."""
+    """The error message for the client; null if there is none."""
     latency_us: int
-    """Microseconds from the request's arrival at the node that decided until it was decided, and
-    safe in the store.
+    """The microseconds from the arrival of the request at the node that decided until the decision
+    was made and, if it changed anything, safe in the store.
     """
     config_operation_kinds: dict[str, str] | None = None
-    """For changes of configs what is done with each key: `set`, `delete`, `append`, `subtract`, or
-    `unknown`, which is refused. Also those keys that AlterConfigs deletes by leaving them out. Null
-    in logs that were written before there was this field.
+    """For a change of configs: the operation on each key, which is `set`, `delete`, `append`,
+    `subtract`, or `unknown`, which is refused. It includes the keys that AlterConfigs deletes by
+    leaving them out. Null for other requests, and in logs that are older than this field.
     """
     entity: EntityChange | None = None
-    """Of a broker, of the default of all brokers, and of loggers: their configs. Null for topics,
-    and for what was refused before it was known.
+    """The change of a broker's configs, of the default of all brokers, or of loggers. Null for
+    topics, and if the request was refused before this was known.
     """
 
 
 class Removal(Event, frozen=True, kw_only=True, tag="removal"):
-    """The clean-up of a deletion is complete: the topic is gone, and its name is free."""
+    """The clean-up of a deleted topic is complete: the topic is gone and its name is free."""
 
     topic: str
-    """Its name."""
+    """The topic's name."""
     before: State | None
-    """What it was, marked for deletion."""
+    """The topic as it was, marked for deletion."""
 
 
 class Observed(Event, frozen=True, kw_only=True, tag="observed"):
-    """A topic is otherwise without a request: others wrote into ZooKeeper, or the controller gave
+    """A topic changed without a request: another program wrote to ZooKeeper, or the controller gave
     an id to a topic that had none.
     """
 
     topic: str
-    """Its name."""
+    """The topic's name."""
     before: State | None
-    """Null if it is new."""
+    """The topic before the change; null if it is new."""
     after: State | None
-    """Null if it is gone."""
+    """The topic after the change; null if it is gone."""
 
 
 class SnapshotBegin(Event, frozen=True, kw_only=True, tag="snapshot_begin"):
-    """What follows is the whole state. Nothing else comes before the snapshot's end."""
+    """A snapshot of all topics begins. Only `snapshot_topics` come between it and its end."""
 
     reason: str
-    """`elected`, `reread` (the connection broke, and everything was read anew) or `recovered`
-    (events were lost).
+    """Why there is a snapshot: `elected` (a controller was elected), `reread` (it lost its
+    connection and read everything again) or `recovered` (events were lost).
     """
     cluster_size: int
     """How many brokers are registered."""
     topics: int
-    """How many topics follow."""
+    """How many topics follow, in all `snapshot_topics` together."""
 
 
 class SnapshotTopics(Event, frozen=True, kw_only=True, tag="snapshot_topics"):
-    """Some of the topics."""
+    """Some topics of a snapshot."""
 
     topics: tuple[NamedState, ...]
-    """In the order of their names."""
+    """The topics with their states, in the order of their names."""
 
 
 class SnapshotEnd(Event, frozen=True, kw_only=True, tag="snapshot_end"):
-    """The snapshot is complete."""
+    """A snapshot ends; it is complete."""
 
     topics: int
-    """How many there were."""
+    """How many topics the snapshot has."""
 
 
 class Dropped(Event, frozen=True, kw_only=True, tag="dropped"):
-    """Events that could not be written and were given up (`audit.on.failure=drop`). A snapshot
+    """Events are missing because they could not be written (`audit.on.failure=drop`). A snapshot
     follows.
     """
 
     first_sequence: int
-    """Of this epoch, as the next."""
+    """The sequence of the first missing event, in this epoch."""
     last_sequence: int
-    """All from the first to this one are missing."""
+    """The sequence of the last missing event. All events from the first to the last are missing."""
     reason: str
-    """Why."""
+    """Why the events could not be written."""
 
 
 AuditEvent = Decision | Removal | Observed | SnapshotBegin | SnapshotTopics | SnapshotEnd | Dropped
@@ -337,16 +351,16 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 
 class UnreadableLineError(Exception):
-    """A line of an audit file is no event; the message is a sentence that says why."""
+    """A line of an audit file is not an event. The message says why."""
 
 
 class UnknownSchemaError(UnreadableLineError):
-    """A line is an event of a schema version that is not known here."""
+    """A line is an event of an unknown schema version."""
 
 
 def encode(event: AuditEvent) -> bytes:
-    """Encode an event as a line with its end. What is no Unicode in a text (a policy may say
-    anything) becomes `?`.
+    """Encode an event as a line, with its newline. Surrogates, which the message of a policy may
+    have, become `?`.
     """
     try:
         return _encoder.encode(event) + b"\n"

@@ -1,20 +1,17 @@
-"""What the author of a policy imports (KIP-201, in Python): one class that is asked about every
-change of a topic.
+"""The interface that the author of a policy imports (KIP-201, in Python): one class, which is asked
+about every change.
 
-    from minicontroller.policies import CreateTopicRequest, ClusterState, PolicyViolation,
-    TopicManagementPolicy
+    from minicontroller import policies
 
-    class TeamPolicy(TopicManagementPolicy):
-        def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:
+    class TeamPolicy(policies.TopicManagementPolicy):
+        def validate_create_topic(self, request, cluster):
             if request.requested_state.replication_factor < 3:
-                raise PolicyViolation("Topics need replication factor 3, so that one broker can be
-                restarted.")
+                raise policies.PolicyViolation("Topics need replication factor 3.")
 
 A policy judges frozen snapshots: it cannot change the request, and what it sees does not change
-while it looks. A method that returns allows; `PolicyViolation` refuses with its text, which the
-caller of the request reads; anything else that is raised refuses too, and so does a method that
-returns something or takes longer than `policy.timeout.ms` (the policy is broken, and a broken
-policy must not let anything pass).
+while it looks. A method that returns None allows the request. `PolicyViolation` refuses it, with a
+message for the client. Everything else means that the policy is broken, which refuses the request,
+too: another exception, a returned value, or a method that takes longer than `policy.timeout.ms`.
 """
 
 from abc import ABC
@@ -36,7 +33,7 @@ NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
 class PolicyViolation(Exception):  # noqa: N818 - the name of KIP-201 and of Kafka's own exception
-    """The request is against the policy. The text reaches the caller as the message of
+    """The request violates the policy. Its text is sent to the client as the message of the error
     POLICY_VIOLATION (44).
     """
 
@@ -46,24 +43,23 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
 
     num_partitions: int
     replication_factor: int
-    """Replicas of partition 0."""
+    """The number of replicas of partition 0."""
     replica_assignments: Mapping[int, Sequence[int]]
-    """Partition to broker ids, the preferred leader first."""
+    """Maps each partition to its broker ids, the preferred leader first."""
     configs: Mapping[str, str]
-    """The topic's own configs, without the broker's defaults: each value in the one form that Kafka
-    would show of it, however it was written. ` TRUE` is `true`, `+05` is `5`, `compact, compact` is
-    `compact`.
+    """The topic's own configs, without defaults. Values have the canonical form in which Kafka
+    would show them, however they were written: ` TRUE` is `true`, `+05` is `5`, and `compact,
+    compact` is `compact`. Judge these values: they take effect.
     """
     raw_configs: Mapping[str, str] = NO_CONFIGS
-    """The same as they were written, which is what the store keeps. For a look, not for a
-    judgement: what takes effect is `configs`.
-    """
+    """The same configs as they were written and are stored."""
     marked_for_deletion: bool = False
+    """Whether the topic was deleted and its clean-up is not complete."""
     internal: bool = False
+    """Whether the topic is one of Kafka's internal topics."""
 
     def __post_init__(self) -> None:
-        # Frozen all the way down: who was given a dict could change what others read later. Other
-        # mappings come read-only.
+        # A dict could be changed by whoever has it; other mappings are given read-only.
         if type(self.replica_assignments) is dict:
             rows = {partition: tuple(replicas) for partition, replicas in self.replica_assignments.items()}
             force_setattr(self, "replica_assignments", MappingProxyType(rows))
@@ -73,81 +69,88 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestedTopicState(TopicState, frozen=True, kw_only=True):
-    """A topic as it will be if the request is allowed: counts, replicas and configs are resolved,
-    never -1.
+    """A topic as it will be if the request is allowed. Counts are resolved, and so never -1 (the
+    broker's default).
     """
 
     generated_replica_assignments: bool = False
-    """The controller chose the replicas; the request gave counts only."""
+    """Whether the controller chose the replicas, because the request gave only counts."""
     default_configs: Mapping[str, str] = NO_CONFIGS
-    """What the cluster says for topics that say nothing, where that is otherwise than Kafka's own
-    default.
-    """
+    """The cluster's defaults for topics that differ from Kafka's own defaults."""
 
     @property
     def effective_configs(self) -> Mapping[str, str]:
-        """What would hold: `configs`, and for every other config of a topic the default."""
+        """All configs of a topic with the values that will hold: `configs`, and defaults."""
         return EffectiveConfigs(self.configs, self.default_configs)
 
 
 class ClusterState(Protocol):
-    """The cluster before the request takes effect, earlier elements of the same batch included."""
+    """The cluster before the request takes effect, but after the elements before it in the same
+    request.
+    """
 
     def topic_state(self, topic: str) -> TopicState | None:
-        """The topic, or None if there is none."""
+        """Return the topic; None if it does not exist."""
 
     def topics(self, *, include_internal: bool = False, include_marked_for_deletion: bool = False) -> frozenset[str]:
-        """The names of the topics."""
+        """Return the names of the topics."""
 
     @property
     def cluster_size(self) -> int:
-        """How many brokers are registered."""
+        """The number of registered brokers."""
 
 
 class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What every request tells."""
+    """The fields of every request that concerns a topic."""
 
     topic: str
+    """The name of the topic."""
     principal: str | None
-    """As Kafka writes it, `User:alice`; None if the caller is not authenticated."""
+    """The client's principal as Kafka writes it, `User:alice`; None if it is not authenticated."""
     client_id: str | None = None
+    """The client id that the client sent."""
     client_host: str = ""
+    """The IP address of the client."""
     api: str = ""
-    """Kafka's name of the API that the caller used, such as `IncrementalAlterConfigs`; `Metadata`
+    """Kafka's name of the API that the client called, such as `IncrementalAlterConfigs`; `Metadata`
     for an automatic creation.
     """
     validate_only: bool = False
+    """Whether the client only asks if the request would be allowed."""
     time_ms: int | None = None
-    """When the controller judged it, in milliseconds since 1970; None in a test that does not care.
+    """When the controller judges the request, in milliseconds since 1970. It is None only in tests
+    that do not set it.
     """
 
 
 class CreateTopicRequest(PolicyRequest, frozen=True, kw_only=True):
+    """The creation of a topic."""
+
     requested_state: RequestedTopicState
+    """The topic as it will be."""
     automatic: bool = False
-    """Nobody asked for the topic by CreateTopics: somebody used it, and the cluster creates it as
-    its configuration says.
+    """Whether the topic is created automatically, because a client used it
+    (`auto.create.topics.enable`), and not by CreateTopics.
     """
 
 
 def operation_kinds(operands: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the kinds of operations of which only the operands are known."""
+    """Derive the kinds of operations from their operands: `delete` for None, otherwise `set`."""
     return {key: "delete" if operand is None else "set" for key, operand in operands.items()}
 
 
 class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
-    """A change of configs, partitions or replicas. `requested_state` is the whole topic after the
-    change; before it is `cluster.topic_state(request.topic)`.
-    """
+    """A change of a topic's configs, number of partitions or replicas."""
 
     requested_state: RequestedTopicState
+    """The whole topic after the change. Before it, it is `cluster.topic_state(request.topic)`."""
     config_operations: Mapping[str, str | None] | None = None
-    """For changes of configs: the keys that the request names or, by leaving them out of
-    AlterConfigs, deletes, with the operand (None to delete one), in its canonical form as `configs`
-    are. None for other changes.
+    """For a change of configs: the keys that the request names, and those that AlterConfigs deletes
+    by leaving them out, with their operands in canonical form; None deletes a key. For other
+    changes this is None.
     """
     config_operation_kinds: Mapping[str, str] | None = None
-    """Of the same keys what is done with them: `set`, `delete`, `append` or `subtract`."""
+    """The operation on each of these keys: `set`, `delete`, `append` or `subtract`."""
 
     def __post_init__(self) -> None:
         operands = self.config_operations
@@ -158,23 +161,28 @@ class AlterTopicRequest(PolicyRequest, frozen=True, kw_only=True):
 
 
 class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of something that is no topic and has configs."""
+    """The fields of every request that changes the configs of a broker or the levels of loggers.
+    Fields of the same names mean the same as in requests that concern topics.
+    """
 
     broker: str
-    """Its id."""
+    """The id of the broker; empty for the default of all brokers."""
     principal: str | None
-    """As of a topic, and so are the others that have the same names."""
+    """The client's principal as Kafka writes it, `User:alice`; None if it is not authenticated."""
     config_operations: Mapping[str, str | None]
-    config_operation_kinds: Mapping[str, str] | None = None
-    before: Mapping[str, str] = NO_CONFIGS
-    """Its configs as they are, each value in the one form that Kafka would show of it, as of a
-    topic.
+    """The keys that the request names, and those that AlterConfigs deletes by leaving them out,
+    with their operands in canonical form; None deletes a key.
     """
+    config_operation_kinds: Mapping[str, str] | None = None
+    """The operation on each of these keys: `set`, `delete`, `append` or `subtract`."""
+    before: Mapping[str, str] = NO_CONFIGS
+    """The configs or levels as they are, in canonical form."""
     after: Mapping[str, str] = NO_CONFIGS
-    """As they will be if the request is allowed."""
+    """The configs or levels as they will be if the request is allowed, in canonical form."""
     raw_before: Mapping[str, str] | None = None
-    """The same as they are written."""
+    """The configs or levels before the request as they are written."""
     raw_after: Mapping[str, str] | None = None
+    """The configs or levels after the request as they will be written."""
     client_id: str | None = None
     client_host: str = ""
     api: str = ""
@@ -195,41 +203,44 @@ class EntityRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterBrokerConfigsRequest(EntityRequest, frozen=True, kw_only=True):
-    """A change of a broker's own configs, or with an empty `broker` of the default of all brokers:
-    as they are written in the cluster, and not what a node's file says.
+    """A change of the dynamic configs of a broker or, if `broker` is empty, of the default of all
+    brokers. `before` and `after` have the configs that the cluster stores, without those of a
+    node's file.
     """
 
     default_configs_before: Mapping[str, str] = NO_CONFIGS
-    """What holds for topics that say nothing, where that is otherwise than Kafka's own default:
-    with the file of the controller's node.
+    """The defaults for topics before the change that differ from Kafka's own defaults, with the
+    file of the controller's node taken into account.
     """
     default_configs: Mapping[str, str] = NO_CONFIGS
-    """The same after the change."""
+    """The same defaults after the change."""
 
     @property
     def effective_configs(self) -> Mapping[str, str]:
-        """Every config of a topic, and what would hold for a topic that says nothing of it."""
+        """All configs of a topic with the defaults that will hold after the change."""
         return EffectiveConfigs(NO_CONFIGS, self.default_configs)
 
 
 class AlterLoggersRequest(EntityRequest, frozen=True, kw_only=True):
-    """A change of the levels of a node's loggers, by their names. What stands in `before` and
-    `after` are those that the request names, with the levels that hold: of one that is deleted,
-    what it inherits.
+    """A change of the levels of a node's loggers. `before` and `after` map the loggers that the
+    request names to the levels that hold; a logger whose level is deleted inherits one.
     """
 
 
 class DeleteTopicRequest(PolicyRequest, frozen=True, kw_only=True):
+    """The deletion of a topic."""
+
     created_ms: int | None = None
-    """When the topic was created, in milliseconds since 1970 by ZooKeeper's clock. None unless a
-    rule asks for it, because it is read from the store: the controller that creates a topic is not
-    told.
+    """When the topic was created, in milliseconds since 1970, by the store's clock. It has to be
+    read from the store, so it is None unless a rule uses it.
     """
 
 
 class DeleteRecordsRequest(PolicyRequest, frozen=True, kw_only=True):
+    """The deletion of records of a topic."""
+
     delete_records_offsets: Mapping[int, int]
-    """Partition to the offset below which records go; -1 is the high watermark."""
+    """Maps partitions to the offset before which records are deleted; -1 is the high watermark."""
 
     def __post_init__(self) -> None:
         if type(self.delete_records_offsets) is dict:
@@ -241,33 +252,36 @@ JudgedRequest = PolicyRequest | EntityRequest
 
 
 class TopicManagementPolicy(ABC):  # noqa: B024 - every method has a default: allow
-    """Derive from this and override what you want to judge; what is not overridden is allowed.
+    """The base class of policies. Override the methods for the requests that you want to judge;
+    requests whose method is not overridden are allowed.
 
-    One instance serves the whole life of the node; its methods are called one at a time.
+    A node has one instance for its whole life, and calls one method at a time.
     """
 
     def configure(self, configs: Mapping[str, str]) -> None:  # noqa: B027
-        """Called once, before anything else, with the node's configuration as written (secrets left
-        out).
+        """Called once, before all other methods, with the node's configuration as written, without
+        secrets.
         """
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Also asked for topics that are created automatically."""
+        """Judge the creation of a topic, by CreateTopics or automatically."""
 
     def validate_alter_topic(self, request: AlterTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Configs, number of partitions, replicas."""
+        """Judge a change of a topic's configs, number of partitions or replicas."""
 
     def validate_delete_topic(self, request: DeleteTopicRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Asked before the topic is marked."""
+        """Judge the deletion of a topic, before it is marked for deletion."""
 
     def validate_delete_records(self, request: DeleteRecordsRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Once a topic, with the partitions that the request names."""
+        """Judge the deletion of records. Called once for each topic, with all its partitions that
+        the request names.
+        """
 
     def validate_alter_broker_configs(self, request: AlterBrokerConfigsRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Configs of a broker, or of the default of all brokers."""
+        """Judge a change of the configs of a broker, or of the default of all brokers."""
 
     def validate_alter_loggers(self, request: AlterLoggersRequest, cluster: ClusterState) -> None:  # noqa: B027
-        """Levels of a node's loggers."""
+        """Judge a change of the levels of a node's loggers."""
 
     def close(self) -> None:  # noqa: B027
-        """Called once, when the node stops."""
+        """Called once, when the node stops, within `policy.timeout.ms`."""
