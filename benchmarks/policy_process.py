@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import trio
 
-from minicontroller.controller.metadata.image import Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.policy.cluster_view import TopicStates, requested, view
 from minicontroller.controller.policy.process import PolicyProcess
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy

@@ -17,7 +17,8 @@ import trio
 from ..audit.recorder import AuditRecorder
 from ..audit.records import Origin
 from ..audit.requests import AuditedRequest
-from ..metadata.image import NO_TOPIC_ID, Broker, Image, Topic
+from ..metadata.entities import NO_TOPIC_ID, Broker, Topic
+from ..metadata.image import Image
 from ..store.base import Check, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout

@@ -22,7 +22,8 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ...protocol.messages.stop_replica import StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataResponse
-from ..metadata.image import Broker, Image, Topic
+from ..metadata.entities import Broker, Topic
+from ..metadata.image import Image
 from ..requests.time_slices import Turn
 from . import control_requests
 

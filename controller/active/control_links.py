@@ -14,7 +14,7 @@ from ...protocol.messages.update_metadata import UpdateMetadataRequest
 from ...protocol.schema import WireStruct
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
-from ..metadata.image import Broker, Endpoint
+from ..metadata.entities import Broker, Endpoint
 from ..network.peer import PeerConnection, PeerUnavailable
 from ..security.credentials import Credentials
 from ..security.listeners import NodeLogins

@@ -21,7 +21,8 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from ..metadata.image import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Image, Partition, Topic
+from ..metadata.entities import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, Broker, Partition, Topic
+from ..metadata.image import Image
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

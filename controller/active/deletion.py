@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 from ..store.base import Delete, Operation
 from ..znodes import layout
 from .jobs import ControllerMoved, Draft, Element

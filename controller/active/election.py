@@ -34,7 +34,8 @@ from ..store.base import (
 from ..store.sessions import wait_connected, wait_expired, while_it_lasts
 from ..store.signal import Signal
 from ..znodes import layout
-from ..znodes.layout import LayoutError
+from ..znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
+from ..znodes.content import MalformedZnodeError
 from .active_controller import ActiveController
 from .channel import LinkFactory
 
@@ -72,7 +73,7 @@ class Election:
             except (StoreUnavailable, SessionExpired) as error:
                 log.debug("no election now: %s", error)
                 await trio.lowlevel.checkpoint()
-            except (LayoutError, StoreError) as error:
+            except (MalformedZnodeError, StoreError) as error:
                 log.warning("this node cannot stand for controller: %s", error)
                 await self._recover()
 
@@ -129,17 +130,17 @@ class Election:
         entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
             with contextlib.suppress(NodeExists):
-                await store.commit([Create(layout.CONTROLLER_EPOCH, layout.encode_controller_epoch(0))])
+                await store.commit([Create(layout.CONTROLLER_EPOCH, encode_controller_epoch(0))])
             entry = await store.get(layout.CONTROLLER_EPOCH)
         if entry is None:
             return None  # somebody has taken it away again
-        epoch, version = self._next_epoch(layout.decode_controller_epoch(entry.data)), entry.stat.version
-        claim = layout.encode_controller(broker_id, self._clock_ms())
+        epoch, version = self._next_epoch(decode_controller_epoch(entry.data)), entry.stat.version
+        claim = encode_controller(broker_id, self._clock_ms())
         try:
             await store.commit(
                 [
                     Create(layout.CONTROLLER, claim, ephemeral=True),
-                    SetData(layout.CONTROLLER_EPOCH, layout.encode_controller_epoch(epoch), version),
+                    SetData(layout.CONTROLLER_EPOCH, encode_controller_epoch(epoch), version),
                 ]
             )
         except (NodeExists, NodeMissing, VersionConflict):

@@ -12,7 +12,8 @@ import trio
 
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.image import EntityConfigs, Image, Topic
+from ..metadata.entities import EntityConfigs, Topic
+from ..metadata.image import Image
 from ..requests.changes import Judgement
 from ..requests.time_slices import Turn
 from ..store.base import Operation, weight

@@ -8,10 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import msgspec
 from immutables import Map
 
-from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Image, Partition, Topic
+from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Broker, EntityConfigs, Partition, Topic
+from ..metadata.image import Image
 from ..metadata.topic_names import is_valid_topic_name
 from ..store.base import Entry, Store, Watch
 from ..znodes import layout, registrations
+from ..znodes.configs import decode_config
+from ..znodes.content import MalformedZnodeError
+from ..znodes.topics import decode_partition_state, decode_topic
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -69,7 +73,7 @@ async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]
             continue
         try:
             brokers.append(registrations.decode_broker(broker_id, entry.data, entry.stat.czxid))
-        except layout.LayoutError as error:
+        except MalformedZnodeError as error:
             log.warning("the registration of broker %d is unreadable and ignored: %s", broker_id, error)
     return brokers
 
@@ -78,7 +82,7 @@ def _broker_ids(names: Iterable[str]) -> Iterator[int]:
     for name in names:
         try:
             yield registrations.decode_broker_id(name)
-        except layout.LayoutError as error:
+        except MalformedZnodeError as error:
             log.warning("a registration is ignored: %s", error)
 
 
@@ -102,10 +106,10 @@ async def load_topics(
         if entry is None or entry.data is None:
             continue
         try:
-            topics.append(layout.decode_topic(name, entry.data, entry.stat.version))
+            topics.append(decode_topic(name, entry.data, entry.stat.version))
             if created is not None:
                 created[name] = entry.stat.ctime_ms
-        except layout.LayoutError as error:
+        except MalformedZnodeError as error:
             log.warning("topic %s is unreadable and ignored: %s", name, error)
     configs = await store.get_many([layout.topic_config_path(topic.name) for topic in topics])
     paths = [layout.partition_state_path(topic.name, i) for topic in topics for i in range(len(topic.partitions))]
@@ -145,8 +149,8 @@ def _with_state(topic: str, partition: Partition, entry: Entry | None) -> Partit
     if entry is None:
         return partition
     try:
-        return layout.decode_partition_state(partition, entry.data, entry.stat.version)
-    except layout.LayoutError as error:
+        return decode_partition_state(partition, entry.data, entry.stat.version)
+    except MalformedZnodeError as error:
         log.warning("a state of topic %s is unreadable, so nobody leads: %s", topic, error)
         return msgspec.structs.replace(partition, partition_epoch=entry.stat.version)
 
@@ -158,8 +162,8 @@ def entity_configs(whose: str, entry: Entry | None) -> EntityConfigs:
     if entry is None:
         return NO_ENTITY_CONFIGS
     try:
-        found = layout.decode_config(entry.data)
-    except layout.LayoutError as error:
+        found = decode_config(entry.data)
+    except MalformedZnodeError as error:
         log.warning("the configs of %s are unreadable and ignored: %s", whose, error)
         return EntityConfigs(NO_CONFIGS, UNREADABLE)
     return EntityConfigs(Map(found) if found else NO_CONFIGS, entry.stat.version)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ..metadata.cache import MetadataCache, first_update_number
-from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Image, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
+from ..metadata.image import Image
 from ..znodes import layout
 
 if TYPE_CHECKING:

@@ -30,6 +30,8 @@ from ..store.base import (
     Watch,
 )
 from ..znodes import broker_notifications, layout
+from ..znodes.cluster import NO_FEATURES, features_are_disabled
+from ..znodes.content import MalformedZnodeError
 from .jobs import ControllerMoved, Draft
 
 log = logging.getLogger("minicontroller.controller")
@@ -64,15 +66,15 @@ async def _ensure_feature(store: Store, fence: Check) -> None:
     """
     entry = await store.get(layout.FEATURE)
     if entry is None:
-        await _commit(store, fence, [Create(layout.FEATURE, layout.NO_FEATURES)])
+        await _commit(store, fence, [Create(layout.FEATURE, NO_FEATURES)])
     elif _are_disabled(entry.data):
-        await _commit(store, fence, [SetData(layout.FEATURE, layout.NO_FEATURES, entry.stat.version)])
+        await _commit(store, fence, [SetData(layout.FEATURE, NO_FEATURES, entry.stat.version)])
 
 
 def _are_disabled(data: bytes | None) -> bool:
     try:
-        return layout.features_are_disabled(data)
-    except layout.LayoutError as error:
+        return features_are_disabled(data)
+    except MalformedZnodeError as error:
         log.warning("what somebody wrote to %s is left alone: %s", layout.FEATURE, error)
         return False
 
@@ -106,7 +108,7 @@ def _understand(found: BrokerNotifications, path: str, data: bytes | None) -> No
             found.changed_isrs.update(each.topic for each in broker_notifications.decode_isr_change(data))
         else:
             found.lost_directories.add(broker_notifications.decode_log_dir_event(data))
-    except layout.LayoutError as error:
+    except MalformedZnodeError as error:
         log.warning("the notification %s is unreadable and removed: %s", path, error)
 
 

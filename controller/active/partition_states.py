@@ -11,9 +11,11 @@ from functools import partial
 import msgspec
 
 from ..metadata import leadership
-from ..metadata.image import Broker, Image, Partition, Topic
+from ..metadata.entities import Broker, Partition, Topic
+from ..metadata.image import Image
 from ..store.base import Create, Operation, SetData, Store
 from ..znodes import layout
+from ..znodes.topics import encode_partition_state
 from .jobs import Draft, Element
 from .loading import load_topics
 
@@ -175,7 +177,7 @@ def stage_states(
     written = {index: msgspec.structs.replace(state, controller_epoch=epoch) for index, state in states.items()}
     operations: list[Operation] = list(parents)
     for index, state in written.items():
-        path, data = layout.partition_state_path(topic.name, index), layout.encode_partition_state(state)
+        path, data = layout.partition_state_path(topic.name, index), encode_partition_state(state)
         before = topic.partitions[index]
         operations.append(SetData(path, data, before.partition_epoch) if before.has_state else Create(path, data))
 

@@ -15,7 +15,8 @@ import trio
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ..metadata.cache import first_update_number
-from ..metadata.image import NO_TOPIC_ID, Broker, Image, Partition, Topic
+from ..metadata.entities import NO_TOPIC_ID, Broker, Partition, Topic
+from ..metadata.image import Image
 from . import control_requests
 from .channel import Channel, LinkFactory
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ..metadata.image import NO_ENTITY_CONFIGS, Image, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, Topic
+from ..metadata.image import Image
 from ..store.base import Store
 from ..znodes import layout
 from .jobs import Element, observation, observed_topic

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
-from ..metadata.image import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Image, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Topic
+from ..metadata.image import Image
 from ..metadata.random_ids import new_id
 from ..metadata.topic_names import is_valid_topic_name
 from ..store.base import Delete, NodeMissing, SessionExpired, SetData, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes import layout
+from ..znodes.topics import encode_topic
 from . import notifications, partition_states
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
@@ -253,7 +255,7 @@ def identify(draft: Draft, topic: Topic) -> None:
     named = msgspec.structs.replace(topic, topic_id=new_id(), version=topic.version + 1)
     draft.stage(
         topic.name,
-        [SetData(layout.topic_path(topic.name), layout.encode_topic(named), topic.version)],
+        [SetData(layout.topic_path(topic.name), encode_topic(named), topic.version)],
         evolve=lambda now: now and msgspec.structs.replace(now, topic_id=named.topic_id, version=named.version),
         holds=lambda image: image.topic_by_id(named.topic_id) is not None,
     )

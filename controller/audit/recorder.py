@@ -20,7 +20,8 @@ from ...audit.event import AuditEvent, Effect, NamedState, State
 from ...audit.lines import encode_line
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 from ..requests.changes import Change
 from ..requests.context import RequestContext
 from . import records

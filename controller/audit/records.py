@@ -35,11 +35,12 @@ from ...policies.verdict import Verdict
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 from ..observe.secrets import redact, redact_configs, redact_configs_of, secret_values
 from ..requests.changes import Change
 from ..requests.context import RequestContext
-from ..znodes.layout import uuid_text
+from ..znodes.topics import uuid_text
 from .requests import AuditedRequest
 
 log = logging.getLogger("minicontroller.audit")

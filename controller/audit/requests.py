@@ -12,7 +12,8 @@ import msgspec
 import trio
 
 from ..errors import Refusal
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 from ..requests.changes import Change
 from ..requests.context import RequestContext
 

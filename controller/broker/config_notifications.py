@@ -17,6 +17,8 @@ from ..store.base import Delete, Session, SessionExpired, Store, StoreError, Sto
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes import layout
+from ..znodes.configs import decode_config_change
+from ..znodes.content import MalformedZnodeError
 
 log = logging.getLogger("minicontroller.config")
 
@@ -134,8 +136,8 @@ class ConfigChanges:
             if entry is None or not entry.data:
                 continue
             try:
-                entities[layout.decode_config_change(entry.data)] = None
-            except layout.LayoutError as error:
+                entities[decode_config_change(entry.data)] = None
+            except MalformedZnodeError as error:
                 log.warning("the notification %s is unreadable and ignored: %s", name, error)
         await on_change(store, entities)
         self._seen = present

@@ -15,6 +15,8 @@ from ..clock import now_ms
 from ..config.node_config import NodeConfig
 from ..store.base import Entry, Store, StoreError
 from ..znodes import layout
+from ..znodes.configs import decode_config
+from ..znodes.content import MalformedZnodeError
 from .config_notifications import ConfigChanges, EntityChanged
 
 log = logging.getLogger("minicontroller.config")
@@ -138,8 +140,8 @@ class DynamicConfigs:
 
     def _take(self, name: str, data: bytes | None) -> None:
         try:
-            configs = layout.decode_config(data) if data else NOTHING
-        except layout.LayoutError:
+            configs = decode_config(data) if data else NOTHING
+        except MalformedZnodeError:
             log.warning("/config/brokers/%s is unreadable; what it said before stays in force", name)
             return
         if name == self._own_name:

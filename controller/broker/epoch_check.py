@@ -12,10 +12,13 @@ from collections.abc import Collection
 import trio
 
 from ..metadata.cache import MetadataCache
-from ..metadata.image import NO_CONTROLLER, Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import NO_CONTROLLER, Image
 from ..store.base import SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout
+from ..znodes.cluster import decode_controller, decode_controller_epoch
+from ..znodes.content import MalformedZnodeError
 
 log = logging.getLogger("minicontroller.node")
 
@@ -52,11 +55,11 @@ class EpochCheck:
         await store.sync()
         epoch_entry, controller_entry = await store.get_many([layout.CONTROLLER_EPOCH, layout.CONTROLLER])
         try:
-            epoch = 0 if epoch_entry is None else layout.decode_controller_epoch(epoch_entry.data)
+            epoch = 0 if epoch_entry is None else decode_controller_epoch(epoch_entry.data)
             controller_id = (
-                NO_CONTROLLER if controller_entry is None else layout.decode_controller(controller_entry.data).broker_id
+                NO_CONTROLLER if controller_entry is None else decode_controller(controller_entry.data).broker_id
             )
-        except layout.LayoutError as error:
+        except MalformedZnodeError as error:
             log.warning("whether the controller that this node was told of was elected cannot be read: %s", error)
             return
         if followed > epoch and cache.image.controller_epoch == followed:

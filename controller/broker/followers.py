@@ -18,7 +18,8 @@ from ...protocol.messages.alter_partition import (
     TopicData,
 )
 from ..metadata.cache import MetadataCache
-from ..metadata.image import Image, Partition, Topic
+from ..metadata.entities import Partition, Topic
+from ..metadata.image import Image
 from ..store.signal import Signal
 
 log = logging.getLogger("minicontroller.node")

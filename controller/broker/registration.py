@@ -15,7 +15,7 @@ import trio
 
 from ..active.loading import load_brokers
 from ..errors import ConfigurationError
-from ..metadata.image import Broker
+from ..metadata.entities import Broker
 from ..store.base import (
     AccessDenied,
     Create,

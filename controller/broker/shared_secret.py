@@ -17,7 +17,7 @@ from ..errors import ConfigurationError
 from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected, while_it_lasts
 from ..store.signal import Signal
-from ..znodes.layout import LayoutError
+from ..znodes.content import MalformedZnodeError
 from ..znodes.membership import MEMBERSHIP, decode_membership, encode_membership
 
 log = logging.getLogger("minicontroller.node")
@@ -85,7 +85,7 @@ class SharedSecret:
     def _take(self, entry: Entry) -> None:
         try:
             secret = decode_membership(entry.data)
-        except LayoutError as error:
+        except MalformedZnodeError as error:
             self._forget(f"{error}: once it is deleted, the nodes make another one")
             return
         if secret != self._current:

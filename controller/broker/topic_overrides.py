@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ..active.loading import entity_configs
-from ..metadata.image import Topic
+from ..metadata.entities import Topic
 from ..store.base import Session, Store, WatchEvent
 from ..znodes import layout
 

@@ -30,7 +30,7 @@ from ...policies.interface import (
 from ...policies.rules.ruleset import RuleSet
 from ...policies.states import ClusterSnapshot, requested_state, topic_state
 from ...policies.verdict import Action, Finding, refusal
-from ..metadata.image import INTERNAL_TOPICS
+from ..metadata.entities import INTERNAL_TOPICS
 
 APIS = {
     "create": "CreateTopics",

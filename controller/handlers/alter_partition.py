@@ -21,7 +21,8 @@ from ...protocol.messages.alter_partition import (
 from ..active import partition_states
 from ..active.jobs import ControllerMoved, Draft, Element
 from ..errors import Refusal
-from ..metadata.image import NO_TOPIC_ID, Image, Partition, Topic
+from ..metadata.entities import NO_TOPIC_ID, Partition, Topic
+from ..metadata.image import Image
 from ..metadata.leadership import RECOVERED, RECOVERING
 from ..requests.context import RequestContext
 

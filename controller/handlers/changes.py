@@ -21,7 +21,8 @@ from ..audit.requests import AuditedRequest
 from ..clock import now_ms
 from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
-from ..metadata.image import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Image, Topic
+from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
+from ..metadata.image import Image
 from ..policy.cluster_view import view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
@@ -29,6 +30,7 @@ from ..requests.context import RequestContext
 from ..requests.time_slices import Turn
 from ..store.base import Create, Operation, SessionExpired, StoreUnavailable
 from ..znodes import layout
+from ..znodes.topics import encode_partition_state, least_topic_bytes
 from .parts import Parts
 from .requested_changes import requested_changes
 
@@ -125,7 +127,7 @@ def check_storable(node: "Node", partitions: int, replication_factor: int) -> No
     """Refuse a topic too large for its znode, before memory is spent on placing its replicas.
     Raises INVALID_PARTITIONS.
     """
-    if layout.least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
+    if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
         text = (
             f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
         )
@@ -150,7 +152,7 @@ async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operati
     for index in range(first, len(topic.partitions)):
         partition = topic.partitions[index]
         if partition.has_state:
-            path, state = layout.partition_state_path(topic.name, index), layout.encode_partition_state(partition)
+            path, state = layout.partition_state_path(topic.name, index), encode_partition_state(partition)
             operations += [Create(layout.partition_path(topic.name, index)), Create(path, state)]
         await turn.pause()
     return operations

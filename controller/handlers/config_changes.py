@@ -19,7 +19,7 @@ from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
 from ..active.jobs import Draft
 from ..errors import Refusal
-from ..metadata.image import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, EntityConfigs, Topic
 from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
@@ -28,6 +28,7 @@ from ..requests.time_slices import Turn, in_turns
 from ..routing.forwarding import at_the_controller
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
+from ..znodes.configs import encode_config, encode_config_change
 from . import decided_elements
 from .changes import PlannedChange, asked_by, carry_out, default_configs, judge
 from .parts import Parts, each
@@ -314,13 +315,13 @@ def config_write(path: str, configs: Configs, version: int) -> Operation:
     """Return the operation that writes configs upon this version of their znode, or makes the znode
     where there is none (-1).
     """
-    data = layout.encode_config(configs)
+    data = encode_config(configs)
     return Create(path, data) if version < 0 else SetData(path, data, version)
 
 
 def notification(entity_path: str) -> Create:
     """Return the operation that makes every node read an entity's configs again."""
-    return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
+    return Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
 async def alter(

@@ -22,12 +22,14 @@ from ..active import partition_states
 from ..active.jobs import Draft, Element
 from ..errors import Refusal
 from ..metadata import leadership
-from ..metadata.image import Image, Partition, Topic
+from ..metadata.entities import Partition, Topic
+from ..metadata.image import Image
 from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..store.base import SetData
 from ..znodes import layout
+from ..znodes.topics import encode_topic
 from .changes import (
     PlannedChange,
     asked_by,
@@ -137,7 +139,7 @@ class Planner:
         return draft.stage(
             after.name,
             [
-                SetData(layout.topic_path(after.name), layout.encode_topic(after), before.version),  # its id kept
+                SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # its id kept
                 *partition_states.missing_parent(before),
                 *await partition_znodes(after, len(before.partitions), draft.turn),
             ],

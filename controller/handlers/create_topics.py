@@ -27,7 +27,8 @@ from ..config.node_config import NodeConfig
 from ..config.topic_configs import validate_topic_configs
 from ..errors import Refusal
 from ..metadata import leadership
-from ..metadata.image import Image, Partition, Topic
+from ..metadata.entities import Partition, Topic
+from ..metadata.image import Image
 from ..metadata.placement import PlacedBroker, assign_replicas, check_counts, placed_brokers
 from ..metadata.random_ids import new_id
 from ..metadata.topic_names import validate_topic_name
@@ -36,6 +37,8 @@ from ..requests.context import RequestContext
 from ..requests.time_slices import Turn, in_turns
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
+from ..znodes.configs import encode_config
+from ..znodes.topics import encode_topic
 from .changes import (
     PlannedChange,
     asked_by,
@@ -224,10 +227,10 @@ async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Opera
     Configs that an earlier topic of this name left are overwritten, as Kafka does it
     (AdminZkClient.writeTopicPartitionAssignment).
     """
-    path, configs = layout.topic_config_path(topic.name), layout.encode_config(topic.configs)
+    path, configs = layout.topic_config_path(topic.name), encode_config(topic.configs)
     return [
         Create(path, configs) if leftover is None else SetData(path, configs, leftover),
-        Create(layout.topic_path(topic.name), layout.encode_topic(topic)),
+        Create(layout.topic_path(topic.name), encode_topic(topic)),
         Create(layout.partitions_path(topic.name)),
         *await partition_znodes(topic, 0, turn),
     ]

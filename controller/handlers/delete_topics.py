@@ -16,7 +16,8 @@ from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopic
 from ..active.jobs import Draft, Element
 from ..clock import now_ms
 from ..errors import Refusal
-from ..metadata.image import NO_TOPIC_ID, Image, Topic
+from ..metadata.entities import NO_TOPIC_ID, Topic
+from ..metadata.image import Image
 from ..requests.context import RequestContext
 from ..store.base import Create
 from ..znodes import layout

@@ -27,7 +27,7 @@ from ..config import log_levels
 from ..config.describe import DescribedConfig, broker_entries, default_broker_entries, topic_entries
 from ..config.node_config import NodeConfig
 from ..errors import Refusal
-from ..metadata.image import Topic
+from ..metadata.entities import Topic
 from ..metadata.topic_names import validate_topic_name
 from ..requests.bounds import AnswerSize
 from ..requests.context import RequestContext

@@ -16,7 +16,8 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from ..errors import Refusal
-from ..metadata.image import INTERNAL_TOPICS, Image, Topic
+from ..metadata.entities import INTERNAL_TOPICS, Topic
+from ..metadata.image import Image
 from ..metadata.operations import TOPIC_OPERATIONS
 from ..metadata.partition_view import endpoints_at, known_partitions, view
 from ..metadata.topic_names import is_valid_topic_name

@@ -17,8 +17,9 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ..errors import Refusal
+from ..metadata.entities import INTERNAL_TOPICS, NO_TOPIC_ID
 from ..metadata.fragments import Dialect, DialectFragments
-from ..metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, Image
+from ..metadata.image import Image
 from ..metadata.operations import cluster_operations, topic_operations
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext

@@ -19,18 +19,18 @@ from ...protocol.messages.update_metadata import (
 )
 from ..active.control_requests import COMPLETE_TAG, CONFIGS_TAG, UPDATE_NUMBER_TAG
 from ..errors import Refusal
-from ..metadata.image import (
+from ..metadata.entities import (
     LEADER_DURING_DELETE,
     NO_TOPIC_ID,
     SECURITY_PROTOCOLS,
     Broker,
     Endpoint,
-    Image,
     Partition,
     Topic,
 )
+from ..metadata.image import Image
 from ..requests.context import RequestContext
-from ..znodes import layout
+from ..znodes.topics import least_topic_bytes
 from .control import stale
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ def _check(node: "Node", partitions: Collection[int]) -> None:
     if not partitions:
         return
     count = max(partitions) + 1
-    if min(partitions) < 0 or (
-        count > ALWAYS_STORABLE and layout.least_topic_bytes(count, 1) > node.store.max_commit_bytes
-    ):
+    if min(partitions) < 0 or (count > ALWAYS_STORABLE and least_topic_bytes(count, 1) > node.store.max_commit_bytes):
         raise Refusal(ErrorCode.INVALID_REQUEST)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 
 TOPICS_A_TURN = 1_000
 FRESH_SECONDS = 1.0

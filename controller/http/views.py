@@ -13,10 +13,12 @@ from ... import __version__
 from ..active.loading import entity_configs
 from ..audit.log import AuditLog
 from ..handlers.node import Node
-from ..metadata.image import Broker, Image, Partition, Topic
+from ..metadata.entities import Broker, Partition, Topic
+from ..metadata.image import Image
 from ..observe.secrets import redact_configs
 from ..store.base import SessionExpired, StoreUnavailable
 from ..znodes import layout
+from ..znodes.topics import uuid_text
 from .census import Census, leaderless_of
 from .process import Process, ServingNode
 
@@ -198,7 +200,7 @@ async def topic(process: Process, name: str, offset: int) -> TopicView:
     return TopicView(
         name=found.name,
         there=True,
-        id=layout.uuid_text(found.topic_id),
+        id=uuid_text(found.topic_id),
         partitions=len(found.partitions),
         replication_factor=found.replication_factor,
         offset=offset,

@@ -17,7 +17,8 @@ import trio
 
 from ..store.signal import Signal
 from .completion import Waiters
-from .image import Broker, Image, Topic
+from .entities import Broker, Topic
+from .image import Image
 
 EXPECTED_UPDATE_SECONDS = 3.0
 """How long reads wait for an update that the controller has acknowledged to a client. It is sent

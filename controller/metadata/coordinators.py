@@ -6,7 +6,7 @@ Rule: the arithmetic is Java's, since real brokers and their clients do it too.
 from enum import IntEnum
 
 from ...text.java_hash import java_hash
-from .image import NO_LEADER, Topic
+from .entities import NO_LEADER, Topic
 
 
 class CoordinatorType(IntEnum):

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from ...protocol.compiler import encoder
 from ...protocol.messages.metadata import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
-from .image import Broker, Endpoint, Image, Partition, Topic
+from .entities import Broker, Endpoint, Partition, Topic
+from .image import Image
 from .operations import topic_operations
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
 

@@ -12,7 +12,7 @@ from collections.abc import Container
 
 import msgspec
 
-from .image import NO_LEADER, Partition
+from .entities import NO_LEADER, Partition
 
 RECOVERED, RECOVERING = 0, 1
 """Kafka's leader recovery states: RECOVERING after an unclean election, until the new leader has

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ...protocol.error_codes import ErrorCode
-from .image import NO_LEADER, Broker, Endpoint, Partition, Topic
+from .entities import NO_LEADER, Broker, Endpoint, Partition, Topic
 
 
 class PartitionView(NamedTuple):

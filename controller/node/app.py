@@ -43,7 +43,8 @@ from ..handlers import HANDLERS
 from ..handlers.alter_partition import alter
 from ..handlers.node import Node
 from ..handlers.unauthorized_requests import record_unauthorized
-from ..metadata.image import NO_CONTROLLER, Broker, Endpoint
+from ..metadata.entities import Broker, Endpoint
+from ..metadata.image import NO_CONTROLLER
 from ..metadata.random_ids import new_id
 from ..network.descriptors import MOST_CONNECTIONS
 from ..network.limits import UNLIMITED, ConnectionLimits
@@ -61,6 +62,9 @@ from ..security.node_proof import Membership
 from ..store.base import Create, NodeExists, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout, registrations
+from ..znodes.cluster import decode_cluster_id, encode_cluster_id
+from ..znodes.content import MalformedZnodeError
+from ..znodes.topics import uuid_text
 
 if TYPE_CHECKING:
     from ..policy.rule_files import RuleFiles
@@ -233,13 +237,13 @@ async def _prepare(store: Store) -> str:
     if entry is None:
         await store.ensure("/cluster")
         try:
-            await store.commit([Create(layout.CLUSTER_ID, layout.encode_cluster_id(layout.uuid_text(new_id())))])
+            await store.commit([Create(layout.CLUSTER_ID, encode_cluster_id(uuid_text(new_id())))])
         except NodeExists:
             log.debug("another node was faster to name the cluster")
         entry = await store.get(layout.CLUSTER_ID)
     try:
-        return layout.decode_cluster_id(None if entry is None else entry.data)
-    except layout.LayoutError as error:
+        return decode_cluster_id(None if entry is None else entry.data)
+    except MalformedZnodeError as error:
         raise ConfigurationError(
             f"{layout.CLUSTER_ID} in ZooKeeper is not what a node of Kafka leaves there: {error}."
         ) from error
@@ -353,7 +357,7 @@ def registrable(broker: Broker) -> Broker:
     """Return this broker. Raises ConfigurationError if others could not read its registration."""
     try:
         registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
-    except layout.LayoutError as error:
+    except MalformedZnodeError as error:
         raise ConfigurationError(
             f"broker.rack and advertised.listeners make a registration that other nodes cannot read: {error}."
         ) from error

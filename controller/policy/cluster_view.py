@@ -12,7 +12,8 @@ import msgspec
 from ...policies.interface import RequestedTopicState, TopicState
 from ...policies.states import NO_CONFIGS, RememberedStates, VersionedCluster, requested_state, topic_state
 from ...policies.topic_counts import TopicCounts
-from ..metadata.image import Image, Topic
+from ..metadata.entities import Topic
+from ..metadata.image import Image
 from ..observe.secrets import configs_for_policies
 
 

@@ -24,7 +24,8 @@ from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..errors import Refusal
 from ..metadata.cache import MetadataCache
-from ..metadata.image import Broker, Endpoint, Image
+from ..metadata.entities import Broker, Endpoint
+from ..metadata.image import Image
 from ..network.peer import OnBehalfOf, PeerConnection, PeerUnavailable, TooLargeForPeer
 from ..requests.context import Handler, RequestContext
 from ..requests.error_answers import refuses_everything

@@ -15,7 +15,7 @@ import msgspec
 from ..config.listeners import Listener as ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
-from ..metadata.image import Broker, Endpoint
+from ..metadata.entities import Broker, Endpoint
 from .caller import Listener
 from .credentials import Credentials, PlainCredentials
 from .node_proof import Membership

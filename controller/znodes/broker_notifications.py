@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from .layout import BrokerId, Int, read, write
+from .content import BrokerId, Int, read, write
 
 
 class TopicPartition(Struct, frozen=True):

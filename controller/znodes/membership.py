@@ -9,31 +9,31 @@ from binascii import a2b_base64, b2a_base64
 
 import msgspec
 
-from .layout import LayoutError, write
+from .content import MalformedZnodeError, write
 
 MEMBERSHIP = "/minicontroller/membership"
 LEAST_SECRET_BYTES = 16
 
 
-class SharedSecret(msgspec.Struct):
+class MembershipZnode(msgspec.Struct):
     version: int
     secret: str
 
 
-READER = msgspec.json.Decoder(SharedSecret)
+READER = msgspec.json.Decoder(MembershipZnode)
 
 
 def encode_membership(secret: bytes) -> bytes:
-    return write(SharedSecret(1, b2a_base64(secret, newline=False).decode()))
+    return write(MembershipZnode(1, b2a_base64(secret, newline=False).decode()))
 
 
 def decode_membership(data: bytes | None) -> bytes:
-    """Decode the secret that nodes know each other by. Raises LayoutError."""
+    """Decode the secret that nodes know each other by. Raises MalformedZnodeError."""
     try:
         shared = READER.decode(data or b"")
         secret = a2b_base64(shared.secret.encode(), strict_mode=True) if shared.version == 1 else b""
     except (msgspec.DecodeError, ValueError, RecursionError):
         secret = b""
     if len(secret) < LEAST_SECRET_BYTES:
-        raise LayoutError(f"{MEMBERSHIP} does not hold a secret as this version writes it")
+        raise MalformedZnodeError(f"{MEMBERSHIP} does not hold a secret as this version writes it")
     return secret

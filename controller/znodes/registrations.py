@@ -1,7 +1,7 @@
 """A broker's registration in `/brokers/ids`: who it is, and where it listens.
 
 Rule: as in `layout.py`. A registration that could not be told to the other brokers is a
-`LayoutError`.
+`MalformedZnodeError`.
 """
 
 import re
@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...policies.configs.values import MAX_PORT
-from ..metadata.image import SECURITY_PROTOCOLS, Broker, Endpoint
-from .layout import MAX_INT, MAX_TEXT, Int, LayoutError, Text, read, write
+from ..metadata.entities import SECURITY_PROTOCOLS, Broker, Endpoint
+from .content import MAX_INT, MAX_TEXT, Int, MalformedZnodeError, Text, read, write
 
 MAX_LISTENERS = 100
 BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}+")
@@ -22,7 +22,7 @@ HOST = re.compile(r"[0-9A-Za-z\-%._:]*+")
 PORT = re.compile(r"[0-9]{1,5}+")
 
 
-class Registration(Struct, kw_only=True):
+class RegistrationZnode(Struct, kw_only=True):
     features: dict[str, Any] = {}
     listener_security_protocol_map: dict[str, str] = {}
     endpoints: Annotated[list[str], Meta(max_length=MAX_LISTENERS)] | None = None
@@ -38,7 +38,7 @@ class Registration(Struct, kw_only=True):
     """
 
 
-REGISTRATION_READER = msgspec.json.Decoder(Registration)
+REGISTRATION_READER = msgspec.json.Decoder(RegistrationZnode)
 
 
 def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
@@ -47,7 +47,7 @@ def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
     """
     plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
     return write(
-        Registration(
+        RegistrationZnode(
             listener_security_protocol_map={each.listener: each.security_protocol for each in broker.endpoints},
             endpoints=[_endpoint_text(each) for each in broker.endpoints],
             rack=UNSET if broker.rack is None else broker.rack,
@@ -68,7 +68,7 @@ def _endpoint_text(endpoint: Endpoint) -> str:
 def decode_broker_id(name: str) -> int:
     """Read a broker's id of the name of a child of `/brokers/ids`."""
     if not BROKER_ID.fullmatch(name) or int(name) > MAX_INT:
-        raise LayoutError(f"{name!r:.80} is no broker's id")
+        raise MalformedZnodeError(f"{name!r:.80} is no broker's id")
     return int(name)
 
 
@@ -78,7 +78,7 @@ def decode_broker(broker_id: int, data: bytes | None, epoch: int) -> Broker:
     """
     registration = read("the registration", data, REGISTRATION_READER)
     if registration.version < 1:
-        raise LayoutError(f"the registration has version {registration.version}, which is unknown")
+        raise MalformedZnodeError(f"the registration has version {registration.version}, which is unknown")
     if registration.version == 1 or registration.endpoints is None:
         endpoints = [_endpoint("PLAINTEXT", registration.host or "", registration.port, "PLAINTEXT")]
     else:
@@ -93,16 +93,16 @@ def decode_endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (LISTENER.fullmatch(listener) and HOST.fullmatch(host) and PORT.fullmatch(port)):
-        raise LayoutError(f"the registration has {text!r:.80}, which is no endpoint")
+        raise MalformedZnodeError(f"the registration has {text!r:.80}, which is no endpoint")
     # Before version 4 a listener was named after its protocol.
     return _endpoint(listener, host, int(port), protocols.get(listener, listener))
 
 
 def _endpoint(listener: str, host: str, port: int, protocol: str) -> Endpoint:
     if protocol not in SECURITY_PROTOCOLS:
-        raise LayoutError(f"the registration has the security protocol {protocol!r:.80}, which is unknown")
+        raise MalformedZnodeError(f"the registration has the security protocol {protocol!r:.80}, which is unknown")
     if not 0 <= port <= MAX_PORT:
-        raise LayoutError(f"the registration has the port {port}, which does not exist")
+        raise MalformedZnodeError(f"the registration has the port {port}, which does not exist")
     if max(len(listener), len(host)) > MAX_TEXT:
-        raise LayoutError(f"the registration has a listener or a host of more than {MAX_TEXT} characters")
+        raise MalformedZnodeError(f"the registration has a listener or a host of more than {MAX_TEXT} characters")
     return Endpoint(listener, host, port, protocol)

@@ -24,7 +24,7 @@ from minicontroller.audit.replay import Replay
 from minicontroller.controller.active import jobs
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import alter_configs, create_partitions, create_topics, delete_topics
-from minicontroller.controller.metadata.image import Partition, Topic
+from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.random_ids import new_id
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.requests.time_slices import Turn

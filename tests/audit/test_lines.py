@@ -11,7 +11,8 @@ from minicontroller.audit.lines import DROPPED_AS_TOO_LONG, encode_line
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.recorder import AuditRecorder
 from minicontroller.controller.audit.records import Origin
-from minicontroller.controller.metadata.image import Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -9,7 +9,8 @@ from minicontroller.controller.audit.records import Moment, Origin, decision
 from minicontroller.controller.audit.requests import AuditedRequest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.changes import PlannedChange
-from minicontroller.controller.metadata.image import Broker, Image
+from minicontroller.controller.metadata.entities import Broker
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.requests.changes import Judgement
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy

@@ -14,7 +14,8 @@ from minicontroller.audit.replay import Replay
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.recorder import AuditRecorder
 from minicontroller.controller.audit.records import Origin
-from minicontroller.controller.metadata.image import Image, Topic
+from minicontroller.controller.metadata.entities import Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Session
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import CreateTopicRequest, TopicManagementPolicy

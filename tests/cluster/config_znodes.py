@@ -2,17 +2,18 @@
 
 from minicontroller.controller.store.base import Create, Store
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import decode_config, encode_config_change
 
 LEFTOVER = b'{"version":1,"config":{"segment.ms":"7"}}'
 
 
 def notification(entity_path: str) -> Create:
     """What tells brokers that the configs of this entity have changed."""
-    return Create(layout.CONFIG_CHANGE_PREFIX, layout.encode_config_change(entity_path), sequential=True)
+    return Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
 async def configs_in(store: Store, entity_path: str) -> dict[str, str]:
     await store.sync()
     entry = await store.get(f"/config/{entity_path}")
     assert entry is not None
-    return dict(layout.decode_config(entry.data))
+    return dict(decode_config(entry.data))

@@ -37,7 +37,8 @@ from minicontroller.controller.handlers import (
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Topic
+from minicontroller.controller.metadata.entities import Broker, Endpoint, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import open_audit, prepare, tell_the_controller
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer

@@ -12,7 +12,8 @@ import trio
 from immutables import Map
 
 from minicontroller.controller.active.loading import load_brokers, load_topics
-from minicontroller.controller.metadata.image import Image, Topic
+from minicontroller.controller.metadata.entities import Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Store
 from minicontroller.controller.znodes import layout
 from tests.cluster.possible_topic import Form, PossibleTopic, Wish

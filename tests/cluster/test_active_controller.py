@@ -8,11 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from minicontroller.controller.metadata.image import NO_TOPIC_ID
+from minicontroller.controller.metadata.entities import NO_TOPIC_ID
 from minicontroller.controller.node.app import prepare
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.topics import decode_topic
 from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.ruling import ruling
 from tests.store.worlds import MemoryWorld
@@ -157,7 +157,7 @@ async def test_old_topics_are_given_ids(cluster: SmallCluster, other: Store, aut
     assert [cluster.seen(broker_id).topics["old"].topic_id for broker_id in (1, 2, 3)] == [topic_id] * 3
     entry = await other.get("/brokers/topics/old")
     assert entry is not None
-    assert layout.decode_topic("old", entry.data).topic_id == topic_id
+    assert decode_topic("old", entry.data).topic_id == topic_id
 
 
 async def test_topics_without_a_live_replica_are_told_to_nobody(

@@ -9,6 +9,7 @@ from minicontroller.controller.handlers import delete_topics
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.topics import decode_topic, encode_topic
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -97,14 +98,14 @@ async def test_a_topic_that_others_grow_is_grown_from_there(cluster: SmallCluste
     """
     await cluster.create("t")
     topic = cluster.controller.image.topics["t"]
-    theirs = layout.encode_topic(topic.with_partitions({1: topic.partitions[0]}))
+    theirs = encode_topic(topic.with_partitions({1: topic.partitions[0]}))
     await other.commit([SetData(layout.topic_path("t"), theirs)])
     assert await cluster.grow("t", 2) == ErrorCode.INVALID_PARTITIONS
     assert await cluster.grow("t", 4) == ErrorCode.NONE
     await cluster.until(lambda: cluster.controller.image.topics["t"].is_complete)
     entry = await other.get(layout.topic_path("t"))
     assert entry is not None
-    assert len(layout.decode_topic("t", entry.data).partitions) == 4
+    assert len(decode_topic("t", entry.data).partitions) == 4
 
 
 async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Store) -> None:
@@ -112,7 +113,7 @@ async def test_a_topic_that_others_made_exists(cluster: SmallCluster, other: Sto
     neighbours are made.
     """
     await cluster.create("t")
-    data = layout.encode_topic(cluster.controller.image.topics["t"])
+    data = encode_topic(cluster.controller.image.topics["t"])
     await other.commit([Create(layout.topic_path("u"), data)])
     assert await cluster.create("u", "v") == [ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.NONE]
 

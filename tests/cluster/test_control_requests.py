@@ -14,7 +14,8 @@ from minicontroller.controller.active.control_requests import (
     update_metadata,
     whole_topic_state,
 )
-from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,

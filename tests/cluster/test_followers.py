@@ -3,7 +3,7 @@
 import trio
 
 from minicontroller.controller.broker.followers import Followers
-from minicontroller.controller.metadata.image import Partition, Topic
+from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.protocol.messages.alter_partition import AlterPartitionResponse, TopicData
 from tests.handlers.asking import broker, image, node_with
 

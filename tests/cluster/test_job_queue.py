@@ -10,7 +10,8 @@ import trio.testing
 
 from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.active.writer import MAX_PLANNED_JOBS, Writer
-from minicontroller.controller.metadata.image import Image, Topic
+from minicontroller.controller.metadata.entities import Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Check, Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.znodes import layout

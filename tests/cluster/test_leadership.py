@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicontroller.controller.metadata.image import NO_LEADER, Partition
+from minicontroller.controller.metadata.entities import NO_LEADER, Partition
 from minicontroller.controller.metadata.leadership import RECOVERING, release, settle
 
 LED = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=4, isr=(1, 2, 3), partition_epoch=7)

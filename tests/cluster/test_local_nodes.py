@@ -10,7 +10,8 @@ import trio
 
 from minicontroller.controller.active.local_nodes import LocalNodes
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Broker, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from tests.cluster.small_cluster import SmallCluster
 from tests.handlers.asking import node_with
 from tests.store.worlds import MemoryWorld

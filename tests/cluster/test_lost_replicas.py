@@ -2,7 +2,7 @@
 of them does.
 """
 
-from minicontroller.controller.metadata.image import NO_LEADER, Partition
+from minicontroller.controller.metadata.entities import NO_LEADER, Partition
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.znodes import broker_notifications, layout
 from tests.cluster.small_cluster import SmallCluster

@@ -10,11 +10,12 @@ import pytest
 import trio
 
 from minicontroller.controller.errors import ConfigurationError
-from minicontroller.controller.metadata.image import NO_LEADER, Broker, Endpoint
+from minicontroller.controller.metadata.entities import NO_LEADER, Broker, Endpoint
 from minicontroller.controller.node.app import prepare, registrable
 from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store, Watch
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
 from tests.cluster.config_znodes import notification
 from tests.cluster.small_cluster import SmallCluster
 from tests.store.worlds import MemoryWorld, World, on_zookeeper
@@ -77,7 +78,7 @@ async def serves(cluster: SmallCluster, topic: str) -> None:
     assert set(cluster.controller.image.topics) <= {"first", "second", "third"}
     await cluster.controller.node.store.commit(
         [
-            Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), layout.encode_config({THREADS: "2"})),
+            Create(path := layout.broker_config_path(layout.DEFAULT_ENTITY), encode_config({THREADS: "2"})),
             notification("brokers/<default>"),
         ]
     )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.controller.metadata.fragments import (
     MAX_DIALECTS,
     SLACK,
@@ -15,7 +16,7 @@ from minicontroller.controller.metadata.fragments import (
     DialectFragments,
     MetadataFragments,
 )
-from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.messages.metadata import (
     MetadataResponse,

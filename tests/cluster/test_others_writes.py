@@ -3,6 +3,8 @@
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import broker_notifications, layout
+from minicontroller.controller.znodes.cluster import NO_FEATURES
+from minicontroller.controller.znodes.topics import encode_partition_state
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -22,7 +24,7 @@ async def test_features_are_written_as_kafka_writes_them(
     """
     entry = await other.get(layout.FEATURE)
     assert entry is not None
-    assert entry.data == layout.NO_FEATURES
+    assert entry.data == NO_FEATURES
     assert entry.stat.version == 0
     await cluster.elect_anew()
     assert await other.get(layout.FEATURE) == entry
@@ -36,7 +38,7 @@ async def test_disabled_features_are_enabled(cluster: SmallCluster, other: Store
     await cluster.elect_anew()
     entry = await other.get(layout.FEATURE)
     assert entry is not None
-    assert entry.data == layout.NO_FEATURES
+    assert entry.data == NO_FEATURES
 
 
 async def test_an_election_removes_old_notices(cluster: SmallCluster, other: Store, autojump_clock: object) -> None:
@@ -69,7 +71,7 @@ async def test_an_isr_that_a_leader_wrote_is_read_and_told(
     await cluster.create("t", partitions=1, replication_factor=3)
     (partition,) = cluster.controller.image.topics["t"].partitions
     cluster.unreachable.add(partition.leader)  # it would ask for its follower back at once
-    shrunk = layout.encode_partition_state(
+    shrunk = encode_partition_state(
         type(partition)(
             replicas=partition.replicas,
             leader=partition.leader,

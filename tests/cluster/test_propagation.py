@@ -12,7 +12,8 @@ import trio.testing
 from minicontroller.controller.active.channel import ANSWER_SECONDS, Unreachable
 from minicontroller.controller.active.control_requests import UPDATE_NUMBER_TAG, ControlRequest
 from minicontroller.controller.active.propagation import Propagation
-from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Broker, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.compiler import decoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse

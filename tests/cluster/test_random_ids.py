@@ -3,7 +3,7 @@
 from uuid import RFC_4122, UUID
 
 from minicontroller.controller.metadata.random_ids import new_id
-from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.topics import uuid_text
 
 
 def test_ids_are_random_uuids() -> None:
@@ -13,5 +13,5 @@ def test_ids_are_random_uuids() -> None:
     ids = [new_id() for _ in range(2_000)]
     assert len(set(ids)) == len(ids)
     assert {(UUID(bytes=each).version, UUID(bytes=each).variant) for each in ids} == {(4, RFC_4122)}
-    assert not any(layout.uuid_text(each).startswith("-") for each in ids)
+    assert not any(uuid_text(each).startswith("-") for each in ids)
     assert all(len({each[place] for each in ids}) >= 16 for place in range(16))

@@ -11,7 +11,8 @@ import trio
 from minicontroller.controller.active.jobs import Draft, Element
 from minicontroller.controller.active.writer import Writer
 from minicontroller.controller.audit import records
-from minicontroller.controller.metadata.image import Image, Topic
+from minicontroller.controller.metadata.entities import Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Check, Create, Delete, SetData, Store
 from minicontroller.controller.store.memory import MemoryTree
 from minicontroller.controller.znodes import layout

@@ -8,9 +8,12 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from minicontroller.controller.metadata.image import NO_TOPIC_ID, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
+from minicontroller.controller.znodes.topics import encode_topic
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.cluster.config_znodes import LEFTOVER, configs_in, notification
 from tests.cluster.small_cluster import BROKER, SmallCluster
@@ -68,7 +71,7 @@ async def test_a_topic_that_others_replaced_is_the_same_everywhere(cluster: Smal
     await other.commit(
         [
             *(Delete(layout.topic_path("t") + path) for path in (*paths, "/partitions", "")),
-            Create(layout.topic_path("t"), layout.encode_topic(fewer)),
+            Create(layout.topic_path("t"), encode_topic(fewer)),
         ]
     )
     await cluster.change_config("t", "retention.ms", "5")
@@ -133,7 +136,7 @@ async def test_topics_of_others_that_are_not_whole(cluster: SmallCluster, other:
     await cluster.create("t")
     offline = Topic("offline", b"o" * 16, (Partition(replicas=(7,)),))
     await other.commit([Create(layout.topic_path("empty"), b'{"version":1,"partitions":{}}')])
-    await other.commit([Create(layout.topic_path("offline"), layout.encode_topic(offline))])
+    await other.commit([Create(layout.topic_path("offline"), encode_topic(offline))])
     await cluster.until(lambda: {"empty", "offline"} <= set(cluster.controller.image.topics))
     assert await cluster.grow("empty", 2) == ErrorCode.INVALID_PARTITIONS
     assert await cluster.grow("offline", 2, timeout_ms=200) in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
@@ -166,7 +169,7 @@ async def test_configs_of_others_are_seen_beside_changes_of_ours(cluster: SmallC
     await cluster.create("t")
     path = layout.topic_config_path("t")
     for number in range(2, 12):
-        data = layout.encode_config({"retention.ms": str(number)})
+        data = encode_config({"retention.ms": str(number)})
         async with trio.open_nursery() as both:
             both.start_soon(cluster.grow, "t", number)
             await trio.lowlevel.checkpoint()

@@ -8,9 +8,10 @@ from immutables import Map
 
 from minicontroller.controller.broker import topic_overrides
 from minicontroller.controller.broker.topic_overrides import TopicOverrides
-from minicontroller.controller.metadata.image import Topic
+from minicontroller.controller.metadata.entities import Topic
 from minicontroller.controller.store.base import Create, Delete, SetData, Store
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
 from tests.store.worlds import World, in_both_worlds
 
 PATIENCE_SECONDS = 20.0
@@ -26,7 +27,7 @@ async def store_fixture(world: World) -> Store:
 
 
 async def write(store: Store, name: str, value: str) -> None:
-    data = layout.encode_config({"retention.ms": value})
+    data = encode_config({"retention.ms": value})
     path = layout.topic_config_path(name)
     await store.commit([Create(path, data) if await store.get(path) is None else SetData(path, data)])
 

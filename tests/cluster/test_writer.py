@@ -8,7 +8,8 @@ import trio.testing
 
 from minicontroller.controller.active.jobs import ControllerMoved, Draft, Element, InDoubt
 from minicontroller.controller.active.writer import Writer
-from minicontroller.controller.metadata.image import Broker, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Broker, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import Check, Create, SessionExpired, SetData
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.sessions import wait_connected

@@ -18,6 +18,7 @@ from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.store.base import Create, Entry, SetData, Watch
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config, encode_config_change
 
 CONFIG = config_from_mapping({"broker.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0"})
 THREADS = "log.cleaner.threads"
@@ -63,13 +64,13 @@ class Bench:
         """A znode below /config, without a notification."""
         full = f"/config/{path}"
         await self._other.ensure(full)
-        data = configs if isinstance(configs, bytes) else layout.encode_config(configs)
+        data = configs if isinstance(configs, bytes) else encode_config(configs)
         await self._other.commit([SetData(full, data)])
 
     async def notify(self, *notifications: str | bytes) -> None:
         await self._other.ensure(layout.CONFIG_CHANGES)
         for each in notifications:
-            data = each if isinstance(each, bytes) else layout.encode_config_change(each)
+            data = each if isinstance(each, bytes) else encode_config_change(each)
             await self._other.commit([Create(layout.CONFIG_CHANGE_PREFIX, data, sequential=True)])
 
     async def change(self, path: str, configs: dict[str, str]) -> None:
@@ -367,9 +368,7 @@ async def test_a_number_that_was_made_up_hides_nothing(bench: Bench, autojump_cl
     count are seen all the same.
     """
     await bench.start()
-    await bench.store.commit(
-        [Create(f"{layout.CONFIG_CHANGE_PREFIX}9999999999", layout.encode_config_change("topics/t"))]
-    )
+    await bench.store.commit([Create(f"{layout.CONFIG_CHANGE_PREFIX}9999999999", encode_config_change("topics/t"))])
     await bench.settle()
     await bench.change("brokers/1", {THREADS: "5"})
     await bench.settle()

@@ -21,7 +21,8 @@ from minicontroller.controller.handlers import (
     metadata,
 )
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Broker, Endpoint, Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.requests.context import Handler
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.routes import routed

@@ -20,12 +20,14 @@ from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Broker, Image, Topic
+from minicontroller.controller.metadata.entities import Broker, Topic
+from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.node.app import load_rules, open_audit, prepare
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.store.base import Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.znodes import layout, registrations
+from minicontroller.controller.znodes.configs import decode_config, decode_config_change
 from minicontroller.policies import TopicManagementPolicy
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -108,13 +110,13 @@ class Ruling:
     async def configs(self, path: str) -> Mapping[str, str] | None:
         """What the store says below /config; None where it says nothing."""
         entry = await self.store.get(f"/config/{path}")
-        return None if entry is None else dict(layout.decode_config(entry.data))
+        return None if entry is None else dict(decode_config(entry.data))
 
     async def notifications(self) -> list[tuple[str, str]]:
         """What /config/changes tells, in order."""
         names = sorted(await self.store.children(layout.CONFIG_CHANGES))
         entries = await self.store.get_many([f"{layout.CONFIG_CHANGES}/{name}" for name in names])
-        return [layout.decode_config_change(entry.data) for entry in entries if entry is not None]
+        return [decode_config_change(entry.data) for entry in entries if entry is not None]
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ import pytest
 
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.topics import decode_partition_state
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -86,7 +87,7 @@ async def test_an_isr_shrinks_and_grows(cluster: Ruling, version: int) -> None:
         entry = await cluster.store.get(layout.partition_state_path("t", 0))
         assert entry is not None
         assert entry.stat.version == epoch
-        assert layout.decode_partition_state(seen, entry.data, epoch).isr == isr
+        assert decode_partition_state(seen, entry.data, epoch).isr == isr
 
 
 @pytest.mark.parametrize("version", VERSIONS)

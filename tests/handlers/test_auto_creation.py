@@ -12,7 +12,7 @@ import trio.testing
 from minicontroller.controller.broker.auto_creation import PATIENCE_SECONDS
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.requests.bounds import MAX_CHANGES
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.routing.forwarding import Forwarder

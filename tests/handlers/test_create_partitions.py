@@ -14,6 +14,7 @@ import trio.testing
 from minicontroller.controller.active.jobs import Draft
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.topics import decode_topic
 from minicontroller.policies import AlterTopicRequest, ClusterState, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_partitions import (
@@ -67,7 +68,7 @@ async def test_by_count(cluster: Ruling, version: int) -> None:
     assert cluster.topic("two").partitions[:2] == before.partitions
     entry = await cluster.store.get(layout.topic_path("two"))
     assert entry is not None
-    assert layout.decode_topic("two", entry.data).topic_id == before.topic_id
+    assert decode_topic("two", entry.data).topic_id == before.topic_id
 
 
 async def test_where_new_partitions_go(cluster: Ruling) -> None:

@@ -14,7 +14,7 @@ from minicontroller.controller.requests import bounds
 from minicontroller.controller.requests.bounds import MAX_REPEATED_BYTES
 from minicontroller.controller.store.base import Create, SetData
 from minicontroller.controller.store.memory import MemoryStore
-from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
 from minicontroller.protocol.compiler import encoder
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_configs import (
@@ -50,7 +50,7 @@ async def node_where(overrides: Mapping[str, Mapping[str, str]], settings: Mappi
     node = node_with(CLUSTER, settings)
     for path, configs in overrides.items():
         await node.store.ensure(f"/config/{path.partition('/')[0]}")
-        await node.store.commit([Create(f"/config/{path}", layout.encode_config(configs))])
+        await node.store.commit([Create(f"/config/{path}", encode_config(configs))])
     await node.dynamic_configs.load(node.store)
     return node
 

@@ -7,7 +7,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicontroller.controller.metadata.image import UNKNOWN_PARTITION, Topic
+from minicontroller.controller.metadata.entities import UNKNOWN_PARTITION, Topic
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.describe_topic_partitions import (
     Cursor,

@@ -10,7 +10,7 @@ import pytest
 
 from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.metadata.image import LEADER_DURING_DELETE
+from minicontroller.controller.metadata.entities import LEADER_DURING_DELETE
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.update_metadata import (
     UpdateMetadataBroker,

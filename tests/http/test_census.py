@@ -7,7 +7,8 @@ import trio.testing
 
 from minicontroller.controller.http.census import FRESH_SECONDS, Census, Figures
 from minicontroller.controller.http.views import MAX_ROWS, topics
-from minicontroller.controller.metadata.image import Image, Partition, Topic
+from minicontroller.controller.metadata.entities import Partition, Topic
+from minicontroller.controller.metadata.image import Image
 
 LED, HEADLESS = Partition(replicas=(1,), leader=1), Partition(replicas=(2,))
 

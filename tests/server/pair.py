@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from minicontroller.controller.metadata.cache import MetadataCache
-from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.routing.forwarding import Forwarder, Logins

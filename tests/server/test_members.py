@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from minicontroller.controller.metadata.image import Broker, Endpoint
+from minicontroller.controller.metadata.entities import Broker, Endpoint
 from minicontroller.controller.network.peer import OnBehalfOf, PeerConnection, PeerUnavailable
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials

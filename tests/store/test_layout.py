@@ -14,9 +14,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.active import control_requests
-from minicontroller.controller.metadata.image import NO_TOPIC_ID, Broker, Endpoint, Image, Partition, Topic
-from minicontroller.controller.znodes import broker_notifications, layout, registrations
-from minicontroller.controller.znodes.layout import LayoutError
+from minicontroller.controller.metadata.entities import NO_TOPIC_ID, Broker, Endpoint, Partition, Topic
+from minicontroller.controller.metadata.image import Image
+from minicontroller.controller.znodes import broker_notifications, cluster, configs, layout, registrations, topics
+from minicontroller.controller.znodes.cluster import (
+    NO_FEATURES,
+    ControllerZnode,
+    decode_cluster_id,
+    decode_controller,
+    decode_controller_epoch,
+    encode_cluster_id,
+    encode_controller,
+    encode_controller_epoch,
+    features_are_disabled,
+)
+from minicontroller.controller.znodes.configs import (
+    decode_config,
+    decode_config_change,
+    encode_config,
+    encode_config_change,
+    sanitized,
+)
+from minicontroller.controller.znodes.content import MalformedZnodeError
+from minicontroller.controller.znodes.topics import (
+    decode_partition_state,
+    decode_topic,
+    encode_partition_state,
+    encode_topic,
+    uuid_bytes,
+    uuid_text,
+)
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
 
@@ -39,21 +66,21 @@ def rewritten(path: str, data: bytes) -> bytes:
             registrations.decode_broker(int(names[2]), data, 7), int(json.loads(data)["timestamp"])
         )
     if path.endswith("/state"):
-        return layout.encode_partition_state(layout.decode_partition_state(Partition(()), data, 0))
+        return encode_partition_state(decode_partition_state(Partition(()), data, 0))
     if path.startswith("/brokers/topics/"):
-        return layout.encode_topic(layout.decode_topic(names[2], data))
+        return encode_topic(decode_topic(names[2], data))
     if path.startswith("/config/changes/"):
-        return layout.encode_config_change("/".join(layout.decode_config_change(data)))
+        return encode_config_change("/".join(decode_config_change(data)))
     if path.startswith("/config/"):
-        return layout.encode_config(layout.decode_config(data))
+        return encode_config(decode_config(data))
     if path == layout.CONTROLLER:
-        return layout.encode_controller(layout.decode_controller(data).broker_id, int(json.loads(data)["timestamp"]))
+        return encode_controller(decode_controller(data).broker_id, int(json.loads(data)["timestamp"]))
     if path == layout.CONTROLLER_EPOCH:
-        return layout.encode_controller_epoch(layout.decode_controller_epoch(data))
+        return encode_controller_epoch(decode_controller_epoch(data))
     if path == layout.CLUSTER_ID:
-        return layout.encode_cluster_id(layout.decode_cluster_id(data))
+        return encode_cluster_id(decode_cluster_id(data))
     assert path == layout.FEATURE
-    return layout.NO_FEATURES
+    return NO_FEATURES
 
 
 @pytest.mark.parametrize("file", sorted({file for file, _ in DATA}))
@@ -88,19 +115,19 @@ def test_paths_are_kafka_s() -> None:
         layout.broker_config_path(layout.DEFAULT_ENTITY),
         layout.broker_path(2),
         f"{layout.CONFIG_CHANGE_PREFIX}0000000000",
-        f"/config/users/{layout.sanitized('a*b')}/clients/{layout.DEFAULT_ENTITY}",
+        f"/config/users/{sanitized('a*b')}/clients/{layout.DEFAULT_ENTITY}",
     }
     assert paths <= {path for file, path in DATA if file == "administered"}
 
 
 def test_a_topic_is_read_whole() -> None:
     """The assignment in order of preference, the id in 16 bytes, and a reassignment under way."""
-    topic = layout.decode_topic("many-configs", DATA["frozen", "/brokers/topics/many-configs"])
-    assert layout.uuid_text(topic.topic_id) in str(DATA["frozen", "/brokers/topics/many-configs"])
+    topic = decode_topic("many-configs", DATA["frozen", "/brokers/topics/many-configs"])
+    assert uuid_text(topic.topic_id) in str(DATA["frozen", "/brokers/topics/many-configs"])
     (partition,) = topic.partitions
     assert (partition.replicas, partition.adding_replicas, partition.removing_replicas) == ((3, 1), (3,), (1,))
     assert not partition.has_state
-    wide = layout.decode_topic("wide-100", DATA["administered", "/brokers/topics/wide-100"])
+    wide = decode_topic("wide-100", DATA["administered", "/brokers/topics/wide-100"])
     assert len(wide.partitions) == 100
     assert all(len(set(partition.replicas)) == 2 for partition in wide.partitions)
 
@@ -110,7 +137,7 @@ def test_a_partition_s_state_is_read_into_the_partition() -> None:
     the assignment stays.
     """
     before = Partition((3, 2, 1), adding_replicas=(3,), removing_replicas=(1,))
-    after = layout.decode_partition_state(before, DATA["failed", layout.partition_state_path("orders", 0)], 4)
+    after = decode_partition_state(before, DATA["failed", layout.partition_state_path("orders", 0)], 4)
     assert after == Partition((3, 2, 1), -1, 3, (3,), 1, 4, 0, (3,), (1,))
 
 
@@ -119,17 +146,17 @@ def test_a_recovering_leader_is_written_as_such() -> None:
     from Kafka's map.
     """
     partition = Partition((1,), 1, 2, (1,), 3, 0, leader_recovery_state=1)
-    data = layout.encode_partition_state(partition)
+    data = encode_partition_state(partition)
     assert data == b'{"controller_epoch":3,"leader":1,"version":1,"leader_recovery_state":1,"leader_epoch":2,"isr":[1]}'
-    assert layout.decode_partition_state(Partition((1,)), data, 0) == partition
+    assert decode_partition_state(Partition((1,)), data, 0) == partition
 
 
 def test_a_topic_without_an_id_stays_without() -> None:
     """A topic from before Kafka 2.8 is read and written without an id, as versions 1 and 2 are."""
-    topic = layout.decode_topic("old", b'{"version":1,"partitions":{"0":[1,2]}}')
+    topic = decode_topic("old", b'{"version":1,"partitions":{"0":[1,2]}}')
     assert topic == Topic("old", NO_TOPIC_ID, (Partition((1, 2)),))
-    assert layout.decode_topic("old", b'{"version":2,"partitions":{"0":[1,2]},"adding_replicas":{}}') == topic
-    assert layout.encode_topic(topic) == (
+    assert decode_topic("old", b'{"version":2,"partitions":{"0":[1,2]},"adding_replicas":{}}') == topic
+    assert encode_topic(topic) == (
         b'{"partitions":{"0":[1,2]},"adding_replicas":{},"removing_replicas":{},"version":3}'
     )
 
@@ -169,22 +196,22 @@ def test_an_ipv6_address_is_written_in_brackets() -> None:
 def test_config_changes_of_version_1_are_read() -> None:
     """Before KIP-55 a notification had the type and the name of the entity."""
     old = b'{"version":1,"entity_type":"clients","entity_name":"x"}'
-    assert layout.decode_config_change(old) == ("clients", "x")
-    path = layout.decode_config_change(b'{"version":2,"entity_path":"users/a/clients/<default>"}')
+    assert decode_config_change(old) == ("clients", "x")
+    path = decode_config_change(b'{"version":2,"entity_path":"users/a/clients/<default>"}')
     assert path == ("users", "a/clients/<default>")
 
 
 def test_a_config_znode_without_data_configures_nothing() -> None:
     """Kafka has such znodes between others."""
-    assert dict(layout.decode_config(None)) == dict(layout.decode_config(b"")) == {}
-    assert layout.encode_config({}) == b'{"version":1,"config":{}}'
+    assert dict(decode_config(None)) == dict(decode_config(b"")) == {}
+    assert encode_config({}) == b'{"version":1,"config":{}}'
 
 
 def test_a_controller_of_a_kraft_quorum_is_seen() -> None:
     """A migration shows in the controller's znode; version 1 did not have that key."""
-    assert layout.decode_controller(b'{"version":1,"brokerid":3,"timestamp":"1"}').kraft_controller_epoch == -1
+    assert decode_controller(b'{"version":1,"brokerid":3,"timestamp":"1"}').kraft_controller_epoch == -1
     migrating = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
-    assert layout.decode_controller(migrating) == layout.Controller(
+    assert decode_controller(migrating) == ControllerZnode(
         version=2, broker_id=3000, timestamp="1", kraft_controller_epoch=5
     )
 
@@ -201,44 +228,44 @@ def test_notifications_of_brokers_are_read() -> None:
 
 def test_ids_are_kafka_s_text() -> None:
     """An id is 22 characters of url-safe base64."""
-    assert layout.uuid_text(bytes(16)) == "A" * 22
-    assert layout.uuid_bytes("5eeOS_cdQKO1xUArm-11kA").hex() == "e5e78e4bf71d40a3b5c5402b9bed7590"
-    assert layout.uuid_text(bytes.fromhex("e5e78e4bf71d40a3b5c5402b9bed7590")) == "5eeOS_cdQKO1xUArm-11kA"
+    assert uuid_text(bytes(16)) == "A" * 22
+    assert uuid_bytes("5eeOS_cdQKO1xUArm-11kA").hex() == "e5e78e4bf71d40a3b5c5402b9bed7590"
+    assert uuid_text(bytes.fromhex("e5e78e4bf71d40a3b5c5402b9bed7590")) == "5eeOS_cdQKO1xUArm-11kA"
     for text in ("", "short", "5eeOS_cdQKO1xUArm-11kAAA", "né"):
-        with pytest.raises(LayoutError):
-            layout.uuid_bytes(text)
+        with pytest.raises(MalformedZnodeError):
+            uuid_bytes(text)
 
 
 def decode_broker(data: bytes | None) -> Broker:
     return registrations.decode_broker(1, data, 1)
 
 
-def decode_topic(data: bytes | None) -> Topic:
-    return layout.decode_topic("t", data)
+def decode_assignment(data: bytes | None) -> Topic:
+    return decode_topic("t", data)
 
 
 def decode_state(data: bytes | None) -> Partition:
-    return layout.decode_partition_state(Partition((1,)), data, 0)
+    return decode_partition_state(Partition((1,)), data, 0)
 
 
 Decoder = Callable[[bytes | None], object]
 DECODERS: list[Decoder] = [
     decode_broker,
-    decode_topic,
+    decode_assignment,
     decode_state,
-    layout.decode_controller,
-    layout.decode_controller_epoch,
-    layout.decode_cluster_id,
-    layout.decode_config,
-    layout.decode_config_change,
+    decode_controller,
+    decode_controller_epoch,
+    decode_cluster_id,
+    decode_config,
+    decode_config_change,
     broker_notifications.decode_isr_change,
     broker_notifications.decode_log_dir_event,
-    layout.features_are_disabled,
+    features_are_disabled,
 ]
 SENSELESS: list[tuple[Decoder, bytes | None]] = [
     *((decode, b"{") for decode in DECODERS),
     *((decode, b"\xff\xfe") for decode in DECODERS),
-    *((decode, None) for decode in DECODERS if decode is not layout.decode_config),
+    *((decode, None) for decode in DECODERS if decode is not decode_config),
     (decode_broker, b'{"version":0,"host":"h","port":1}'),
     (decode_broker, b'{"version":5,"endpoints":["nothing"]}'),
     (decode_broker, b'{"version":5,"endpoints":["A://h:x"]}'),
@@ -252,44 +279,45 @@ SENSELESS: list[tuple[Decoder, bytes | None]] = [
     (decode_broker, b'{"version":5,"endpoints":[%s]}' % b",".join([b'"SSL://h:1"'] * 101)),
     *((decode, b'{"nobody knows":' + b"[" * 50_000 + b"]" * 50_000 + b"}") for decode in DECODERS),
     *((decode, b'{"version":NaN}') for decode in DECODERS),
-    (decode_topic, b'{"version":1,"partitions":{"0":[-1]}}'),
-    (decode_topic, b'{"version":1,"partitions":{"0":[2147483648]}}'),
+    (decode_assignment, b'{"version":1,"partitions":{"0":[-1]}}'),
+    (decode_assignment, b'{"version":1,"partitions":{"0":[2147483648]}}'),
     (decode_state, b'{"leader":-2,"leader_epoch":1,"isr":[1]}'),
     (decode_state, b'{"leader":1,"leader_epoch":2147483648,"isr":[1]}'),
     (decode_state, b'{"leader":1,"leader_epoch":1,"isr":[1],"leader_recovery_state":2}'),
-    (layout.decode_controller_epoch, b"2147483647"),
-    (layout.decode_controller_epoch, b"1_0"),
-    (layout.decode_controller_epoch, b" 7"),
-    (layout.decode_controller_epoch, b"9" * 5_000),
-    (layout.decode_cluster_id, b'{"version":"1","id":""}'),
-    (layout.decode_cluster_id, b'{"version":"1","id":"%s"}' % (b"c" * 256)),
-    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a//b"}'),
-    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/.."}'),
-    (layout.decode_config_change, b'{"version":2,"entity_path":"topics/a\\u0000b"}'),
+    (decode_controller_epoch, b"2147483647"),
+    (decode_controller_epoch, b"1_0"),
+    (decode_controller_epoch, b" 7"),
+    (decode_controller_epoch, b"9" * 5_000),
+    (decode_cluster_id, b'{"version":"1","id":""}'),
+    (decode_cluster_id, b'{"version":"1","id":"%s"}' % (b"c" * 256)),
+    (decode_config_change, b'{"version":2,"entity_path":"topics/a//b"}'),
+    (decode_config_change, b'{"version":2,"entity_path":"topics/.."}'),
+    (decode_config_change, b'{"version":2,"entity_path":"topics/a\\u0000b"}'),
     (broker_notifications.decode_log_dir_event, b'{"version":1,"broker":-1}'),
-    (decode_topic, b'{"version":1,"partitions":{"1":[1]}}'),
-    (decode_topic, b'{"version":1,"partitions":{"x":[1]}}'),
-    (decode_topic, b'{"version":3,"partitions":{"0":[1]},"topic_id":"short"}'),
+    (decode_assignment, b'{"version":1,"partitions":{"1":[1]}}'),
+    (decode_assignment, b'{"version":1,"partitions":{"x":[1]}}'),
+    (decode_assignment, b'{"version":3,"partitions":{"0":[1]},"topic_id":"short"}'),
     (decode_state, b'{"version":1,"leader":1}'),
-    (layout.decode_controller_epoch, b"{}"),
-    (layout.decode_config, b'{"version":1,"config":{"a":1}}'),
-    (layout.decode_config, b'{"version":1,"config":[]}'),
-    (layout.decode_config_change, b'{"version":2,"entity_path":"topics"}'),
-    (layout.decode_config_change, b'{"version":1}'),
+    (decode_controller_epoch, b"{}"),
+    (decode_config, b'{"version":1,"config":{"a":1}}'),
+    (decode_config, b'{"version":1,"config":[]}'),
+    (decode_config_change, b'{"version":2,"entity_path":"topics"}'),
+    (decode_config_change, b'{"version":1}'),
 ]
 
 
 @pytest.mark.parametrize(("decode", "data"), SENSELESS)
-def test_what_makes_no_sense_is_a_layout_error(decode: Decoder, data: bytes | None) -> None:
+def test_what_makes_no_sense_is_an_error_of_ours(decode: Decoder, data: bytes | None) -> None:
     """A znode that no Kafka would have written is refused with a text that says what is wrong."""
-    with pytest.raises(LayoutError, match=r"\w+ \w+"):
+    with pytest.raises(MalformedZnodeError, match=r"\w+ \w+"):
         decode(data)
 
 
 FIELDS = sorted(
     {
         field.encode_name
-        for shape in [*vars(layout).values(), *vars(registrations).values(), *vars(broker_notifications).values()]
+        for module in (broker_notifications, cluster, configs, registrations, topics)
+        for shape in vars(module).values()
         if isinstance(shape, type) and issubclass(shape, msgspec.Struct)
         for field in msgspec.structs.fields(shape)
     }
@@ -310,12 +338,12 @@ ZNODES = st.one_of(
 
 
 @given(data=ZNODES)
-def test_any_bytes_give_a_value_or_a_layout_error(data: bytes | None) -> None:
-    """No znode, however strange, raises anything but LayoutError."""
+def test_any_bytes_give_a_value_or_an_error_of_ours(data: bytes | None) -> None:
+    """No znode, however strange, raises anything but MalformedZnodeError."""
     for decode in DECODERS:
         try:
             decode(data)
-        except LayoutError:
+        except MalformedZnodeError:
             continue
 
 
@@ -339,7 +367,7 @@ def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
     """
     try:
         broker = decode_broker(msgspec.json.encode(registration))
-    except LayoutError:
+    except MalformedZnodeError:
         return
     message = control_requests.update_metadata(Image().with_brokers([broker]), broker, [])
     for version in (5, 8):
@@ -353,5 +381,5 @@ def test_who_is_read_can_be_told(registration: dict[str, object]) -> None:
 def test_brokers_are_called_by_numbers(name: str) -> None:
     """Broker ids are read as Kafka writes them; another name below `/brokers/ids` is nobody's."""
     assert [registrations.decode_broker_id(text) for text in ("0", "1001", "2147483647")] == [0, 1001, 2_147_483_647]
-    with pytest.raises(LayoutError):
+    with pytest.raises(MalformedZnodeError):
         registrations.decode_broker_id(name)

@@ -15,7 +15,7 @@ from functools import partial
 
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError  # type: ignore[import-untyped]
 
-from minicontroller.controller.znodes import layout
+from minicontroller.controller.znodes.configs import encode_config
 from tests.faults.detector.arena import NODES, Arena
 from tests.faults.detector.clients import KEYS, TOPICS, Journal
 from tests.faults.detector.history import ALTER, DEFAULT, OK, REPLACE, STRANGER
@@ -28,7 +28,7 @@ from tests.support.zookeeper import ZooKeeperServer
 LONG_SECONDS = 4.5
 """Sessions end after 3."""
 FAR_AWAY_SECONDS = 0.003
-LEFTOVER = layout.encode_config(LEFT)
+LEFTOVER = encode_config(LEFT)
 STRANGE_SECONDS = 0.05
 """Between two deeds of a stranger."""
 

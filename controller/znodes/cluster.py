@@ -1,0 +1,75 @@
+"""The znodes of the cluster as a whole: its id, its controller, the controller's epoch, and the
+features.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from .content import MAX_INT, MAX_TEXT, Int, MalformedZnodeError, read, write
+from .layout import CLUSTER_ID, CONTROLLER, CONTROLLER_EPOCH, FEATURE
+
+NO_FEATURES = b'{"features":{},"version":2,"status":1}'
+"""Of `/feature`. A feature that a Kafka 3.x broker does not know makes it exit: nothing else is
+ever written.
+"""
+
+
+class ClusterId(Struct):
+    version: str | int
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+
+
+class ControllerZnode(
+    Struct, kw_only=True, rename={"broker_id": "brokerid", "kraft_controller_epoch": "kraftControllerEpoch"}
+):
+    """The content of `/controller`: who holds it."""
+
+    version: Int = 1
+    broker_id: Int
+    timestamp: str | int = ""
+    kraft_controller_epoch: Int = -1
+    """Above 0 while a KRaft quorum owns the cluster (a migration): hands off."""
+
+
+class Features(Struct):
+    status: Int = 1
+
+
+CLUSTER_ID_READER = msgspec.json.Decoder(ClusterId)
+CONTROLLER_READER = msgspec.json.Decoder(ControllerZnode)
+FEATURE_READER = msgspec.json.Decoder(Features)
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return write(ClusterId("1", cluster_id))
+
+
+def decode_cluster_id(data: bytes | None) -> str:
+    return read(CLUSTER_ID, data, CLUSTER_ID_READER).id
+
+
+def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
+    return write(ControllerZnode(version=2, broker_id=broker_id, timestamp=str(timestamp_ms)))
+
+
+def decode_controller(data: bytes | None) -> ControllerZnode:
+    return read(CONTROLLER, data, CONTROLLER_READER)
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    return str(epoch).encode()
+
+
+def decode_controller_epoch(data: bytes | None) -> int:
+    """Decode a controller epoch that has a successor."""
+    digits = data or b""
+    if not digits.isdigit() or len(digits) > len(str(MAX_INT)) or int(digits) >= MAX_INT:
+        raise MalformedZnodeError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no epoch of a controller")
+    return int(digits)
+
+
+def features_are_disabled(data: bytes | None) -> bool:
+    """Whether `/feature` is as a controller before Kafka 2.7 leaves it."""
+    return read(FEATURE, data, FEATURE_READER).status == 0

@@ -1,0 +1,82 @@
+"""The znodes of configs: those of topics, brokers and other entities, and the notifications that
+they have changed.
+"""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from ..metadata.entities import NO_CONFIGS
+from .content import Int, MalformedZnodeError, read, write
+from .java_order import hash_table_order
+
+ENTITY_PATH = re.compile(
+    r"(?!\.{1,2}/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++(?:/(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++)++"
+)
+"""Of parts that ZooKeeper takes in a path, `.` and `..` left out."""
+
+
+class EntityConfig(Struct):
+    version: Int = 1
+    config: dict[str, str] = {}
+
+
+class ConfigChangeZnode(Struct):
+    version: Int
+    entity_path: str = ""
+
+
+class FirstConfigChangeZnode(ConfigChangeZnode):
+    """A notification of version 1, which has a kind and a name instead of a path."""
+
+    entity_type: str = ""
+    entity_name: str = ""
+
+
+CONFIG_READER = msgspec.json.Decoder(EntityConfig)
+CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChangeZnode)
+
+
+def sanitized(name: str) -> str:
+    """Escape the name of a user, client or address for a path; topics and brokers
+    need no escapes.
+    """
+    return quote(name, safe="").replace("~", "%7E")
+
+
+def encode_config(configs: Mapping[str, str]) -> bytes:
+    """Encode the configs of a topic, a broker or another entity. A topic without overrides has this
+    znode too.
+    """
+    return write(EntityConfig(1, {key: configs[key] for key in hash_table_order(configs)}))
+
+
+def decode_config(data: bytes | None) -> Mapping[str, str]:
+    """Decode the configs of an entity. A znode without data stands between others
+    (`/config/users/<user>` of a client's quota) and configures nothing.
+    """
+    if not data:
+        return NO_CONFIGS
+    return read("the config", data, CONFIG_READER).config or NO_CONFIGS
+
+
+def encode_config_change(entity_path: str) -> bytes:
+    """Encode the notification that brokers are to read `/config/<entity_path>` again; for a
+    sequential znode below `CONFIG_CHANGES`.
+    """
+    return write(ConfigChangeZnode(2, entity_path))
+
+
+def decode_config_change(data: bytes | None) -> tuple[str, str]:
+    """Decode the entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users",
+    "alice/clients/<default>").
+    """
+    change = read("the notification", data, CONFIG_CHANGE_READER)
+    path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"
+    if not ENTITY_PATH.fullmatch(path):
+        raise MalformedZnodeError(f"the notification names nothing that has configs: {data!r:.80}")
+    kind, _, name = path.partition("/")
+    return kind, name

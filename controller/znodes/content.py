@@ -1,0 +1,39 @@
+"""What the JSON of Kafka's znodes has in common: its types, how it is written and read.
+
+Rule: pure. Each znode's JSON is declared once, its keys in the order in which Kafka writes them, so
+what is written is byte for byte what Kafka 3.9 writes. What is read may have been written by any
+Kafka since 0.8 or by another tool: unknown keys are ignored, and what makes no sense, or would not
+fit into Kafka's messages, raises `MalformedZnodeError`.
+"""
+
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Shape = TypeVar("Shape")
+
+MAX_INT = 2**31 - 1
+MAX_TEXT = 255
+"""Characters of the name of something: no file and no host has a longer one."""
+
+Int = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
+BrokerId = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Leader = Annotated[int, Meta(ge=-1, le=MAX_INT)]
+Epoch = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Replicas = tuple[BrokerId, ...]
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+
+
+class MalformedZnodeError(ValueError):
+    """A znode holds what no Kafka would have written."""
+
+
+write = msgspec.json.Encoder().encode
+
+
+def read(what: str, data: bytes | None, reader: msgspec.json.Decoder[Shape]) -> Shape:
+    try:
+        return reader.decode(data or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedZnodeError(f"{what} cannot be read ({error}): {data!r:.80}") from None
