@@ -68,8 +68,9 @@ class _Decoder:
         present = layout.on_wire(self.version)
         for field in present:
             self.field(field, f"{field.name}_{depth}", depth)
-        known = layout.tagged(self.version)
-        filled = {field.name: f"{field.name}_{depth}" for field in [*present, *known]}
+        section = layout.tag_section(self.version)
+        known = layout.tagged(self.version) if section is None else []
+        filled = {field.name: f"{field.name}_{depth}" for field in [*present, *known, *([section] if section else [])]}
         arguments = [filled.get(field.name, literal(field.default)) for field in layout.fields]
         while arguments and layout.fields[len(arguments) - 1].name not in filled:
             arguments.pop()  # msgspec fills in a default faster than an argument is passed
@@ -84,12 +85,29 @@ class _Decoder:
             self.take("len(tags)")
             for field in known:
                 self.known_tag(field, f"{field.name}_{depth}", cls)
+            if section is not None:
+                self.tag_section(section, f"{section.name}_{depth}")
             self.out.line(deliver(f"{cls}({', '.join([*arguments, 'unknown_tags=tags or None'])})"))
         with self.out.block("else"):
             self.out.line("o += 1")
             for field in known:
                 self.out.line(f"{field.name}_{depth} = {literal(field.default)}")
+            if section is not None:
+                self.out.line(f"{section.name}_{depth} = None")
             self.out.line(deliver(f"{cls}({', '.join(arguments)})"))
+
+    def tag_section(self, section: Field, target: str) -> None:
+        """Write the decoding of the tagged fields into a struct of their own, None without any."""
+        assert isinstance(section.kind, Nested)
+        layout = layout_of(section.kind.cls)
+        known = layout.tagged(self.version)
+        with self.out.block(f"if tags.keys().isdisjoint({tuple(field.tag for field in known)})"):
+            self.out.line(f"{target} = None")
+        with self.out.block("else"):
+            for field in known:
+                self.known_tag(field, f"{target}_{field.name}", layout.cls.__name__)
+            arguments = ", ".join(f"{field.name}={target}_{field.name}" for field in known)
+            self.out.line(f"{target} = {layout.cls.__name__}({arguments})")
 
     def known_tag(self, field: Field, target: str, cls: str) -> None:
         function = f"decode_{cls}_{field.name}"

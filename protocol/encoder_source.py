@@ -6,6 +6,8 @@ The function appends pieces to a list and joins them once. Neighbours of fixed s
 comes from a table. An element of an array of structs may be `bytes`, which are taken as they are.
 """
 
+from contextlib import nullcontext
+
 from .schema import UUID, Array, Blob, Field, Fixed, Layout, Nested, Text, layout_of
 from .source import Source, identifier, literal
 from .wire import SHORT_ARRAY
@@ -189,10 +191,24 @@ class _Encoder:
         """Write the encoding of the tagged fields that differ from their defaults, merged with the
         unknown ones; nearly always there are none.
         """
+        section = layout.tag_section(self.version)
+        if section is not None:
+            self.tag_section(section, var, depth)
+            return
         known = layout.tagged(self.version)
         none = " and ".join(
             [f"{var}.unknown_tags is None", *(f"{var}.{field.name} == {literal(field.default)}" for field in known)]
         )
+        self.empty_or_tags(none, var, known, depth)
+
+    def tag_section(self, section: Field, var: str, depth: int) -> None:
+        """Write the encoding of tagged fields that stand in a struct of their own, or None."""
+        assert isinstance(section.kind, Nested)
+        known = layout_of(section.kind.cls).tagged(self.version)
+        self.out.line(f"m{depth} = {var}.{section.name}")
+        self.empty_or_tags(f"m{depth} is None and {var}.unknown_tags is None", var, known, depth, f"m{depth}")
+
+    def empty_or_tags(self, none: str, var: str, known: list[Field], depth: int, section: str = "") -> None:
         out = self.out
         pending = self.pending[:]
         with out.block(f"if {none}"):
@@ -202,9 +218,10 @@ class _Encoder:
         with out.block("else"):
             self.flush()
             out.line(f"tags{depth} = dict({var}.unknown_tags or ())")
-            for field in known:
-                with out.block(f"if {var}.{field.name} != {literal(field.default)}"):
-                    self.tagged_value(field, f"{var}.{field.name}", depth)
+            with out.block(f"if {section} is not None") if section else nullcontext():
+                for field in known:
+                    with out.block(f"if {section or var}.{field.name} != {literal(field.default)}"):
+                        self.tagged_value(field, f"{section or var}.{field.name}", depth)
             out.line(f"w(write_tags(tags{depth}))")
 
     def tagged_value(self, field: Field, value: str, depth: int) -> None:

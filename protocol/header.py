@@ -9,7 +9,7 @@ the response header the controller says how much it knew when it answered.
 import struct
 from typing import Annotated
 
-from .schema import Int8, Int16, Int32, Int64, WireStruct, classic, ignorable, message, since, tagged
+from .schema import Int8, Int16, Int32, Int64, WireStruct, classic, ignorable, message, since, tag_section, tagged
 
 
 class DecidedConfig(WireStruct):
@@ -32,6 +32,33 @@ class DecidedElement(WireStruct):
     configs: list[DecidedConfig] = []
 
 
+class RequestOrigin(WireStruct, gc=False):
+    """Who sent a request to the node that received it, and how. A node that forwards the request
+    says this in the tags of its header (KIP-590); tags 3 to 7 are this program's own.
+    """
+
+    principal: Annotated[str | None, since(2), tagged(0)] = None
+    """`User:alice`; None for a client that has not authenticated."""
+    client_host: Annotated[str, since(2), tagged(1)] = ""
+    """The client's address."""
+    api_version: Annotated[Int16, since(2), tagged(2)] = -1
+    """The version in which the client spoke; a forwarded request has the newest."""
+    correlation_id: Annotated[Int32, since(2), tagged(7)] = 0
+    """The client's own."""
+    software: Annotated[str, since(2), tagged(5)] = ""
+    """`name/version` of the client (KIP-511); empty if it did not say."""
+    api_key: Annotated[Int16, since(2), tagged(3)] = -1
+    """The API that the client used, where a node sends another request for them: Metadata and
+    FindCoordinator have topics created automatically. -1 for the API of the request itself.
+    """
+    received_node: Annotated[Int32, since(2), tagged(4)] = -1
+    """The id of the node that forwards the request; -1 if it was not forwarded."""
+    decided: Annotated[list[DecidedElement], since(2), tagged(6)] = []
+    """The elements that this node has decided itself. The controller records them in the audit log,
+    and answers them as they stand, before all others.
+    """
+
+
 @message(-1, "header", versions=(0, 2), flexible=2)
 class RequestHeader(WireStruct):
     """Version 0 has no client id (ControlledShutdown v0), version 2 has tags. The client id never
@@ -42,16 +69,8 @@ class RequestHeader(WireStruct):
     api_version: Int16 = 0
     correlation_id: Int32 = 0
     client_id: Annotated[str | None, since(1), classic, ignorable] = ""
-    principal_name: Annotated[str | None, since(2), tagged(0)] = (
-        None  # who sent the request to the node that forwards it; null if they did not authenticate
-    )
-    client_host: Annotated[str | None, since(2), tagged(1)] = None  # from where
-    client_api_version: Annotated[Int16, since(2), tagged(2)] = -1  # in which version
-    on_behalf_of_api: Annotated[Int16, since(2), tagged(3)] = -1  # by which other API, if a node asks for them
-    received_node: Annotated[Int32, since(2), tagged(4)] = -1  # at which node
-    software: Annotated[str, since(2), tagged(5)] = ""  # with which client (KIP-511)
-    decided: Annotated[list[DecidedElement], since(2), tagged(6)] = []  # what that node decided, for the audit log
-    client_correlation_id: Annotated[Int32, since(2), tagged(7)] = 0  # as they numbered it
+    origin: Annotated[RequestOrigin | None, since(2), tag_section] = None
+    """None if the request says of no other client that it sent it."""
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

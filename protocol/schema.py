@@ -85,7 +85,7 @@ PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOA
 class Mark(msgspec.Struct, frozen=True):
     """One word of a field's annotation."""
 
-    word: Literal["since", "until", "nullable_since", "tag", "ignorable", "classic"]
+    word: Literal["since", "until", "nullable_since", "tag", "tag_section", "ignorable", "classic"]
     number: int = 0
 
 
@@ -109,6 +109,9 @@ def tagged(tag: int) -> Mark:
     return Mark("tag", tag)
 
 
+tag_section = Mark(
+    "tag_section"
+)  # a struct of tagged fields, which are those of the struct around it; None without any
 ignorable = Mark("ignorable")  # versions that lack the field drop its value silently
 classic = Mark("classic")  # never in the compact form, even in flexible versions: the request header's client id
 
@@ -126,6 +129,7 @@ class Field(msgspec.Struct, frozen=True):
     last: int = 32767
     nullable_since: int | None = None
     tag: int | None = None
+    tag_section: bool = False
     ignorable: bool = False
     classic: bool = False
 
@@ -154,13 +158,21 @@ class Layout(msgspec.Struct, frozen=True):
 
     def on_wire(self, version: int) -> list[Field]:
         """Return the untagged fields of a version, in order."""
-        return [field for field in self.fields if field.present(version) and field.tag is None]
+        return [
+            field for field in self.fields if field.present(version) and field.tag is None and not field.tag_section
+        ]
 
     def tagged(self, version: int) -> list[Field]:
         return sorted(
             (field for field in self.fields if field.present(version) and field.tag is not None),
             key=lambda field: field.tag or 0,
         )
+
+    def tag_section(self, version: int) -> Field | None:
+        """Return the field whose struct holds the tagged fields, if they are in a struct of their
+        own.
+        """
+        return next((field for field in self.fields if field.tag_section and field.present(version)), None)
 
     def missing(self, version: int) -> list[Field]:
         """Return the fields that this version cannot carry and that must not be lost silently."""
@@ -271,6 +283,7 @@ def _field(cls: type[WireStruct], info: msgspec.structs.FieldInfo, hint: Any) ->
         last=marks.get("until", 32767),
         nullable_since=marks.get("nullable_since", 0) if optional else None,
         tag=marks.get("tag"),
+        tag_section="tag_section" in marks,
         ignorable="ignorable" in marks,
         classic="classic" in marks,
     )
@@ -311,8 +324,15 @@ def _check(layout: Layout) -> None:
             raise TypeError(f"{where}: no version has this field")
         if field.default is None and field.nullable_since is None:
             raise TypeError(f"{where}: null is not allowed, so it cannot be the default")
+        if field.tag_section and (field.default is not None or any(f.tag is None for f in _section(field).fields)):
+            raise TypeError(f"{where}: a section of tags is None or a struct of tagged fields alone")
         if isinstance(field.kind, Array):
             _check_element_size(where, field, layout)
+
+
+def _section(field: Field) -> Layout:
+    assert isinstance(field.kind, Nested)
+    return LAYOUTS[field.kind.cls]
 
 
 def _check_element_size(where: str, field: Field, layout: Layout) -> None:

@@ -144,10 +144,10 @@ class Decisions:
             name=name[:MAX_CHARACTERS],
             outcome=(ErrorCode.NONE if refusal is None else refusal.code).name,
             reason="" if refusal is None else (refusal.message or refusal.reason)[:MAX_CHARACTERS],
-            principal=context.principal or "",
+            principal=context.origin.principal or "",
             client=(context.client_id or "")[:MAX_CHARACTERS],
-            host=context.client_host,
-            software=context.software[:MAX_CHARACTERS],
+            host=context.origin.client_host,
+            software=context.origin.software[:MAX_CHARACTERS],
         )
 
     def _append(self, context: RequestContext, decision: Decision) -> None:

@@ -139,14 +139,14 @@ def decision(
         request.number,
         index,
         request.elements,
-        context.principal,
+        context.origin.principal,
         context.client_id,
-        context.client_host,
-        context.software,
+        context.origin.client_host,
+        context.origin.software,
         context.listener,
-        context.received_node if context.forwarded else origin.node,
+        context.origin.received_node if context.forwarded else origin.node,
         context.policy_api if judged is None else judged.api,
-        context.client_api_version,
+        context.origin.api_version,
         operation,
         change.kind,
         change.resource,
@@ -176,7 +176,7 @@ def _operation(context: RequestContext) -> str:
     """Name the operation of a request by the API that the client used; an automatic creation is a
     creation.
     """
-    return OPERATIONS.get(context.on_behalf_of) or OPERATIONS.get(context.api_key, "")
+    return OPERATIONS.get(context.origin.api_key) or OPERATIONS.get(context.api_key, "")
 
 
 def removal(moment: Moment, name: str, before: State | None) -> Removal:

@@ -125,13 +125,13 @@ class AutoCreation:
 
 def _asker(context: RequestContext) -> Asker:
     return Asker(
-        context.principal,
+        context.origin.principal,
         context.client_id,
-        context.client_host,
-        context.software,
+        context.origin.client_host,
+        context.origin.software,
         context.listener,
         context.api_key,
-        context.client_api_version,
+        context.origin.api_version,
     )
 
 
@@ -146,8 +146,7 @@ async def _ask_the_controller(
         context,
         api_key=ApiKey.CREATE_TOPICS,
         api_version=route.api.max_version,
-        client_api_version=route.api.max_version,
-        on_behalf_of=context.api_key,
+        origin=msgspec.structs.replace(context.origin, api_version=route.api.max_version, api_key=context.api_key),
     )
     request = CreateTopicsRequest(topics=[creatable_topic(config, name) for name in names], timeout_ms=TRIGGER_ONLY_MS)
     codes: dict[str, ErrorCode] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)

@@ -35,7 +35,7 @@ async def decide(node: "Node", context: RequestContext, request: AlterConfigsReq
     """Decide a request at the controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await AlterationPlanner(node, context, request, alterations).carry_out()
-    return _response([*context.decided, *request.resources], changes)
+    return _response([*context.origin.decided, *request.resources], changes)
 
 
 def _response(

@@ -73,9 +73,9 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
     """Return what every request to the policy tells of the caller."""
     return {
         "topic": topic,
-        "principal": context.principal,
+        "principal": context.origin.principal,
         "client_id": context.client_id,
-        "client_host": context.client_host,
+        "client_host": context.origin.client_host,
         "api": context.policy_api,
         "validate_only": validate_only,
         "time_ms": now_ms(),
@@ -209,8 +209,8 @@ async def carry_out(
     node.decisions.record(node, context, changes, validate_only=validate_only)
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
-    if completed and context.forwarded and not _was_waited_for(node, controller, context.received_node):
-        context.update_number = controller.expect_update(context.received_node)
+    if completed and context.forwarded and not _was_waited_for(node, controller, context.origin.received_node):
+        context.update_number = controller.expect_update(context.origin.received_node)
     return changes
 
 
@@ -345,8 +345,8 @@ async def _is_known(
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
         return await controller.wait_propagated(None, configs=changes_configs)
-    if context.forwarded and (changes_configs or not controller.reaches(context.received_node)):
-        return await controller.wait_propagated(context.received_node, configs=changes_configs)
+    if context.forwarded and (changes_configs or not controller.reaches(context.origin.received_node)):
+        return await controller.wait_propagated(context.origin.received_node, configs=changes_configs)
     return True
 
 

@@ -165,17 +165,17 @@ class AlterationPlanner:
                 self._node,
                 self._context,
                 self._request,
-                Parts(self.plan, len(self._context.decided) + len(self._alterations)),
+                Parts(self.plan, len(self._context.origin.decided) + len(self._alterations)),
                 self.unbegun,
                 timeout_ms=self._node.request_timeout_ms,
                 validate_only=self._validate_only,
             )
         except Refusal as refusal:
-            if not self._context.decided:
+            if not self._context.origin.decided:
                 raise
             # An error form would not tell the node that forwarded it that nothing is recorded.
             self._node.decisions.refused(self._node, self._context, self._request, refusal)
-            return [PlannedChange(refusal=refusal)] * (len(self._context.decided) + len(self._alterations))
+            return [PlannedChange(refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         wishes: list[Alteration | PlannedChange] = [
@@ -345,9 +345,8 @@ async def alter(
             return [decided[index] for index in here]
     asked = context
     if is_told:
-        asked = msgspec.structs.replace(
-            context, decided=await in_turns(decided_elements.encode(decided[index]) for index in here)
-        )
+        elements = await in_turns(decided_elements.encode(decided[index]) for index in here)
+        asked = msgspec.structs.replace(context, origin=msgspec.structs.replace(context.origin, decided=elements))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
         response = await at_the_controller(decide)(node, asked, smaller)

@@ -105,7 +105,7 @@ class Planner:
                         defaults=default_configs(self._node, draft.image),
                         generated_replica_assignments=generated,
                     ),
-                    automatic=self._context.on_behalf_of >= 0,
+                    automatic=self._context.origin.api_key >= 0,
                 ),
                 draft,
             )

@@ -51,5 +51,5 @@ def decode(context: RequestContext, *, validate_only: bool) -> list[PlannedChang
             ),
             is_done=not element.error_code and not validate_only,
         )
-        for element in context.decided
+        for element in context.origin.decided
     ]

@@ -104,7 +104,7 @@ class Planner:
     def _check_request(self) -> None:
         """Raise Refusal if the request as a whole cannot be carried out."""
         if not self._node.config.boolean("delete.topic.enable"):
-            is_old = self._context.client_api_version < 3
+            is_old = self._context.origin.api_version < 3
             code = ErrorCode.INVALID_REQUEST if is_old else ErrorCode.TOPIC_DELETION_DISABLED
             raise Refusal(code, reason="delete.topic.enable is false.")
         if any(topic.name is not None and topic.topic_id != NO_TOPIC_ID for topic in self._wanted):

@@ -12,6 +12,7 @@ import msgspec
 
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
+from ...protocol.header import RequestOrigin
 from ...protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...protocol.registry import KAFKA
 from ..errors import Refusal
@@ -56,13 +57,9 @@ def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host
         ctx,
         api_key=header.api_key,
         api_version=header.api_version,
-        client_api_version=header.api_version,
         correlation_id=header.correlation_id,
-        client_correlation_id=header.correlation_id,
-        software="",  # of the node that forwards, and not of its client
         client_id=header.client_id,
-        client_host=client_host,
-        principal=principal,
+        origin=RequestOrigin(principal, client_host, header.api_version, header.correlation_id),
         forwarded=True,
     )
     return inner, message

@@ -99,8 +99,11 @@ async def _tell(
     asking = msgspec.structs.replace(
         context,
         api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        on_behalf_of=context.api_key,
-        decided=[decided_elements.encode(change) for change in changes],
+        origin=msgspec.structs.replace(
+            context.origin,
+            api_key=context.api_key,
+            decided=[decided_elements.encode(change) for change in changes],
+        ),
     )
     await at_the_controller(incremental_alter_configs.decide)(
         node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only)

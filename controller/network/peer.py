@@ -17,13 +17,12 @@ import ssl
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
 import trio
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import ProtocolError
 from ...protocol.frame import FrameBuffer
-from ...protocol.header import DecidedElement, RequestHeader, ResponseHeader
+from ...protocol.header import RequestHeader, RequestOrigin, ResponseHeader
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
@@ -73,24 +72,6 @@ class TooLargeForPeer(PeerUnavailable):
     """A request is too large for the peer: it was not sent, and another attempt would not be
     either.
     """
-
-
-class OnBehalfOf(msgspec.Struct, frozen=True):
-    """The tags of a forwarded request (KIP-590)."""
-
-    principal: str | None
-    client_host: str
-    client_api_version: int
-    api: int = -1
-    """The API that the client used, if it is another one: see `RequestContext.on_behalf_of`."""
-    node: int = -1
-    """The one that holds the client's connection."""
-    software: str = ""
-    """KIP-511, `name/version`."""
-    decided: Sequence[DecidedElement] = ()
-    """See `RequestContext.decided`."""
-    correlation_id: int = 0
-    """As the client numbered it."""
 
 
 class _Waiter:
@@ -193,12 +174,12 @@ class PeerConnection:
         message: WireStruct,
         *,
         client_id: str | None = None,
-        on_behalf_of: OnBehalfOf | None = None,
+        origin: RequestOrigin | None = None,
     ) -> WireStruct:
         """Send a request, and wait for the answer for as long as the caller's cancel scope allows.
         Raises PeerUnavailable.
         """
-        return (await self.ask(api_key, version, message, client_id=client_id, on_behalf_of=on_behalf_of))[1]
+        return (await self.ask(api_key, version, message, client_id=client_id, origin=origin))[1]
 
     async def ask(
         self,
@@ -207,28 +188,20 @@ class PeerConnection:
         message: WireStruct,
         *,
         client_id: str | None = None,
-        on_behalf_of: OnBehalfOf | None = None,
+        origin: RequestOrigin | None = None,
     ) -> tuple[ResponseHeader, WireStruct]:
         """Like `request`, for who needs the answer's header as well."""
         link = self._usable_link() or await self._connect()
         link.last_used = trio.current_time()
         header = self._header(api_key, version)
-        if on_behalf_of is not None:
+        if origin is not None:
             header.client_id = client_id
-            header.principal_name = on_behalf_of.principal
-            header.client_host = on_behalf_of.client_host
-            header.client_api_version = on_behalf_of.client_api_version
-            header.on_behalf_of_api = on_behalf_of.api
-            header.received_node = on_behalf_of.node
-            header.software = on_behalf_of.software
-            header.decided = list(on_behalf_of.decided)
-            header.client_correlation_id = on_behalf_of.correlation_id
+            header.origin = origin
         request = KAFKA.encode_request(header, message)
         if len(request) > self._max_bytes:
             text = f"The request has {len(request)} bytes on its way between nodes, {self._max_bytes} are allowed."
             raise TooLargeForPeer(text, in_doubt=False)
-        is_forwarded = on_behalf_of is not None
-        frame = await self._exchange(link, header.correlation_id, request, is_forwarded=is_forwarded)
+        frame = await self._exchange(link, header.correlation_id, request, is_forwarded=origin is not None)
         try:
             return KAFKA.decode_response(api_key, version, frame)
         except ProtocolError as error:

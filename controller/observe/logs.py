@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import trio
 
-from ...protocol.header import REQUEST_START, client_id_of
+from ...protocol.header import REQUEST_START, RequestOrigin, client_id_of
 from ...protocol.registry import KAFKA
 from ...text.escaping import escaped
 from ..security.caller import Caller
@@ -36,15 +36,9 @@ class LoggedRequest(Protocol):
     """What a log line tells of a request."""
 
     @property
-    def principal(self) -> str | None: ...
-    @property
     def client_id(self) -> str | None: ...
     @property
-    def client_host(self) -> str: ...
-    @property
-    def software(self) -> str: ...
-    @property
-    def client_correlation_id(self) -> int: ...
+    def origin(self) -> RequestOrigin: ...
     @property
     def policy_api(self) -> str: ...
 
@@ -52,11 +46,11 @@ class LoggedRequest(Protocol):
 def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
     """Return `extra` for a log call about a request, as its client sent it."""
     return _about(
-        principal=context.principal,
+        principal=context.origin.principal,
         client=context.client_id,
-        host=context.client_host,
-        software=context.software,
-        correlation=context.client_correlation_id,
+        host=context.origin.client_host,
+        software=context.origin.software,
+        correlation=context.origin.correlation_id,
         api=context.policy_api,
     )
 

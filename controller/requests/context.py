@@ -1,12 +1,12 @@
 """What is known of one request: who sent it, from where, in which version, and who answers it."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.header import DecidedElement
+from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
 from ..observe.logs import ClientWarnings
 from ..security.caller import Caller
@@ -60,14 +60,11 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     api_key: int
     api_version: int
     """The version in which the answer will be encoded."""
-    client_api_version: int
-    """The version that the client spoke: differs from `api_version` in a forwarded request."""
     correlation_id: int
     """On the connection on which the answer goes back."""
     client_id: str | None
-    client_host: str
-    principal: str | None
-    """`User:alice`; None for a caller who is not authenticated."""
+    origin: RequestOrigin
+    """Who sent the request, to whichever node, and how."""
     listener: str
     """The name of the listener on which the caller reached the node that holds their connection."""
     forwarded: bool = False
@@ -76,22 +73,6 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """The connection belongs to an authenticated node of this cluster."""
     arrived: float = 0.0
     """trio's clock, seconds."""
-    software: str = ""
-    """KIP-511, `name/version`; empty if the client never said."""
-    on_behalf_of: int = -1
-    """The API that the client used, where this request is made for it by a node: Metadata or
-    FindCoordinator of a topic that is created automatically. -1 for what it asked itself.
-    """
-    client_correlation_id: int = 0
-    """As the client numbered it: differs from `correlation_id` in a forwarded request."""
-    received_node: int = -1
-    """The node that holds the connection of the caller, where the request was forwarded and it said
-    so.
-    """
-    decided: Sequence[DecidedElement] = ()
-    """What the node that received the request has decided of it already: the controller writes it
-    into the audit log, and answers it as it stands, in the rows before all others.
-    """
     update_number: int = -1
     """The metadata update that the node which forwarded the request must have before it answers
     reads; it goes into the response header. -1 where it need not wait.
@@ -109,4 +90,4 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     def policy_api(self) -> str:
         """Kafka's name of the API that the client used, as policies are told it."""
         # A newer node, in the middle of an upgrade, may name an API that is not known here.
-        return KAFKA[self.on_behalf_of if self.on_behalf_of in KAFKA else self.api_key].name
+        return KAFKA[self.origin.api_key if self.origin.api_key in KAFKA else self.api_key].name

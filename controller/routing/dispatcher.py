@@ -21,7 +21,7 @@ import trio
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
-from ...protocol.header import REQUEST_START, RequestHeader, client_id_of
+from ...protocol.header import REQUEST_START, RequestHeader, RequestOrigin, client_id_of
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ..errors import NoNode, Refusal, TooMuch, TurnedAway
 from ..observe.logs import ClientWarnings, about, cut
@@ -118,12 +118,12 @@ class Dispatcher:
             raise MalformedMessage(
                 f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
-        ctx, forged = self._context(caller, header, now)
+        ctx = self._context(caller, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
         try:
-            if forged:
-                self._refuse_forged(ctx, header)
+            if header.origin is not None and not ctx.forwarded:
+                self._refuse_forged(ctx, header.origin)
             self._authorize(ctx)
             if len(frame) > SMALL_BYTES and api_key in FORWARDABLE_APIS:
                 check_changes(request)
@@ -138,41 +138,28 @@ class Dispatcher:
             return self.encode(ctx, request, response)
         return self._answer_later(ctx, request, response)
 
-    def _context(self, caller: Caller, header: RequestHeader, now: float) -> tuple[RequestContext, bool]:
-        """Return the context of a request, and whether its sender claims to ask for another without
-        being allowed to.
+    def _context(self, caller: Caller, header: RequestHeader, now: float) -> RequestContext:
+        """Return the context of a request. Only a node of the cluster is believed that somebody
+        else sent it.
         """
-        tagged = bool(
-            header.principal_name is not None
-            or header.client_host is not None
-            or header.client_api_version >= 0
-            or header.on_behalf_of_api >= 0
-            or header.received_node >= 0
-            or header.software != ""
-            or header.decided
-            or header.client_correlation_id != 0
-        )
-        forwarded = tagged and caller.from_peer
-        ctx = RequestContext(
+        forwarded = header.origin is not None and caller.from_peer
+        return RequestContext(
             api_key=header.api_key,
             api_version=header.api_version,
-            client_api_version=header.api_version,
             correlation_id=header.correlation_id,
-            client_correlation_id=header.correlation_id,
             client_id=header.client_id,
-            client_host=caller.host,
-            principal=caller.principal,
+            origin=_forwarded_origin(caller, header)
+            if forwarded
+            else RequestOrigin(
+                caller.principal, caller.host, header.api_version, header.correlation_id, caller.software
+            ),
             listener=caller.listener.name,
             forwarded=forwarded,
             from_peer=caller.from_peer,
             arrived=now,
-            software=caller.software,
             caller=caller,
             dispatcher=self,
         )
-        if forwarded:
-            _speak_for_another(ctx, header)
-        return ctx, tagged and not forwarded
 
     async def respond(self, ctx: RequestContext, route: Route, request: Any) -> Any:
         """Return the answer, not yet encoded, to a request that came inside another one."""
@@ -273,9 +260,9 @@ class Dispatcher:
             self._suspect(ctx, f"sends {_name(ctx.api_key)}")
             raise
 
-    def _refuse_forged(self, ctx: RequestContext, header: RequestHeader) -> None:
+    def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
         self.counters.forged_forwarding += 1
-        self._suspect(ctx, f"speaks in the name of {cut(header.principal_name)!r}")
+        self._suspect(ctx, f"speaks in the name of {cut(claimed.principal)!r}")
         raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
@@ -341,21 +328,21 @@ def _older_api_versions(route: Route) -> ApiVersionsResponse:
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ours])
 
 
-def _speak_for_another(ctx: RequestContext, header: RequestHeader) -> None:
-    """Take over from a node's tags who asked it, from where, and in which version (K590-5). Raises
+def _forwarded_origin(caller: Caller, header: RequestHeader) -> RequestOrigin:
+    """Return what a node says of the client whose request it forwards (K590-5). Raises
     ProtocolError.
     """
+    origin = header.origin
+    assert origin is not None
     try:
-        ctx.principal = None if header.principal_name is None else principal_from_text(header.principal_name)
+        if origin.principal is not None:
+            principal_from_text(origin.principal)
     except ValueError as error:
         raise ProtocolError(f"a node forwards for a principal that is none: {error}") from error
-    ctx.caller.forwards = True
-    if header.client_host is not None:
-        ctx.client_host = header.client_host
-    if header.client_api_version >= 0:
-        ctx.client_api_version = header.client_api_version
-    ctx.on_behalf_of = header.on_behalf_of_api
-    ctx.received_node = header.received_node
-    ctx.software = header.software[:MAX_SOFTWARE_CHARACTERS]
-    ctx.decided = header.decided
-    ctx.client_correlation_id = header.client_correlation_id
+    caller.forwards = True
+    return msgspec.structs.replace(
+        origin,
+        client_host=origin.client_host or caller.host,
+        api_version=header.api_version if origin.api_version < 0 else origin.api_version,
+        software=origin.software[:MAX_SOFTWARE_CHARACTERS],
+    )

@@ -26,7 +26,7 @@ from ..errors import Refusal
 from ..metadata.cache import MetadataCache
 from ..metadata.entities import Broker, Endpoint
 from ..metadata.image import Image
-from ..network.peer import OnBehalfOf, PeerConnection, PeerUnavailable, TooLargeForPeer
+from ..network.peer import PeerConnection, PeerUnavailable, TooLargeForPeer
 from ..requests.context import Handler, RequestContext
 from ..requests.error_answers import refuses_everything
 from ..security.credentials import Credentials
@@ -186,16 +186,7 @@ class Forwarder:
                     KAFKA[key].max_version,
                     _newest_form(_with_time_left(request, deadline)),
                     client_id=ctx.client_id,
-                    on_behalf_of=OnBehalfOf(
-                        ctx.principal,
-                        ctx.client_host,
-                        ctx.client_api_version,
-                        ctx.on_behalf_of,
-                        self._broker_id,
-                        ctx.software,
-                        ctx.decided,
-                        ctx.client_correlation_id,
-                    ),
+                    origin=msgspec.structs.replace(ctx.origin, received_node=self._broker_id),
                 )
                 update_number = header.update_number
             except TooLargeForPeer as error:

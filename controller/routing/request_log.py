@@ -37,7 +37,9 @@ MIN_SECRET_CHARACTERS = 3
 
 def describe_request(ctx: RequestContext, request: Any) -> str:
     """Return a line that says who asked for what."""
-    who = f"{cut(ctx.principal) or NOT_AUTHENTICATED} (client {cut(ctx.client_id)!r} at {ctx.client_host})"
+    who = (
+        f"{cut(ctx.origin.principal) or NOT_AUTHENTICATED} (client {cut(ctx.client_id)!r} at {ctx.origin.client_host})"
+    )
     return f"{type(request).__name__} v{ctx.api_version} of {who}: {_show(request)}"
 
 

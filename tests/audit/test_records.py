@@ -19,6 +19,7 @@ from minicontroller.policies.verdict import PolicyOutcome as Decided
 from minicontroller.policies.verdict import Verdict
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from tests.audit.logs import a_state, decisions_in
 from tests.handlers.ruling import creating, ruling, wanted
 
@@ -35,15 +36,11 @@ def test_every_field_has_its_place() -> None:
     context = RequestContext(
         api_key=ApiKey.CREATE_TOPICS,
         api_version=7,
-        client_api_version=6,
         correlation_id=99,
         client_id="client",
-        client_host="host",
-        principal="User:alice",
+        origin=RequestOrigin("User:alice", "host", 6, 98, "software/1", received_node=41),
         listener="LISTENER",
         forwarded=True,
-        software="software/1",
-        received_node=41,
         caller=None,  # type: ignore[arg-type]
         dispatcher=None,  # type: ignore[arg-type]
     )

@@ -16,7 +16,7 @@ from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.requests.bounds import MAX_CHANGES
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from minicontroller.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -308,7 +308,7 @@ def test_a_forged_request(
     node = nodes_of(cluster)[where]
     since = Since(folder)
     key = next(api.key for api in KAFKA.values() if api.request is type(request))
-    header = RequestHeader(api_key=key, api_version=version, client_id="mallory", principal_name="User:root")
+    header = RequestHeader(api_key=key, api_version=version, client_id="mallory", origin=RequestOrigin("User:root"))
     with Wire(cluster.addresses[node]) as wire:
         answer = wire.exchange(KAFKA.encode_request(header, request))
     assert struct.pack(">h", ErrorCode.CLUSTER_AUTHORIZATION_FAILED) in answer

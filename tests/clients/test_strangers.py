@@ -10,7 +10,7 @@ import pytest
 
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -95,7 +95,7 @@ def test_he_speaks_for_nobody(stranger: Stranger, topic: str) -> None:
     """A creation in the name of an administrator is refused, whichever node is asked, and makes
     nothing.
     """
-    answer = stranger.ask(ApiKey.CREATE_TOPICS, 7, creation(topic), principal_name="User:admin", client_host="10.0.0.1")
+    answer = stranger.ask(ApiKey.CREATE_TOPICS, 7, creation(topic), origin=RequestOrigin("User:admin", "10.0.0.1"))
     assert [row.error_code for row in answer.topics] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     made = stranger.ask(ApiKey.CREATE_TOPICS, 7, creation(topic))
     assert [row.error_code for row in made.topics] == [ErrorCode.NONE]

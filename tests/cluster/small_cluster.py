@@ -47,7 +47,7 @@ from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.base import Store
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages import alter_configs as alter_configs_message
 from minicontroller.protocol.messages import incremental_alter_configs as incremental_message
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
@@ -360,11 +360,9 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
     return RequestContext(
         api_key=key,
         api_version=version,
-        client_api_version=version,
         correlation_id=7,
         client_id="tests",
-        client_host="10.0.0.9",
-        principal=None,
+        origin=RequestOrigin(client_host="10.0.0.9", api_version=version),
         listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,

@@ -143,7 +143,7 @@ async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> 
     """Create a topic by a request that this node forwards, and return the error code."""
     node = cluster.controller.node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
-    context.forwarded, context.received_node = True, broker_id
+    context.forwarded, context.origin.received_node = True, broker_id
     request = CreateTopicsRequest(
         topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)], timeout_ms=1000
     )
@@ -165,7 +165,7 @@ async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
     await cluster.until(lambda: not cluster.controller.image.is_live(3))
     node = cluster.controller.node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
-    context.forwarded, context.received_node = True, 3
+    context.forwarded, context.origin.received_node = True, 3
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
     answer = await create_topics.handle(node, context, CreateTopicsRequest(topics=[topic], timeout_ms=1000))
     assert answer.topics[0].error_code == 0

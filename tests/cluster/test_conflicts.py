@@ -132,7 +132,7 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
 
     async def delete(who: str) -> None:
         context = context_for(node, ApiKey.DELETE_TOPICS, 5)
-        context.principal = f"User:{who}"
+        context.origin.principal = f"User:{who}"
         request = DeleteTopicsRequest(topic_names=["t"], timeout_ms=5_000)
         codes[who].append((await delete_topics.handle(node, context, request)).responses[0].error_code)
 

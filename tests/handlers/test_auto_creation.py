@@ -70,8 +70,12 @@ async def test_the_controller_is_asked_as_the_client_would_ask() -> None:
     creations = Creations()
     await client_of(ruling_node(CLUSTER), creations, principal="User:alice").ask(wanting("new"), 1)
     ((context, request),) = creations.calls
-    assert (context.api_key, context.api_version, context.client_api_version) == (ApiKey.CREATE_TOPICS, 7, 7)
-    assert (context.principal, context.client_host, context.client_id) == ("User:alice", "10.0.0.9", "tests")
+    assert (context.api_key, context.api_version, context.origin.api_version) == (ApiKey.CREATE_TOPICS, 7, 7)
+    assert (context.origin.principal, context.origin.client_host, context.client_id) == (
+        "User:alice",
+        "10.0.0.9",
+        "tests",
+    )
     assert context.policy_api == "Metadata"
     assert (request.timeout_ms, request.validate_only) == (0, False)
     assert [(each.num_partitions, each.replication_factor, each.configs) for each in request.topics] == [(-1, -1, [])]
@@ -198,7 +202,7 @@ async def test_principals_do_not_share() -> None:
         nursery.start_soon(ask_all, clients, wanting("new"))
         await trio.testing.wait_all_tasks_blocked()
         creations.gate.set()
-    assert sorted(str(context.principal) for context, _ in creations.calls) == ["User:alice", "User:bob"]
+    assert sorted(str(context.origin.principal) for context, _ in creations.calls) == ["User:alice", "User:bob"]
 
 
 async def test_another_asks_when_the_first_went_away() -> None:
@@ -296,7 +300,7 @@ async def test_from_any_node() -> None:
     assert codes(answer) == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
     ((context, _),) = creations.calls
     assert context.forwarded
-    assert (context.principal, context.policy_api) == ("User:alice", "Metadata")
+    assert (context.origin.principal, context.policy_api) == ("User:alice", "Metadata")
 
 
 async def test_the_presets_of_internal_topics() -> None:

@@ -5,6 +5,7 @@ elected controller.
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -12,6 +13,7 @@ from minicontroller.controller.handlers import HANDLERS
 from minicontroller.controller.metadata.cache import EXPECTED_UPDATE_SECONDS
 from minicontroller.controller.znodes import layout
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreatableTopic
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.handlers.asking import Client, broker, image, node_with
@@ -338,14 +340,14 @@ async def test_local_completion_waits_for_nobody_else(cluster: Ruling) -> None:
     assert codes(await cluster.ask(creating(wanted("new", 3, 3)), LAST)) == [0]
 
 
-ALICE = {"principal_name": "User:alice", "client_host": "10.0.0.9", "client_api_version": LAST}
+ALICE = RequestOrigin("User:alice", "10.0.0.9", LAST)
 
 
 async def create_by_way_of(cluster: Ruling, broker_id: int, name: str) -> int:
     """The code; where it is 0 the node that forwarded expects to hear of the topic."""
     client = cluster.client(peer=True)
     request = creating(wanted(name, 1, 1), timeout_ms=1000)
-    (code,) = codes(await client.ask(request, LAST, **ALICE, received_node=broker_id))
+    (code,) = codes(await client.ask(request, LAST, origin=msgspec.structs.replace(ALICE, received_node=broker_id)))
     if broker_id in cluster.nodes and code == 0:
         cluster.nodes[broker_id].cache.expect_update(client.update_number)
     return code

@@ -17,6 +17,7 @@ from minicontroller.policies import (
     TopicManagementPolicy,
 )
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.audit.logs import decisions_in, found
@@ -165,7 +166,7 @@ async def test_a_user_who_is_called_anonymous(
     async with ruling({"audit.dir": str(tmp_path)}, policy=policy) as cluster:
         in_force(cluster, text)
         for principal, name in (("User:ANONYMOUS", "a"), (None, "b")):
-            tags = {"principal_name": principal, "client_host": "10.0.0.7"} if is_forwarded else {}
+            tags = {"origin": RequestOrigin(principal, "10.0.0.7")} if is_forwarded else {}
             client = cluster.client(peer=True) if is_forwarded else cluster.client(principal=principal)
             [row] = (await client.ask(creating(wanted(name, 1, 1)), 7, **tags)).topics
             codes[principal] = row.error_code

@@ -16,7 +16,7 @@ from minicontroller.policies import TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState, CreateTopicRequest, PolicyViolation
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest
 from minicontroller.protocol.messages.stop_replica import StopReplicaRequest
 from minicontroller.protocol.registry import KAFKA
@@ -121,7 +121,7 @@ def test_who_is_not_allowed_is_told(odd: MiniCluster) -> None:
         assert shown(last(odd)) == ("StopReplica", "request", "", "CLUSTER_AUTHORIZATION_FAILED")
         assert last(odd)["client"] == "stranger"
         creates = CreateTopicsRequest(topics=[wanted("for-another", 1, 1)])
-        header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 1, "stranger", principal_name="User:admin")
+        header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 1, "stranger", origin=RequestOrigin("User:admin"))
         wire.exchange(KAFKA.encode_request(header, creates))
     assert shown(last(odd)) == ("CreateTopics", "topic", "for-another", "CLUSTER_AUTHORIZATION_FAILED")
     assert "principal" not in last(odd)
@@ -230,7 +230,7 @@ async def test_a_request_that_goes_on_to_another_is_none() -> None:
     next controller.
     """
     node = node_with(image([broker(1)], controller_id=2))
-    await Client(node, handlers=HANDLERS, peer=True).ask(creating(wanted("t")), 7, principal_name="User:alice")
+    await Client(node, handlers=HANDLERS, peer=True).ask(creating(wanted("t")), 7, origin=RequestOrigin("User:alice"))
     assert list(node.decisions) == []
     await Client(node, handlers=HANDLERS).ask(creating(wanted("t")), 7)
     assert [each.outcome for each in node.decisions] == ["NOT_CONTROLLER"]

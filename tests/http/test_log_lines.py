@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from minicontroller.controller.observe.logs import ABOUT, NODE, HumanFormatter, JsonFormatter
 from minicontroller.protocol.api_keys import ApiKey
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.registry import KAFKA
 from tests.handlers.ruling import creating, wanted
 from tests.support.cluster import MiniCluster, other_ids, running_cluster
@@ -116,7 +116,7 @@ def make_trouble(cluster: MiniCluster) -> None:
         for number, name in enumerate(("fine", "wide", "refused", "broken", "lasting", "no name"), start=100):
             header = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, number, CLIENT)
             wire.exchange(KAFKA.encode_request(header, creating(wanted(name, 3 if name == "wide" else 1, 1))))
-        forged = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 200, CLIENT, principal_name="User:admin\n")
+        forged = RequestHeader(int(ApiKey.CREATE_TOPICS), 7, 200, CLIENT, origin=RequestOrigin("User:admin\n"))
         wire.exchange(KAFKA.encode_request(forged, creating(wanted("forged", 1, 1))))
     for frame in (
         bytes.fromhex("0013 0007 0000012d 0004 61620a63 00 ffffffff"),  # CreateTopics, cut

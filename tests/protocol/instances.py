@@ -70,6 +70,8 @@ def values(field: Field, version: int) -> st.SearchStrategy[Any]:
     strategy = of_kind(field.kind, version)
     if field.nullable(version):
         strategy = st.none() | strategy
+    if field.tag_section:  # without any tag there is no struct
+        strategy = strategy.map(lambda section: None if section == type(section)() else section)
     if field.tag is not None:
         strategy = st.just(field.default) | strategy
     return strategy
@@ -119,7 +121,7 @@ def with_unknown_tags(message: WireStruct, version: int, tags: dict[int, bytes])
         return False
     message.unknown_tags = tags
     for field in layout.fields:
-        value = getattr(message, field.name)
+        value = None if field.tag_section else getattr(message, field.name)
         inner = value if isinstance(value, list) else [value]
         for element in inner:
             if isinstance(element, WireStruct):

@@ -13,7 +13,7 @@ from minicontroller.protocol import errors
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.compiler import decoder, encoder
 from minicontroller.protocol.error_codes import RETRIABLE, ErrorCode
-from minicontroller.protocol.header import RequestHeader, ResponseHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin, ResponseHeader
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest
@@ -99,12 +99,12 @@ def test_a_forwarded_request_names_its_sender() -> None:
     """The principal, the host and the version of the first sender are tags 0, 1 and 2 of header
     version 2 (K590-2).
     """
-    header = RequestHeader(19, 7, 1, "n", principal_name="User:alice", client_host="10.0.0.1", client_api_version=2)
+    header = RequestHeader(19, 7, 1, "n", origin=RequestOrigin("User:alice", "10.0.0.1", 2))
     frame = KAFKA.encode_request(header, CreateTopicsRequest())
     assert frame[15:].startswith(b"\x03\x00\x0b\x0bUser:alice\x01\x09\x0910.0.0.1\x02\x02\x00\x02")
     assert KAFKA.decode_request(frame[4:])[0] == header
-    with pytest.raises(errors.UnencodableMessage, match="principal_name"):
-        KAFKA.encode_request(RequestHeader(3, 8, 1, "n", principal_name="User:alice"), MetadataRequest())
+    with pytest.raises(errors.UnencodableMessage, match="origin"):
+        KAFKA.encode_request(RequestHeader(3, 8, 1, "n", origin=RequestOrigin("User:alice")), MetadataRequest())
 
 
 def test_unknown_header_tags_are_kept() -> None:

@@ -19,6 +19,7 @@ from minicontroller.controller.routing.request_log import MAX_CHARACTERS, descri
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -227,11 +228,9 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
     ctx = RequestContext(
         api_key=19,
         api_version=7,
-        client_api_version=7,
         correlation_id=1,
         client_id="x\ny",
-        client_host="127.0.0.1",
-        principal=None,
+        origin=RequestOrigin(client_host="127.0.0.1", api_version=7),
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
         dispatcher=Dispatcher(None, Routes({})),

@@ -4,8 +4,6 @@ other.
 Requirements K4-5, K590-3 to K590-6.
 """
 
-from typing import Any
-
 import pytest
 import trio
 
@@ -15,7 +13,7 @@ from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.caller import MAX_SOFTWARE_CHARACTERS
 from minicontroller.protocol.error_codes import ErrorCode
-from minicontroller.protocol.header import DecidedElement
+from minicontroller.protocol.header import DecidedElement, RequestOrigin
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
@@ -50,9 +48,9 @@ async def test_the_controller_learns_who_asked() -> None:
         await client.ask(3, said, ApiVersionsResponse)
         answer = await client.ask(2, CREATE, CreateTopicsResponse, client_id="admin-7")
         ((ctx, _),) = nodes.recorder.calls
-        assert (ctx.principal, ctx.client_host, ctx.client_id) == ("User:alice", "127.0.0.1", "admin-7")
-        assert (ctx.api_version, ctx.client_api_version) == (7, 2)
-        assert (ctx.software, ctx.received_node) == ("librdkafka/2.6.0", 1)
+        assert (ctx.origin.principal, ctx.origin.client_host, ctx.client_id) == ("User:alice", "127.0.0.1", "admin-7")
+        assert (ctx.api_version, ctx.origin.api_version) == (7, 2)
+        assert (ctx.origin.software, ctx.origin.received_node) == ("librdkafka/2.6.0", 1)
         assert ctx.forwarded
         assert ctx.from_peer
         assert [(topic.name, topic.error_code) for topic in answer.topics] == [("t", 0), ("u", 0)]
@@ -64,10 +62,11 @@ async def test_what_a_newer_node_tells_besides() -> None:
     """
     async with pair() as nodes, await nodes.far.connect(NODES) as node:
         await login(node, "node")
-        header = {"principal_name": "User:al", "software": "x" * 10_000, "unknown_tags": {9: b"new", 200: b""}}
+        origin = RequestOrigin("User:al", software="x" * 10_000)
+        header = {"origin": origin, "unknown_tags": {9: b"new", 200: b""}}
         assert codes(await node.ask(7, CREATE, CreateTopicsResponse, **header)) == [0, 0]
         ((ctx, _),) = nodes.recorder.calls
-        assert (ctx.principal, ctx.software) == ("User:al", "x" * MAX_SOFTWARE_CHARACTERS)
+        assert (ctx.origin.principal, ctx.origin.software) == ("User:al", "x" * MAX_SOFTWARE_CHARACTERS)
 
 
 async def test_what_the_controller_had_told_travels_back() -> None:
@@ -92,7 +91,7 @@ async def test_an_anonymous_caller_stays_anonymous() -> None:
     """Who proved nothing at the node that forwards is nobody at the controller."""
     async with pair() as nodes, await nodes.near.connect() as client:
         await client.ask(7, CREATE, CreateTopicsResponse)
-        assert nodes.recorder.calls[0][0].principal is None
+        assert nodes.recorder.calls[0][0].origin.principal is None
 
 
 async def test_a_user_who_is_called_anonymous() -> None:
@@ -102,7 +101,7 @@ async def test_a_user_who_is_called_anonymous() -> None:
     async with pair() as nodes, await nodes.near.connect(SASL) as client:
         await login(client, "ANONYMOUS")
         await client.ask(7, CREATE, CreateTopicsResponse)
-        assert nodes.recorder.calls[0][0].principal == "User:ANONYMOUS"
+        assert nodes.recorder.calls[0][0].origin.principal == "User:ANONYMOUS"
 
 
 async def test_deletions_by_name_are_forwarded_as_states() -> None:
@@ -114,7 +113,7 @@ async def test_deletions_by_name_are_forwarded_as_states() -> None:
         assert [result.name for result in answer.responses] == ["t", "u"]
         ((ctx, request),) = nodes.recorder.calls
         assert [topic.name for topic in request.topics] == ["t", "u"]
-        assert ctx.client_api_version == 1
+        assert ctx.origin.api_version == 1
 
 
 async def test_all_requests_share_one_connection_and_overtake_each_other() -> None:
@@ -167,7 +166,7 @@ async def test_a_forwarded_request_is_never_forwarded_again() -> None:
         await peer.ask(1, SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         token = SaslAuthenticateRequest(auth_bytes=b"\0node\0node-secret")
         await peer.ask(2, token, SaslAuthenticateResponse)
-        answer = await peer.ask(7, CREATE, CreateTopicsResponse, principal_name="User:alice")
+        answer = await peer.ask(7, CREATE, CreateTopicsResponse, origin=RequestOrigin("User:alice"))
         assert codes(answer) == [ErrorCode.NOT_CONTROLLER] * 2
         assert nodes.recorder.calls == []
 
@@ -225,35 +224,35 @@ async def login(client: Client, username: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags",
+    "claimed",
     [
-        {"principal_name": "User:admin"},
-        {"client_host": "10.0.0.1"},
-        {"client_api_version": 3},
-        {"on_behalf_of_api": 3},
-        {"received_node": 3},
-        {"software": "librdkafka/2.6.0"},
-        {"decided": [DecidedElement(resource_name="t")]},
-        {"client_correlation_id": 3},
+        RequestOrigin(principal="User:admin"),
+        RequestOrigin(client_host="10.0.0.1"),
+        RequestOrigin(api_version=3),
+        RequestOrigin(api_key=3),
+        RequestOrigin(received_node=3),
+        RequestOrigin(software="librdkafka/2.6.0"),
+        RequestOrigin(decided=[DecidedElement(resource_name="t")]),
+        RequestOrigin(correlation_id=3),
     ],
     ids=["principal", "address", "version", "api", "node", "software", "decisions", "correlation"],
 )
-async def test_only_nodes_speak_for_others(tags: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_nodes_speak_for_others(claimed: RequestOrigin, caplog: pytest.LogCaptureFixture) -> None:
     """K590-6: the tags of a forwarded request are refused with 31 from anyone else, whoever and
     wherever he is; counted, logged.
     """
     async with pair() as nodes:
         served = nodes.far
         async with await served.connect() as anonymous:
-            answer = await anonymous.ask(7, CREATE, CreateTopicsResponse, **tags)
+            answer = await anonymous.ask(7, CREATE, CreateTopicsResponse, origin=claimed)
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         async with await served.connect(NODES) as alice:
             await login(alice, "alice")
-            answer = await alice.ask(7, CREATE, CreateTopicsResponse, **tags)
+            answer = await alice.ask(7, CREATE, CreateTopicsResponse, origin=claimed)
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         async with await nodes.near.connect(SASL) as node_elsewhere:
             await login(node_elsewhere, "node")
-            answer = await node_elsewhere.ask(7, CREATE, CreateTopicsResponse, **tags)
+            answer = await node_elsewhere.ask(7, CREATE, CreateTopicsResponse, origin=claimed)
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         assert (served.dispatcher.counters.forged_forwarding, nodes.near.dispatcher.counters.forged_forwarding) == (
             2,

@@ -15,12 +15,13 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.controller.metadata.entities import Broker, Endpoint
-from minicontroller.controller.network.peer import OnBehalfOf, PeerConnection, PeerUnavailable
+from minicontroller.controller.network.peer import PeerConnection, PeerUnavailable
 from minicontroller.controller.security.caller import Listener
 from minicontroller.controller.security.credentials import Credentials, PlainCredentials
 from minicontroller.controller.security.node_proof import MECHANISM, Membership
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from minicontroller.protocol.messages.create_topics import CreateTopicsResponse
@@ -35,7 +36,7 @@ from tests.server.harness import NODES, PATIENCE_SECONDS, TINY_HANDLERS, Client,
 from tests.server.pair import CREATE, Recorder, codes, pair
 
 SECRETS = [b"the first secret of the cluster!", b"the second secret of the cluster"]
-ALICE = OnBehalfOf("User:alice", "10.0.0.1", 7)
+ALICE = RequestOrigin("User:alice", "10.0.0.1", 7)
 PASSWORD = PlainCredentials("node", "node-secret")
 OPEN = Listener(name="NODES", host="127.0.0.1", inter_broker=True)
 """Kafka's default: one listener for clients and nodes, at which nobody authenticates."""
@@ -96,11 +97,16 @@ async def test_a_node_is_believed_where_nobody_authenticates() -> None:
     """
     async with member() as two, trio.open_nursery() as nursery:
         peer = two.peer(nursery)
-        answer = await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
+        answer = await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, origin=ALICE)
         assert isinstance(answer, CreateTopicsResponse)
         assert codes(answer) == [0, 0]
         ((ctx, _),) = two.recorder.calls
-        assert (ctx.principal, ctx.client_host, ctx.forwarded, ctx.from_peer) == ("User:alice", "10.0.0.1", True, True)
+        assert (ctx.origin.principal, ctx.origin.client_host, ctx.forwarded, ctx.from_peer) == (
+            "User:alice",
+            "10.0.0.1",
+            True,
+            True,
+        )
         assert await update(peer) == ErrorCode.NONE
         async with await two.connect() as client:
             await client.ask(1, ALL, MetadataResponse)
@@ -235,7 +241,7 @@ async def test_a_stranger_speaks_for_nobody(caplog: pytest.LogCaptureFixture) ->
     """
     async with member() as two, await two.connect() as stranger:
         for _ in range(3):
-            answer = await stranger.ask(7, CREATE, CreateTopicsResponse, principal_name="User:admin")
+            answer = await stranger.ask(7, CREATE, CreateTopicsResponse, origin=RequestOrigin("User:admin"))
             assert codes(answer) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
         assert two.recorder.calls == []
         assert two.served.dispatcher.counters.forged_forwarding == 3
@@ -330,7 +336,7 @@ async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: 
             proof = Membership("cluster", 1, lambda: SECRETS[0]).credentials(2, f"127.0.0.1:{port}")
             peer = PeerConnection(nursery, "127.0.0.1", port, client_id="1", logins=(proof, PASSWORD))
             with pytest.raises(PeerUnavailable, match="does not know how nodes prove themselves") as caught:
-                await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
+                await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, origin=ALICE)
             assert (caught.value.stranger, caught.value.in_doubt) == (True, False)
             assert stranger.node.seen == []
             assert [row for row in stranger.dispatcher.metrics.outcomes if row[0] != ApiKey.SASL_HANDSHAKE] == []
@@ -354,7 +360,7 @@ async def test_a_thief_of_an_address_gets_no_password() -> None:
         proof = Membership("cluster", 1, lambda: SECRETS[0]).credentials(2, f"127.0.0.1:{port}")
         peer = PeerConnection(nursery, "127.0.0.1", port, client_id="1", logins=(proof, PASSWORD))
         with pytest.raises(PeerUnavailable) as caught:
-            await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, on_behalf_of=ALICE)
+            await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, origin=ALICE)
         assert not caught.value.in_doubt
         assert len(heard) == 1
         nursery.cancel_scope.cancel()

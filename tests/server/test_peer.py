@@ -12,7 +12,6 @@ from minicontroller.controller.network.peer import (
     CONNECT_TIMEOUT_SECONDS,
     FAREWELL,
     RECONNECT_BACKOFF_SECONDS,
-    OnBehalfOf,
     PeerConnection,
     PeerUnavailable,
     TooLargeForPeer,
@@ -22,6 +21,7 @@ from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.security.credentials import PlainCredentials
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.frame import FrameBuffer
+from minicontroller.protocol.header import RequestOrigin
 from minicontroller.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -36,7 +36,7 @@ from minicontroller.protocol.schema import WireStruct
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Served, TinyNode, serving, until
 
 NODE = PlainCredentials("node", "node-secret")
-ALICE = OnBehalfOf("User:alice", "10.0.0.1", 7)
+ALICE = RequestOrigin("User:alice", "10.0.0.1", 7)
 
 
 def create(name: str) -> CreateTopicsRequest:
@@ -174,7 +174,7 @@ async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClo
 
         async def ask(name: str) -> None:
             try:
-                await peer.request(ApiKey.CREATE_TOPICS, 7, create(name), on_behalf_of=ALICE)
+                await peer.request(ApiKey.CREATE_TOPICS, 7, create(name), origin=ALICE)
                 told[name] = "done"
             except PeerUnavailable as error:
                 told[name] = "in doubt" if error.in_doubt else "not done"
@@ -217,7 +217,7 @@ async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> Non
         port = listeners[0].socket.getsockname()[1]
         peer = PeerConnection(nursery, "127.0.0.1", port, client_id="7", logins=(NODE,))
         with trio.fail_after(30), pytest.raises(PeerUnavailable, match="it stops") as caught:
-            await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"), on_behalf_of=ALICE)
+            await peer.request(ApiKey.CREATE_TOPICS, 7, create("t"), origin=ALICE)
         assert not caught.value.in_doubt
         nursery.cancel_scope.cancel()
 

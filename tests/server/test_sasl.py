@@ -50,7 +50,7 @@ async def test_clients_authenticate_in_every_version(versions_first: int | None,
         proved = await client.ask(authenticate, plain("alice", "alice-secret"), SaslAuthenticateResponse)
         assert (proved.error_code, proved.auth_bytes, proved.session_lifetime_ms) == (ErrorCode.NONE, b"", 0)
         await client.ask(1, ALL, MetadataResponse)
-        assert served.node.seen[-1].principal == "User:alice"
+        assert served.node.seen[-1].origin.principal == "User:alice"
 
 
 async def test_api_versions_may_come_after_authentication() -> None:
@@ -74,7 +74,7 @@ async def test_a_handshake_in_version_0_is_followed_by_bare_tokens() -> None:
         await client.send(struct.pack(">i", len(token)) + token)
         assert await client.frame() == b""
         await client.ask(1, ALL, MetadataResponse)
-        assert served.node.seen[-1].principal == "User:alice"
+        assert served.node.seen[-1].origin.principal == "User:alice"
 
 
 async def test_everything_in_one_write_is_taken_in_order() -> None:
@@ -86,7 +86,7 @@ async def test_everything_in_one_write_is_taken_in_order() -> None:
         await client.answer(SaslHandshakeResponse, 1)
         await client.answer(SaslAuthenticateResponse, 2)
         await client.answer(MetadataResponse, 1)
-        assert served.node.seen[-1].principal == "User:alice"
+        assert served.node.seen[-1].origin.principal == "User:alice"
 
 
 # ------------------------------------------------------------------ refusals
@@ -137,7 +137,7 @@ async def test_a_guesser_delays_nobody_else() -> None:
         assert await served.alive()
         await client.answer(SaslAuthenticateResponse, 2)
         assert await client.ended()
-        assert [ctx.principal for ctx in served.node.seen] == [None]
+        assert [ctx.origin.principal for ctx in served.node.seen] == [None]
 
 
 async def test_a_bare_token_that_is_wrong_ends_the_connection(autojump_clock: MockClock) -> None:
@@ -204,7 +204,7 @@ async def test_sasl_at_a_listener_without_it_is_out_of_place() -> None:
         answer = await client.ask(2, plain("alice", "alice-secret"), SaslAuthenticateResponse)
         assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
         await client.ask(1, ALL, MetadataResponse)
-        assert served.node.seen[-1].principal is None
+        assert served.node.seen[-1].origin.principal is None
 
 
 # ------------------------------------------------------------------ again
@@ -217,7 +217,7 @@ async def test_a_client_may_authenticate_again_on_its_connection() -> None:
             await handshake(client)
             await client.ask(1, plain("alice", "alice-secret"), SaslAuthenticateResponse)
             await client.ask(1, ALL, MetadataResponse)
-        assert [ctx.principal for ctx in served.node.seen] == ["User:alice", "User:alice"]
+        assert [ctx.origin.principal for ctx in served.node.seen] == ["User:alice", "User:alice"]
 
 
 async def test_nobody_becomes_another_on_his_connection(autojump_clock: MockClock) -> None:
@@ -282,7 +282,7 @@ async def test_a_mechanism_may_take_several_steps(bare: bool) -> None:
                 replies.append((await client.ask(2, asked, SaslAuthenticateResponse)).auth_bytes)
         assert replies == [b"what walks on four legs?", b"go on"]
         await client.ask(1, ALL, MetadataResponse)
-        assert served.node.seen[-1].principal == "User:oedipus"
+        assert served.node.seen[-1].origin.principal == "User:oedipus"
 
 
 class Broken:

@@ -21,7 +21,7 @@ from minicontroller.controller.routing.request_log import (
     describe_request,
 )
 from minicontroller.controller.security.caller import Caller
-from minicontroller.protocol.header import RequestHeader
+from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -46,13 +46,11 @@ class Counted(list[Any]):
 
 
 def context(**said: Any) -> RequestContext:
-    known = {"client_id": "c", "principal": None, **said}
+    known = {"client_id": "c", "origin": RequestOrigin(said.pop("principal", None), "127.0.0.1", 7), **said}
     return RequestContext(
         api_key=19,
         api_version=7,
-        client_api_version=7,
         correlation_id=1,
-        client_host="127.0.0.1",
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
         dispatcher=Dispatcher(None, Routes({})),
@@ -69,7 +67,7 @@ STRANGE = {
         RequestHeader(7, 1, 1, LONG), ControlledShutdownRequest(broker_id=1)
     ),
     "speaks in the name of": KAFKA.encode_request(
-        RequestHeader(3, 12, 1, LONG, principal_name=f"User:{LONG}"), MetadataRequest(topics=[])
+        RequestHeader(3, 12, 1, LONG, origin=RequestOrigin(f"User:{LONG}")), MetadataRequest(topics=[])
     ),
 }
 
