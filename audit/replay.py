@@ -1,9 +1,9 @@
-"""The topics at any point of an audit log, and the question that a policy was asked there: pure,
-for `audit verify` and for back-tests.
+"""The topics at any point of an audit log, and what a policy was asked there, for `audit verify`
+and for back-tests.
 
-Rule: events are fed in the order of (epoch, sequence). Whoever has fed all events before a decision
-asks `question` for what the policy was asked then, and gets the very same; what does not fit is
-told when an event is fed, and what the log lacks is never guessed.
+Rule: events are applied in the order of (epoch, sequence). After all events before a decision were
+applied, `question` returns exactly what the policy was asked about the decision. A contradiction is
+reported when its event is applied. What the log lacks is never guessed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,32 +36,30 @@ from .event import (
 from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 
 CREATE_TOPICS = "CreateTopics"
-"""The API by which a client creates topics: any other one that leads to a creation is that of a
-client who used the topic.
-"""
+"""The API by which clients create topics. A creation by any other API is automatic."""
 
 
 class Replay:
-    """The topics of one cluster after all events that were fed."""
+    """The topics of one cluster after all events that were applied."""
 
     def __init__(self, topics: Mapping[str, State] | None = None) -> None:
-        """Begin with all `topics` before the first event that will be fed; without them a snapshot
-        has to tell.
+        """Begin with all topics as they are before the first event; without `topics` they are not
+        known until a snapshot.
         """
         self._known = self._seen = ReplayedTopics.of(topics or {})
         self._states = SeenStates()
         self.is_known = topics is not None
-        """Whether all topics are known. Until a snapshot there may be only those that events told
-        of, and after a loss some may be otherwise.
+        """Whether all topics are known. Before the first snapshot, and after a loss until the next
+        one, topics may be missing or in another state.
         """
         self._snapshot: dict[str, State] | None = None
         self._expects_equal = False
         self._doubtful: set[str] = set()
-        """Topics with a change whose effect is unknown: the next snapshot may show it."""
+        """Topics with a change whose effect is unknown, which the next snapshot may show."""
         self._request: tuple[int, int] = (-1, -1)
         self._validated: dict[str, State] = {}
-        """What the validated elements of the current request would have made of their topics:
-        `_seen` shows them so.
+        """Topics as the validated elements of the current request would have made them; `_seen` has
+        them so.
         """
 
     @property
@@ -70,8 +68,8 @@ class Replay:
         return self._known.states
 
     def apply(self, event: AuditEvent) -> Iterator[str]:
-        """Go on to the moment after the event, and yield sentences about what contradicts what is
-        known.
+        """Apply the next event, and yield a sentence for each contradiction to the
+        events before.
         """
         match event:
             case Decision():
@@ -135,7 +133,7 @@ class Replay:
         if len(snapshot) != event.topics:
             yield f"the snapshot has {len(snapshot)} topics and says that it has {event.topics}"
         if self._expects_equal:
-            # A clean-up that was under way when a controller lost its place has no event.
+            # A clean-up that was under way when a controller was replaced has no event.
             different = sorted(
                 name
                 for name in {*snapshot, *self.topics} - self._doubtful
@@ -151,14 +149,14 @@ class Replay:
         self.is_known = True
         self._doubtful.clear()
 
-    # ------------------------------------------------------------------ what a policy sees
+    # ------------------------------------------------------------------ what policies see
 
     def question(self, event: Decision) -> tuple[PolicyRequest | EntityRequest, ReplayedCluster] | None:
-        """Return what the policy was asked, or would have been, about a decision that was not fed
-        yet; None if it judges no such request.
+        """Return the request and the cluster that the policy was asked about, or would have been,
+        for a decision that was not applied yet; None if no policy judges such requests.
 
-        The cluster stays as it is while the replay goes on. Where the topics are not known, the
-        decision's own topic is as it says itself.
+        The returned cluster does not change while the replay goes on. If the topics are not known,
+        the decision's own topic is in the state that the decision has in `before`.
         """
         is_topic = event.resource == "topic"
         if event.asked_ms is None or not (is_topic or event.entity is not None):
@@ -174,7 +172,7 @@ class Replay:
 
 
 def _as_state(wanted: Requested) -> State:
-    """Return a requested topic as if it existed."""
+    """Return the state of a requested topic, as if it existed."""
     return State(
         topic_id="",
         replicas=wanted.replicas,
@@ -186,8 +184,8 @@ def _as_state(wanted: Requested) -> State:
 
 
 def same(one: State | None, other: State | None) -> bool:
-    """Whether two states are equal but for the time of creation: a topic's creator and ZooKeeper
-    need not have the same clock.
+    """Whether two states are equal, apart from the time of creation, for which the creator's clock
+    and ZooKeeper's may differ.
     """
     if one is None or other is None:
         return one is other
@@ -200,8 +198,8 @@ def same(one: State | None, other: State | None) -> bool:
 
 
 def entity_request(event: Decision) -> EntityRequest:
-    """Return the request to change what is no topic, as the policy was given it, of an event that
-    tells what was asked.
+    """Return the request to change a broker's configs or loggers, as the policy was given it. The
+    event must have an `entity`.
     """
     entity = event.entity
     assert entity is not None
@@ -232,7 +230,7 @@ def _asked_by(event: Decision) -> dict[str, Any]:
 
 
 def policy_request(event: Decision) -> PolicyRequest:
-    """Return a decision's request as the policy was given it."""
+    """Return the request to change a topic, as the policy was given it."""
     common = {"topic": event.name, **_asked_by(event)}
     if event.operation == "delete_topic" or event.requested is None:
         created_ms = event.asked_created_ms
@@ -258,8 +256,8 @@ def policy_request(event: Decision) -> PolicyRequest:
 
 
 def operands_of(event: Decision) -> Mapping[str, str | None] | None:
-    """Return the operands of the keys that a request named, and of those that it deleted by leaving
-    them out.
+    """Return the operands of the keys that a request named, and None for those that it deleted by
+    leaving them out; None if the request changes no configs.
     """
     named = event.config_operations
     return (

@@ -1,8 +1,8 @@
 """The topics at one point of an audit log, as a policy sees them.
 
-Rule: never changes and never copies the cluster: the next point's topics share all that stayed the
-same, and a state is made when a policy asks for it, once for each version of a topic. So it costs
-the same to judge history of ten topics as of ten thousand.
+Rule: topics never change and are never copied. The topics at the next point share everything that
+stayed the same, and a state is made when a policy asks for it, once for each version of a topic. So
+judging history costs the same with ten topics as with ten thousand.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,13 @@ from ..policies.topic_counts import TopicCounts
 from .event import State
 
 UNASKED = 256
-"""After so many changes without anybody asking for the counts they are made anew when somebody
-does.
+"""After so many changes since counts were last used, they are made anew when they are used again.
 """
 
 
 class ReplayedTopics:
-    """The topics at one point of a replay. Never changes; counts are made when they are asked for,
-    out of the last ones that were.
+    """The topics at one point of a replay. It never changes. Counts are made when they are asked
+    for, from the last ones that were made.
     """
 
     __slots__ = ("_changes", "_counts", "_names", "states")
@@ -30,10 +29,9 @@ class ReplayedTopics:
     def __init__(self, states: Map[str, State] = Map()) -> None:  # noqa: B008 - immutable
         self.states = states
         self._counts: TopicCounts | None = None
-        """As they were before `_changes`; None if they have to be made anew."""
+        """The counts before `_changes`; None if they have to be made anew."""
         self._changes: tuple[tuple[str, int | None], ...] = ()
-        """Names, and how many partitions there are of each now: None if it is not counted any more.
-        """
+        """Names with their numbers of partitions now; None if a topic is not counted any more."""
         self._names: dict[tuple[bool, bool], frozenset[str]] = {}
 
     @classmethod
@@ -42,9 +40,7 @@ class ReplayedTopics:
 
     @property
     def counts(self) -> TopicCounts:
-        """The counts of topics that a policy is shown unasked: neither internal nor marked for
-        deletion.
-        """
+        """The counts of the topics that are neither internal nor marked for deletion."""
         counts = self._counts
         if counts is None:
             counts = TopicCounts.of(
@@ -56,7 +52,7 @@ class ReplayedTopics:
         return counts
 
     def changed(self, name: str, state: State | None) -> "ReplayedTopics":
-        """Return the topics with one of them in this state, or without it."""
+        """Return the topics with one of them in this state, or without it if `state` is None."""
         before = self.states.get(name)
         if state is None and before is None:
             return self
@@ -102,7 +98,7 @@ class SeenStates(RememberedStates[State]):
 
 
 class ReplayedCluster:
-    """A `ClusterState` at one point of a replay, which stays as it is while the replay goes on."""
+    """A `ClusterState` at one point of a replay. It does not change while the replay goes on."""
 
     __slots__ = ("_seen", "_topics", "cluster_size")
 

@@ -1,9 +1,9 @@
-"""Events that somebody looks for, newest first, in files that may be many, large, compressed or
-broken.
+"""A search for events, newest first, in files that may be many, large, compressed or broken.
 
-Rule: one search reads so much, for so long, and holds so much, whatever lies in the folder; then it
-says where to go on. Lines are looked at as bytes, and only those that hold a needle are decoded.
-What cannot be read is told and never raised. For a thread: it waits for files.
+Rule: a search is bounded in the bytes that it reads, the time that it takes and the events that it
+holds, whatever lies in the folder; it ends with a cursor from which another search goes on. Lines
+are looked at as bytes, and only those that contain a needle are decoded. What cannot be read is
+reported and never raised. Searching blocks on files, so it belongs into a thread.
 """
 
 import time
@@ -23,40 +23,44 @@ from .names import NameParts, is_compressed, name_parts, plain_name
 
 BLOCK_BYTES = 1 << 20
 MAX_PROBLEMS = 5
-END = 1 << 50
-"""Of any file."""
+END_OF_FILE = 1 << 50
+"""An offset past the end of every audit file."""
 
 T = TypeVar("T")
 
 
 class SearchCursor(NamedTuple):
-    """Where a search goes on: before this byte of this file, and in all older files."""
+    """The place from which a search goes on: before this byte of this file, and in older files."""
 
     file: str
-    """Its name, without the ending of a compressed one: it may be compressed meanwhile."""
+    """The name of the file without the ending of a compression, since it may be compressed
+    meanwhile.
+    """
     offset: int
-    """Of the text, not of what is compressed."""
+    """The offset in the uncompressed text, in bytes."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.offset}"
 
 
 def parse_cursor(text: str) -> SearchCursor | None:
-    """Read a cursor; None if the text, which a stranger may have written, is not one."""
+    """Parse a cursor; None if the text, which may come from anybody, is not one."""
     file, _, offset = text.rpartition(":")
-    valid = name_parts(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END))
+    valid = (
+        name_parts(file) is not None and offset.isascii() and offset.isdigit() and len(offset) <= len(str(END_OF_FILE))
+    )
     return SearchCursor(file, int(offset)) if valid else None
 
 
 class SearchQuery(NamedTuple, Generic[T]):
-    """What a search looks for."""
+    """The events that a search looks for."""
 
     cluster_id: str
-    """Other clusters' files may lie beside."""
+    """The cluster whose files are searched."""
     needles: Sequence[bytes]
-    """Lines that hold none of them are passed over."""
+    """Texts of which a line must contain one, or it is not decoded."""
     wanted: Callable[[AuditEvent], T | None]
-    """What is told of an event; None for nothing."""
+    """Returns the row of an event, or None if the event is not wanted."""
 
 
 class SearchLimits(NamedTuple):
@@ -70,16 +74,16 @@ class SearchLimits(NamedTuple):
 
 
 class SearchResult(msgspec.Struct, Generic[T]):
-    """The events that a search found, newest first."""
+    """The rows that a search found, newest first."""
 
     rows: list[T]
     next: SearchCursor | None
-    """None: everything was searched."""
+    """Where the next search goes on; None if everything was searched."""
     problems: list[str]
 
 
 class _Exhausted(Exception):  # noqa: N818 - it is planned for
-    """The search has reached one of its limits."""
+    """The search reached one of its limits."""
 
 
 class _Line(NamedTuple):
@@ -94,7 +98,7 @@ def search(
     start: SearchCursor | None = None,
     check_cancelled: Callable[[], None] = lambda: None,
 ) -> SearchResult[T]:
-    """Find the events of a cluster that answer the question, from `start` on backwards in time."""
+    """Search the folders from `start`, or from the newest event, backwards in time."""
     return _Search(question, limits, check_cancelled).run(folders, start)
 
 
@@ -105,7 +109,9 @@ class _Search(Generic[T]):
         self._check_cancelled = check_cancelled
         self._bytes_left = limits.max_bytes
         self._deadline = float("inf")
-        """A clock that begins with the second block: however slow the disk, a search gets on."""
+        """When the search ends. It is set after the first block, so that a search gets on even if
+        the disk is slow.
+        """
         self._rows: list[tuple[SearchCursor, T]] = []
         self._problems: list[str] = []
         self._more_problems = 0
@@ -159,20 +165,20 @@ class _Search(Generic[T]):
                 parts = name_parts(name)
                 if parts is not None and parts.cluster_id == self._question.cluster_id:
                     known = names.get(name)
-                    if known is None or is_compressed(known):  # both lie there while it is being compressed
+                    if known is None or is_compressed(known):  # both are there while it is being compressed
                         names[name] = path
         ordered = sorted(names, key=_order, reverse=True)
         if start is None:
-            return [(names[name], END) for name in ordered]
+            return [(names[name], END_OF_FILE) for name in ordered]
         return [
-            (names[name], start.offset if name == start.file else END)
+            (names[name], start.offset if name == start.file else END_OF_FILE)
             for name in ordered
             if _order(name) <= _order(start.file)
         ]
 
     def _matches(self, path: Path, end: int) -> Iterator[tuple[int, T]]:
-        """Yield the matching events of a file, newest first. Raises _Exhausted with the offset to
-        go on at, None if the file must be read from its beginning.
+        """Yield the offset and row of each wanted event of a file, newest first. Raises _Exhausted
+        with the offset to go on at, or with None if the file must be read from its beginning.
         """
         if not is_compressed(path):
             with opened(path) as stream:
@@ -199,8 +205,8 @@ class _Search(Generic[T]):
                 yield line.offset, row
 
     def _backwards(self, path: Path, stream: BufferedIOBase, end: int) -> Iterator[_Line]:
-        """Yield the lines with a needle that end at or before `end`, last one first; a line without
-        an end does not count.
+        """Yield the complete lines with a needle that end at or before `end`, the last
+        one first.
         """
         carry, skips, position = b"", True, end
         while position > 0:
@@ -223,7 +229,7 @@ class _Search(Generic[T]):
                 self._start_clock()
 
     def _forwards(self, path: Path, stream: BufferedIOBase, end: int) -> Iterator[_Line]:
-        """Yield the lines with a needle that begin before `end`, first one first."""
+        """Yield the lines with a needle that begin before `end`, the first one first."""
         carry, offset, skips = b"", 0, False
         while offset < end and (data := stream.read(self._limits.block_bytes)):
             self._spend(len(data), at=None)

@@ -1,7 +1,8 @@
-"""Whether an audit log is whole: what is missing, double, cut, out of order, or contradicts itself.
+"""Whether an audit log is complete and consistent: events that are missing, double, cut, out of
+order or contradict each other.
 
-Rule: it says what is so, and where, and goes on; a thing that was found once is not found again in
-all that follows from it.
+Rule: each fault is reported once, with its place, and reading goes on. A fault does not cause
+findings about everything that follows it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from .replay import Replay
 
 
 class LogFinding(msgspec.Struct, frozen=True):
-    """One thing that is wrong with an audit log, and where it shows."""
+    """A fault of an audit log, and the line where it shows."""
 
     kind: str
     """`gap`, `duplicate`, `torn`, `unreadable`, `unknown-schema`, `epoch-order`, `no-snapshot`,
@@ -29,7 +30,7 @@ class LogFinding(msgspec.Struct, frozen=True):
 
 
 class LogSummary(msgspec.Struct):
-    """What an audit log holds, as counts."""
+    """The numbers of files, events, findings and epochs of an audit log."""
 
     files: set[Path] = msgspec.field(default_factory=set)
     events: int = 0
@@ -42,7 +43,7 @@ class LogSummary(msgspec.Struct):
 
 
 class _Cluster:
-    """How far the log of one cluster was read."""
+    """How far the log of one cluster was verified."""
 
     def __init__(self) -> None:
         self.epoch = -1
@@ -53,7 +54,7 @@ class _Cluster:
 
 
 class Verification:
-    """Verifies an audit log: iterate over `findings`, after which `summary` is complete."""
+    """Verifies an audit log. `summary` is complete after iterating over all `findings`."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.summary = LogSummary()
@@ -113,9 +114,7 @@ class Verification:
             )
 
     def _follow(self, cluster: _Cluster, event: AuditEvent) -> Iterator[tuple[str, str]]:
-        """Compare an event with the one before it in its cluster, and tell if events between them
-        are missing.
-        """
+        """Report events that are missing between the last event of the cluster and this one."""
         is_new = event.epoch != cluster.epoch
         expected = 1 if is_new else cluster.sequence + 1
         if event.sequence != expected:
@@ -131,7 +130,7 @@ class Verification:
             yield "no-snapshot", f"epoch {event.epoch} does not begin with a snapshot"
             cluster.replay.lost()
         if is_new and cluster.in_snapshot:
-            cluster.replay.lost()  # its controller lost its place while it wrote the snapshot
+            cluster.replay.lost()  # its controller was replaced while it wrote the snapshot
             cluster.in_snapshot = False
         cluster.epoch, cluster.sequence = event.epoch, event.sequence
 

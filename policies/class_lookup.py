@@ -1,11 +1,11 @@
-"""From `module:Class` or `path/to/file.py:Class` to the class.
+"""The class that `module:Class` or `path/to/file.py:Class` names.
 
-Rule: nothing is guessed. What cannot be found is a `PolicyLoadError` that says what was looked for,
-where, and what comes nearest.
+Rule: nothing is guessed. For a class that cannot be found, the `PolicyLoadError` says what was
+looked for, where, and what comes nearest.
 
-A file may import its neighbours: its folder comes last in `sys.path`, so that nothing installed is
-hidden by it. Nothing is written beside it (its folder may be read-only), and each load runs it
-anew, as it stands.
+A file may import its neighbours: its folder is appended to `sys.path`, so that it hides nothing
+that is installed. Nothing is written beside the file, because its folder may be read-only, and each
+load runs the file as it is then.
 """
 
 import importlib
@@ -21,7 +21,9 @@ from .load_errors import PolicyLoadError, as_load_error
 
 
 def find_class(key: str, spec: str) -> type:
-    """Return the class that `spec`, the value of the configuration's `key`, names."""
+    """Return the class that `spec`, the value of the configuration's `key`, names. Raises
+    PolicyLoadError.
+    """
     place, _, name = spec.rpartition(":")
     if not place or not name.isidentifier():
         raise PolicyLoadError(f"{key} is {spec!r}, but takes module:Class or path/to/file.py:Class{_respelt(spec)}")
@@ -34,8 +36,8 @@ def find_class(key: str, spec: str) -> type:
 
 
 def _respelt(spec: str) -> str:
-    """End a sentence with what a slip may have meant: a class in Java's way, or a path without a
-    class.
+    """Return the end of a sentence that guesses what was meant: a class written as in Java, or a
+    path without its class.
     """
     module, _, name = spec.rpartition(".")
     if name == "py":
@@ -69,7 +71,7 @@ def _file(key: str, path: Path) -> ModuleType:
     file = path.resolve()
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
-    # The name is of no module anybody could import, so that a file called json.py harms nobody.
+    # Nobody imports a module of this name, so a file called json.py hides nothing.
     name = f"policy_{file.stem}_{sha256(bytes(file)).hexdigest()[:8]}"
     loader = _AsItStands(name, str(file))
     with as_load_error(f"{key}: {path} cannot be loaded"):
@@ -91,8 +93,8 @@ def _nearest_file(path: Path) -> str:
 
 
 class _AsItStands(SourceFileLoader):
-    """Loads a source file, never its cache: bytecode of an older text with the same size and second
-    would be taken for this one's.
+    """Loads a source file and ignores cached bytecode, which may be of an older text that had the
+    same size and was written in the same second.
     """
 
     def get_code(self, fullname: str) -> CodeType:

@@ -1,20 +1,18 @@
-"""Policies in the shape of Kafka's older interfaces, as one `TopicManagementPolicy` (K201-9).
+"""Policies of Kafka's older interfaces, as one `TopicManagementPolicy` (K201-9).
 
-Rule: an old policy sees here what it sees in Kafka, and nothing else; but of a value the form that
-takes effect, as every policy does: what refuses `true` refuses ` TRUE` too.
+Rule: an older policy sees here what it sees in Kafka, and nothing else, except that values are in
+canonical form, as for every policy: a policy that refuses `true` refuses ` TRUE`, too.
 
-- `create.topic.policy.class.name`: a class with `validate(request_metadata)`, asked for created
-  topics. Either the counts are given or the replicas: what the request left to the controller shows
-  as counts, and the replicas are None; for replicas named by the request the counts are None. The
-  configs are the request's.
-- `alter.config.policy.class.name`: a class with `validate(request_metadata)`, asked for changed
-  configs of topics and of brokers. It sees only the keys that the request names, not those that
-  AlterConfigs deletes by leaving them out, with their operands: None for DELETE, the operand of
-  APPEND and SUBTRACT and not what comes of it. It is not asked where nothing but partitions or
-  replicas change, nor where the configs stay as they are.
+- `create.topic.policy.class.name` names a class with `validate(request_metadata)`, which is asked
+  about new topics. If the request gave counts, the metadata has counts and no replicas; if it named
+  replicas, the metadata has replicas and no counts. The configs are those of the request.
+- `alter.config.policy.class.name` names a class with `validate(request_metadata)`, which is asked
+  about changed configs of topics and of brokers. The metadata has the keys that the request names,
+  without those that AlterConfigs deletes by leaving them out, and their operands: None for DELETE,
+  and for APPEND and SUBTRACT the operand, not the result. It is not asked about partitions and
+  replicas, nor about requests that leave the configs of a topic as they are.
 
-`configure(configs)` and `close()` are called where the class has them. `PolicyViolation` refuses,
-as everywhere.
+`configure(configs)` and `close()` are called if the class has them. `PolicyViolation` refuses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,13 +36,15 @@ ALTER_CONFIGS = "AlterConfigs"
 
 
 class ConfigResource(msgspec.Struct, frozen=True):
+    """A resource whose configs change (Kafka's ConfigResource)."""
+
     type: ResourceType
     name: str
-    """The topic, or the broker's id; empty for the default of all brokers."""
+    """The topic's name, or the broker's id; empty for the default of all brokers."""
 
 
 class CreateTopicMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What an old policy is told of a new topic."""
+    """A new topic, as an older policy sees it (Kafka's CreateTopicPolicy.RequestMetadata)."""
 
     topic: str
     num_partitions: int | None
@@ -54,27 +54,27 @@ class CreateTopicMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterConfigMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What an old policy is told of changed configs."""
+    """Changed configs, as an older policy sees them (Kafka's AlterConfigPolicy.RequestMetadata)."""
 
     resource: ConfigResource
     configs: Mapping[str, str | None]
 
 
 class CreateTopicPolicy(Protocol):
-    """The shape of `create.topic.policy.class.name`; nothing needs to be derived from it."""
+    """The interface of the class that `create.topic.policy.class.name` names."""
 
     def validate(self, request_metadata: CreateTopicMetadata, /) -> None: ...
 
 
 class AlterConfigPolicy(Protocol):
-    """The shape of `alter.config.policy.class.name`; nothing needs to be derived from it."""
+    """The interface of the class that `alter.config.policy.class.name` names."""
 
     def validate(self, request_metadata: AlterConfigMetadata, /) -> None: ...
 
 
 class LegacyPolicies(TopicManagementPolicy):
-    """One or two policies of Kafka's older kinds as one policy. What they do not know (deletions,
-    partitions, replicas, records) is allowed.
+    """One or two policies of Kafka's older kinds as one policy. Requests that they do not judge
+    (deletions, partitions, replicas, records) are allowed.
     """
 
     def __init__(self, create: CreateTopicPolicy | None = None, alter: AlterConfigPolicy | None = None) -> None:
@@ -91,8 +91,8 @@ class LegacyPolicies(TopicManagementPolicy):
             if configure is not None:
                 configure(configs)
 
-    # What the old policy returns is handed on: whoever calls a policy takes anything but None for a
-    # broken one.
+    # The result of the older policy is returned, because a result other than None means that the
+    # policy is broken.
 
     def validate_create_topic(self, request: CreateTopicRequest, cluster: ClusterState) -> None:  # noqa: ARG002
         return None if self.create is None else self.create.validate(creation(request))
@@ -110,7 +110,7 @@ class LegacyPolicies(TopicManagementPolicy):
         return self.alter.validate(_alteration(ResourceType.BROKER, request.broker, operations))
 
     def close(self) -> None:
-        with ExitStack() as both:  # the second is closed even where the first one fails
+        with ExitStack() as both:  # the second is closed even if closing the first one fails
             for policy in (self.alter, self.create):
                 close = getattr(policy, "close", None)
                 if close is not None:
@@ -118,7 +118,7 @@ class LegacyPolicies(TopicManagementPolicy):
 
 
 def creation(request: CreateTopicRequest) -> CreateTopicMetadata:
-    """Return a request to create a topic as an old policy knows it."""
+    """Convert a request to create a topic for an older policy."""
     state, generated = request.requested_state, request.requested_state.generated_replica_assignments
     return CreateTopicMetadata(
         topic=request.topic,
@@ -134,9 +134,7 @@ def _alteration(kind: ResourceType, name: str, operations: Mapping[str, str | No
 
 
 def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str | None]:
-    """Return the configs that a request names. AlterConfigs deletes by leaving out, and names
-    nothing that it deletes.
-    """
+    """Return the operations that a request names. AlterConfigs does not name what it deletes."""
     if api != ALTER_CONFIGS:
         return operations
     return {key: operand for key, operand in operations.items() if operand is not None}
@@ -144,5 +142,5 @@ def _named(operations: Mapping[str, str | None], api: str) -> Mapping[str, str |
 
 def _configs_change(request: AlterTopicRequest, cluster: ClusterState) -> bool:
     before = cluster.topic_state(request.topic)
-    # As dicts, because read-only mappings of different kinds are never equal.
+    # Compared as dicts, because read-only mappings of different types are never equal.
     return before is None or dict(before.raw_configs) != dict(request.requested_state.raw_configs)

@@ -1,8 +1,8 @@
-"""Faults of foreign code, told in one sentence.
+"""The error of a policy that cannot be loaded, and exceptions of foreign code in one sentence.
 
 Rule: a policy is somebody else's program. Whatever it raises while it is loaded becomes a
-`PolicyLoadError` that names the exception and the line of the policy that raised it, so that nobody
-needs a traceback to mend a file of their own.
+`PolicyLoadError` that names the exception and the policy's own line, so that its author needs no
+traceback.
 """
 
 import sysconfig
@@ -16,12 +16,12 @@ STDLIB = sysconfig.get_path("stdlib")
 
 
 class PolicyLoadError(Exception):
-    """The policy cannot be used; the message is a sentence for whoever configured it."""
+    """The policy cannot be used. The message is a sentence for the person who configured it."""
 
 
 @contextmanager
 def as_load_error(what_failed: str) -> Iterator[None]:
-    """Turn whatever is raised in the block into a sentence that begins with `what_failed`."""
+    """Raise a PolicyLoadError that begins with `what_failed` for whatever the block raises."""
     try:
         yield
     except (KeyboardInterrupt, PolicyLoadError):
@@ -39,8 +39,8 @@ def describe_exception(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str | None:
-    """Return the innermost line of the policy at which an exception was: not of a library that it
-    called, nor of its caller.
+    """Return the innermost line of the policy itself, and not of a library that it called, at which
+    an exception was raised.
     """
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{shown(error.filename)}:{error.lineno}"
@@ -51,8 +51,6 @@ def _place(error: BaseException) -> str | None:
 
 
 def shown(file: str) -> str:
-    """Return a path as the reader would type it: relative to where they started the program, if it
-    lies there.
-    """
+    """Return a path relative to the working directory, if it lies in there."""
     here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file

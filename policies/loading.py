@@ -1,9 +1,9 @@
-"""From three configuration keys to the one policy of a node, or None.
+"""The policy of a node, from three configuration keys.
 
-Rule: whatever is wrong with a policy is found here, before the node listens, and told in one
-sentence that names the key and what to do. That includes mistakes that would let everything pass in
-silence: a method that nobody calls because its name is misspelt, a method that cannot be called
-with what it is called with, a coroutine that nobody would await.
+Rule: everything that is wrong with a policy is found here, before the node listens, and reported in
+one sentence that names the key and what to do. That includes mistakes that would silently allow
+everything: a method whose name is misspelt, a method that does not take the arguments that it is
+called with, a coroutine that nobody would await.
 """
 
 import inspect
@@ -26,7 +26,7 @@ CREATE_KEY = "create.topic.policy.class.name"
 ALTER_KEY = "alter.config.policy.class.name"
 
 SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.key")
-"""In the names of Kafka's secrets, those of listeners included
+"""Words that the names of Kafka's secret keys contain, also behind the prefix of a listener
 (`listener.name.internal.plain.sasl.jaas.config`).
 """
 
@@ -37,25 +37,21 @@ ARGUMENTS = {
     "configure": ("configs",),
     "close": (),
 }
-"""What each method of a policy, new or old, is called with."""
+"""The arguments of each method of a policy, of the new and of the older kinds."""
 MISSPELT = 0.9
-"""Likeness from which a name is taken for one of ours: some letter more or less, or Java's
-spelling.
+"""How similar a method's name must be to one of the interface to count as misspelt: a letter more
+or less, or Java's spelling.
 """
 
 logger = logging.getLogger("minicontroller.policy")
 
 
 def build_policy(configs: Mapping[str, str], *, secrets: Collection[str] = ()) -> TopicManagementPolicy | None:
-    """The policy that the configuration names, configured and ready; None where it names none, or
-    rules only.
+    """Return the policy that the configuration names, configured; None if it names none, or only
+    rule files. Raises PolicyLoadError.
 
-    Args:
-        configs: the node's configuration as written; the policy is configured with it.
-        secrets: keys that the policy must not see, beside those whose names say so.
-
-    Error handling: `PolicyLoadError`, and nothing else.
-
+    `configs` is the node's configuration as written, which the policy is configured with. `secrets`
+    are keys that it must not see, besides those whose names say that they are secret.
     """
     old = [key for key in (CREATE_KEY, ALTER_KEY) if key in configs]
     visible = without_secrets(configs, secrets)
@@ -86,8 +82,8 @@ def is_rule_file(spec: str) -> bool:
 
 
 def policy_hash(policy: TopicManagementPolicy) -> str:
-    """Return the SHA-256 of the files that define the policy, in hexadecimal; empty for one that
-    judges nothing.
+    """Return the SHA-256 of the files that define the policy, in hexadecimal; empty for a policy
+    that judges nothing.
     """
     if type(policy) is TopicManagementPolicy:
         return ""
@@ -95,15 +91,13 @@ def policy_hash(policy: TopicManagementPolicy) -> str:
     digest = sha256()
     for kind in (type(part) for part in parts if part is not None):
         digest.update(f"{kind.__qualname__}\n".encode())
-        with suppress(OSError, TypeError):  # built in memory: the name is all there is
+        with suppress(OSError, TypeError):  # a class that was built in memory has only its name
             digest.update(Path(inspect.getfile(kind)).read_bytes())
     return digest.hexdigest()
 
 
 def without_secrets(configs: Mapping[str, str], secrets: Collection[str] = ()) -> Mapping[str, str]:
-    """Return what a policy may see of the node's configuration: it needs no passwords to judge
-    topics.
-    """
+    """Return the node's configuration without secrets, as a policy may see it."""
     return MappingProxyType({key: value for key, value in configs.items() if key not in secrets and not is_secret(key)})
 
 
@@ -167,7 +161,7 @@ def _check_old(key: str, kind: type) -> None:
 def _check_call(key: str, kind: type, name: str, arguments: tuple[str, ...]) -> None:
     method = getattr(kind, name, None)
     if not inspect.isfunction(method):
-        return  # absent, or of a kind that only a call can prove
+        return  # it is absent, or only a call can show whether it fits
     if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
         raise PolicyLoadError(f"{key}: {kind.__name__}.{name} must be a plain function: nobody awaits or iterates it.")
     static = isinstance(inspect.getattr_static(kind, name), staticmethod)

@@ -1,9 +1,9 @@
-"""Snapshots from plain values: what the controller, a back-test and the tests of a policy build
-their states with.
+"""Snapshots for policies, made of plain values by the controller, by a back-test and by the tests
+of a policy.
 
-Rule: pure, and frozen all the way down. Rows of replicas go in, partition by partition, as the
-controller keeps them, and configs as they were written; counts and canonical values are derived
-from them in this one place, so that a state cannot contradict itself.
+Rule: snapshots are immutable, also what is in them. Their input is the rows of replicas, partition
+by partition, and the configs as they were written; counts and canonical values are derived only
+here, so that a state cannot contradict itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +27,7 @@ __all__ = [
 
 
 class ReplicaAssignments(Mapping[int, Sequence[int]]):
-    """Maps partitions, in order, to broker ids, over rows that somebody else keeps:
-    free to make.
-    """
+    """Maps partitions to broker ids without a copy of the rows that it is given."""
 
     __slots__ = ("_rows",)
 
@@ -38,7 +36,7 @@ class ReplicaAssignments(Mapping[int, Sequence[int]]):
 
     @property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """The broker ids of all partitions; row i is partition i."""
+        """The broker ids of all partitions, in the order of partitions."""
         return self._rows
 
     def __getitem__(self, partition: object) -> Sequence[int]:
@@ -63,8 +61,8 @@ def topic_state(
     marked_for_deletion: bool = False,
     internal: bool = False,
 ) -> TopicState:
-    """Make the state of a topic as it is; row i holds the broker ids of partition i, the preferred
-    leader first.
+    """Make the state of a topic as it is. `replicas` has the broker ids of each partition, the
+    preferred leader first.
     """
     rows = tuple(map(tuple, replicas))
     return TopicState(
@@ -88,8 +86,8 @@ def requested_state(
     default_configs: Mapping[str, str] = NO_CONFIGS,
 ) -> RequestedTopicState:
     """Make the state of a topic as it will be. `generated_replica_assignments` is false if the
-    request itself named the replicas. `default_configs` are the cluster's defaults for topics where
-    they are not Kafka's.
+    request itself named the replicas. `default_configs` are the cluster's defaults for topics that
+    differ from Kafka's own.
     """
     rows = tuple(map(tuple, replicas))
     return RequestedTopicState(
@@ -109,8 +107,8 @@ Version = TypeVar("Version")
 
 
 class RememberedStates(Generic[Version]):
-    """The states of topics as a policy is shown them, each made once and kept for as long as the
-    topic is the same object.
+    """Makes the state of each topic that a policy looks at once, and keeps it while the topic is
+    the same object.
     """
 
     __slots__ = ("_known", "_make")
@@ -131,25 +129,25 @@ class RememberedStates(Generic[Version]):
         return state
 
     def forget_beyond(self, topics: int) -> None:
-        """Forget all states when too many have gathered: deleted topics are not forgotten one by
-        one.
+        """Forget all states if there are far more than `topics`. States of deleted topics are not
+        forgotten one by one.
         """
         if len(self._known) > 2 * topics + 1000:
             self._known.clear()
 
 
 class VersionedCluster(ClusterState, Protocol):
-    """A cluster whose topics can be compared with those of before without a look at them."""
+    """A cluster whose topics can be compared with earlier ones by identity."""
 
     @property
     def versions(self) -> Mapping[str, object]:
-        """All topics, each as an object that is another one whenever the topic has changed."""
+        """Maps each topic's name to an object, which is another object whenever the topic has
+        changed.
+        """
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True):
-    """A `ClusterState` of topics given one by one: for the tests of a policy, and for judging
-    recorded history.
-    """
+    """A `ClusterState` of given topics, for the tests of a policy."""
 
     known_topics: Mapping[str, TopicState] = MappingProxyType({})
     cluster_size: int = 1

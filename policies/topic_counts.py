@@ -1,9 +1,9 @@
-"""How many topics there are, and partitions, by the beginnings of their names: counted as topics
-come and go, not when a rule asks.
+"""The numbers of topics and of their partitions, by the prefix of their names. They are kept up to
+date as topics change, and not counted when a rule asks.
 
-Rule: never changes. A change makes new counts that share all but one chunk of the names with the
-old ones, and whoever still holds those may read them on. To count a prefix costs the number of
-chunks, not of topics.
+Rule: counts are immutable. A change makes new counts, which share all but one chunk of names with
+the old ones. To count the topics of a prefix takes time in proportion to the chunks, not to the
+topics.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,6 +15,8 @@ LARGEST_CHUNK = 128
 
 
 class Held(NamedTuple):
+    """The numbers of topics and of their partitions."""
+
     topics: int
     partitions: int
 
@@ -26,7 +28,7 @@ def total(partitions: Iterable[int]) -> Held:
 
 
 class _Chunk(NamedTuple):
-    """Names in their order, and the partitions of each."""
+    """Names in order, and the number of partitions of each topic."""
 
     names: tuple[str, ...]
     partitions: tuple[int, ...]
@@ -38,27 +40,27 @@ class _Chunk(NamedTuple):
 
 
 def counts_of(cluster: object) -> "TopicCounts | None":
-    """Return the counts of a `ClusterState` that keeps them."""
+    """Return the counts of a `ClusterState`; None if it keeps none."""
     counts = getattr(cluster, "counts", None)
     return counts if isinstance(counts, TopicCounts) else None
 
 
 class TopicCounts:
-    """Counts of topics and partitions by the beginning of a name. Immutable; in the order of the
-    names.
-    """
+    """Counts of topics and partitions by prefix. It iterates over the names, in order."""
 
     __slots__ = ("_chunks", "_firsts", "topics")
 
     def __init__(self, chunks: tuple[_Chunk, ...] = (), firsts: tuple[str, ...] = (), topics: int = 0) -> None:
         self._chunks = chunks
         self._firsts = firsts
-        """The first name of each."""
+        """The first name of each chunk."""
         self.topics = topics
 
     @classmethod
     def of(cls, partitions: Iterable[tuple[str, int]]) -> "TopicCounts":
-        """Make counts of names, each once, and how many partitions each has."""
+        """Make counts of pairs of a topic's name and its number of partitions; each name is there
+        once.
+        """
         ordered = sorted(partitions)
         half = LARGEST_CHUNK // 2  # room for new ones
         parts = [ordered[first : first + half] for first in range(0, len(ordered), half)]
@@ -72,7 +74,7 @@ class TopicCounts:
         return chain.from_iterable(chunk.names for chunk in self._chunks)
 
     def with_topic(self, name: str, partitions: int) -> "TopicCounts":
-        """Return the counts with a topic that is new, or has another number of partitions now."""
+        """Return counts with a new topic, or with another number of partitions of a topic."""
         if not self._chunks:
             return TopicCounts((_Chunk((name,), (partitions,), partitions),), (name,), 1)
         place, chunk, at, is_known = self._find(name)
@@ -103,14 +105,14 @@ class TopicCounts:
         return self._with(place, (left,) if left.names else (), self.topics - 1)
 
     def partitions(self, name: str) -> int | None:
-        """Return the number of a topic's partitions; None if it is not counted."""
+        """Return the number of partitions of a topic; None if there is no such topic."""
         if not self._chunks:
             return None
         _, chunk, at, is_known = self._find(name)
         return chunk.partitions[at] if is_known else None
 
     def held(self, prefix: str) -> Held:
-        """Return the counts of all topics whose names begin so."""
+        """Count the topics whose names begin with the prefix, and their partitions."""
         topics = partitions = 0
         for chunk, low, high in self._ranges(prefix):
             topics += high - low
@@ -118,7 +120,7 @@ class TopicCounts:
         return Held(topics, partitions)
 
     def beginning(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield the topics whose names begin so, with their partitions."""
+        """Yield the topics whose names begin with the prefix, with their numbers of partitions."""
         for chunk, low, high in self._ranges(prefix):
             yield from zip(chunk.names[low:high], chunk.partitions[low:high], strict=True)
 

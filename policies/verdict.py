@@ -1,7 +1,7 @@
-"""What came of asking the policy once: for the answer, the log, the audit and the metrics.
+"""The verdict of a policy on a request, for the answer, the log, the audit and the metrics.
 
-Rule: plain, frozen, and complete: who reads a verdict needs neither the policy nor the request to
-tell what was decided by which rule, for what reason, and under which policy.
+Rule: a verdict is frozen and complete. It says what was decided, by which rule, for what reason and
+under which policy, so that its reader needs neither the policy nor the request.
 """
 
 from collections.abc import Sequence
@@ -11,53 +11,55 @@ import msgspec
 
 
 class PolicyOutcome(Enum):
+    """What a policy decided."""
+
     ALLOWED = "allowed"
     VIOLATED = "violated"
-    """The policy refused, with a message for the caller."""
+    """The policy refused the request, with a message for the client."""
     BROKEN = "broken"
-    """The policy failed, with a message for the log."""
+    """The policy failed, with a message for the log. The request is refused."""
 
 
 class Action(Enum):
-    """What a rule does about a request that it has something against."""
+    """What a rule does about a request that does not meet it."""
 
     DENY = "deny"
     WARN = "warn"
-    """The request passes, and the log says so."""
+    """The request is allowed, and the log has the finding."""
     AUDIT = "audit"
-    """The request passes, and the verdict alone says so."""
+    """The request is allowed, and only the verdict has the finding."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What one rule has against a request."""
+    """A rule's objection to a request."""
 
     rule: str
     action: Action
     message: str
     error: str | None = None
-    """Why the rule could not be evaluated; then its action is to deny."""
+    """Why the rule could not be evaluated, in which case it denies."""
 
 
 def refusal(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first finding that denies: its message is the caller's."""
+    """Return the first finding that denies, whose message the client gets; None if none denies."""
     return next((finding for finding in findings if finding.action is Action.DENY), None)
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The outcome of asking the policy once."""
+    """The outcome of asking the policy about one request."""
 
     decision: PolicyOutcome
     policy: str
-    """The name of its class, of its files, or both."""
+    """The name of the policy's class, of the rule files, or both."""
     message: str | None = None
     seconds: float = 0.0
     findings: tuple[Finding, ...] = ()
-    """Of the rules, in their order; a policy in Python has none."""
+    """The findings of the rules, in their order; a policy in Python has none."""
     policy_hash: str = ""
-    """SHA-256, in hexadecimal, of the policy that was in force."""
+    """SHA-256, in hexadecimal, of the policy and rules that were in force."""
 
     @property
     def rule(self) -> str:
-        """The rule that decided; empty if none did."""
+        """The name of the rule that refused the request; empty if none did."""
         denied = refusal(self.findings)
         return "" if denied is None else denied.rule

@@ -1,10 +1,10 @@
-"""The process in which a policy in Python lives: `python -m
-minicontroller.controller.policy.child`, started by `process.py`.
+"""The policy process, in which a policy in Python runs: `python -m
+minicontroller.controller.policy.child`, started by `link.py`.
 
-Rule: nothing that the policy does may let a request pass. It answers one question at a time; what
-it cannot be asked any more, because the node is gone or talks nonsense, ends the process at once.
-It has no descriptor of the node but its end of the pair of sockets, and ends with the node however
-that ends. What it prints or logs goes to stderr, which the node reads.
+Rule: nothing that the policy does may let a request pass. The process judges one request at a time,
+and ends at once if the node is gone or sends something unexpected. It has no file descriptor of the
+node but its end of the pair of sockets, and ends when the node ends, in whatever way. What it
+prints and logs goes to stderr, which the node reads.
 """
 
 import ctypes
@@ -51,17 +51,19 @@ from .messages import (
 )
 
 MAX_MEMORY_BYTES = 2 << 30
-"""For what the policy keeps; beyond it Python raises MemoryError (where the system knows this
-limit: Linux does).
+"""The memory that the process may use for data. Beyond it Python raises MemoryError, on systems
+that know this limit, such as Linux.
 """
 MAX_TEXT = 100_000
-"""Characters of a trace."""
+"""The longest message of a verdict, which may be a traceback, in characters."""
 MAX_SAID = 10_000
-"""Characters of a record of the log."""
+"""The longest log record, in characters."""
 PR_SET_PDEATHSIG = 1
 READ_BYTES = 1 << 16
 FEW_TOPICS = 16
-"""So many are asked for one by one; whoever looks at more in one judgement is told of all."""
+"""How many topics are asked for one by one in one judgement; after that all topics are
+asked for.
+"""
 
 decode_state = msgspec.msgpack.Decoder(TopicState).decode
 decoders: Mapping[str, msgspec.msgpack.Decoder[JudgedRequest]] = {
@@ -70,7 +72,7 @@ decoders: Mapping[str, msgspec.msgpack.Decoder[JudgedRequest]] = {
 
 
 class NodeLink:
-    """The policy process's end of the pair of sockets."""
+    """The policy process's end of the link to its node."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -79,7 +81,7 @@ class NodeLink:
 
     def send(self, message: Message) -> None:
         if os.getpid() != self._owner:
-            leave()  # the policy has forked, and this is the copy
+            leave()  # the policy forked, and this is the child
         try:
             self._end.sendall(framed(message))
         except OSError:
@@ -98,19 +100,17 @@ class NodeLink:
 
 
 def leave() -> NoReturn:
-    """End this process at once, without an answer and without calling what the policy has
-    registered.
-    """
+    """End this process at once, without an answer and without the policy's exit handlers."""
     os._exit(1)
 
 
 class KnownTopics:
-    """What the node has told of topics, kept for as long as it says that they are the same."""
+    """The states of topics that the node sent, until it sends newer ones."""
 
     def __init__(self) -> None:
         self._states: dict[str, TopicState] = {}
         self._names: dict[tuple[bool, bool], set[str]] = {}
-        """By whether they are internal, and marked for deletion."""
+        """The names of topics, by whether these are internal and marked for deletion."""
 
     def clear(self) -> None:
         self._states.clear()
@@ -142,7 +142,7 @@ class KnownTopics:
 
 
 class AskedCluster:
-    """A `ClusterState` for one judgement, which asks the node for what it does not know."""
+    """A `ClusterState` for one judgement, which asks the node for topics that it does not know."""
 
     def __init__(self, link: NodeLink, topics: KnownTopics, cluster_size: int) -> None:
         self._link = link
@@ -150,7 +150,7 @@ class AskedCluster:
         self._size = cluster_size
         self._turn = threading.Lock()
         self._fresh: set[str] = set()
-        """The topics that were asked for in this judgement."""
+        """The topics that were asked for in this judgement, and so are up to date."""
         self._is_complete = False
         self.is_over = False
 
@@ -194,8 +194,8 @@ class AskedCluster:
             is_last = told.is_last
 
 
-class ToTheNode(logging.Handler):
-    """Writes what the policy logs for the node to log, behind a mark that nobody else knows."""
+class NodeLogHandler(logging.Handler):
+    """Writes log records for the node to log, each behind a mark that nobody else knows."""
 
     def __init__(self, mark: str) -> None:
         super().__init__()
@@ -204,8 +204,8 @@ class ToTheNode(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             told = json.dumps({"level": record.levelno, "logger": record.name, "text": self.format(record)[:MAX_SAID]})
-            os.write(2, f"\n{self._mark}{told}\n".encode())  # what was printed before may have no end
-        except Exception:  # noqa: BLE001 - as every handler does: whoever logs is not to suffer for it
+            os.write(2, f"\n{self._mark}{told}\n".encode())  # a line that was printed before may have no end
+        except Exception:  # noqa: BLE001 - as every handler does: a failure to log must not fail its caller
             self.handleError(record)
 
 
@@ -247,7 +247,7 @@ def judged(link: NodeLink, judge: Judge, topics: KnownTopics, asked: PolicyQuest
         decision, message = (PolicyOutcome.ALLOWED, None) if ask is None else ask()
     except MemoryError:
         return PolicyAnswer(asked.number, PolicyOutcome.BROKEN, "it has no memory left")
-    except Exception:  # noqa: BLE001 - whatever went wrong around the policy, it did not allow
+    except Exception:  # noqa: BLE001 - whatever went wrong, the policy did not allow the request
         decision, message = PolicyOutcome.BROKEN, f"it could not be asked:\n{traceback.format_exc()}"
     cluster.is_over = True
     return PolicyAnswer(asked.number, decision, _cut(message))
@@ -260,9 +260,9 @@ def _cut(message: str | None) -> str | None:
 # ------------------------------------------------------------------ the process
 
 
-def dies_with(parent: int) -> None:
-    """Let the system end this process with its parent, on Linux; the end of the sockets tells it
-    too, if the policy lets us look.
+def die_with(parent: int) -> None:
+    """Have Linux kill this process when its parent ends. Without that it ends when it reads the end
+    of the link.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -270,9 +270,10 @@ def dies_with(parent: int) -> None:
         leave()
 
 
-def harm_nobody() -> None:
-    """Limit what the policy may use, and let the system kill it rather than the node when memory
-    ends. What stops the node does not stop its policy, which is asked until the node has stopped.
+def limit_resources() -> None:
+    """Limit the memory of the process, and have the system kill it rather than the node when memory
+    runs out. Signals that stop the node are ignored, because the policy is needed until the node
+    has stopped.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -283,32 +284,32 @@ def harm_nobody() -> None:
         file.write("1000")
 
 
-def tell_all(trace: int, mark: str) -> None:
-    """Send what is printed and logged to stderr, line by line, and on SIGUSR1 where the policy is
-    to `trace`, whatever holds the interpreter.
+def set_up_output(trace: int, mark: str) -> None:
+    """Write output and log records to stderr, line by line, and on SIGUSR1 a stack trace to the
+    file descriptor `trace`, even if foreign code holds the interpreter lock.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    logging.basicConfig(handlers=[ToTheNode(mark)], level=logging.INFO, format="%(message)s")
+    logging.basicConfig(handlers=[NodeLogHandler(mark)], level=logging.INFO, format="%(message)s")
     log_accidents()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, file=trace, all_threads=False)
 
 
 def main() -> None:
-    """Run the process of a policy. Its arguments are the descriptors of our end and of the trace,
-    the node's process, and the mark of records.
+    """Run a policy process. Its arguments are the file descriptors of the link and of the trace,
+    the process id of the node, and the mark of log records.
     """
     end, trace, parent = map(int, sys.argv[1:4])
     mark = sys.argv.pop()
-    dies_with(parent)
-    harm_nobody()
+    die_with(parent)
+    limit_resources()
     for descriptor in (end, trace):
         os.set_inheritable(descriptor, False)
-    tell_all(trace, mark)
+    set_up_output(trace, mark)
     serve(NodeLink(socket.socket(fileno=end)))
     sys.stdout.flush()
-    os._exit(0)  # threads that the policy left behind do not keep us
+    os._exit(0)  # without waiting for threads that the policy left behind
 
 
 if __name__ == "__main__":

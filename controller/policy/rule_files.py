@@ -1,8 +1,8 @@
-"""The rule files of a node, read when it starts and again whenever one of them changes.
+"""The rule files of a node, which are read when it starts and whenever one of them changes.
 
-Rule: all or nothing. New rules come in force together and from one request to the next; where any
-file has a mistake, those that are in force stay for as long as it does, and the log tells what to
-mend. No rules at all is a mistake, too, unless the files say that they mean it.
+Rule: all or nothing. New rules take effect together, between two requests. If a file has a mistake,
+the rules that are in force stay until it is mended, and the log says what is wrong. Files without
+rules are a mistake, too, unless they say that they mean it.
 """
 
 import logging
@@ -22,20 +22,20 @@ logger = logging.getLogger("minicontroller.policy")
 
 
 class RuleFiles:
-    """Keeps the rules of a runner as its files say."""
+    """Keeps the rules of a `PolicyRunner` as the rule files have them."""
 
     def __init__(self, paths: Sequence[Path], runner: PolicyRunner, *, interval_ms: int) -> None:
         self._files = WatchedFiles(paths, max_bytes=MAX_BYTES)
         self._runner = runner
         self._interval_seconds = interval_ms / 1000
         self.loads = 0
-        """How often what they said came in force, the start included."""
+        """How often rules took effect, the start included."""
         self.failures = 0
-        """How often they had changed and had a mistake."""
+        """How often changed files had a mistake."""
         self.loaded_at = 0.0
-        """When they were last read without one, in seconds since 1970."""
+        """When the files were last read without a mistake, in seconds since 1970."""
         self.mistake: str | None = None
-        """What is wrong with the files as they are; None if they are in force."""
+        """What is wrong with the files as they are; None if their rules are in force."""
 
     def load(self) -> None:
         """Load the rules at the start. Raises PolicyLoadError."""
@@ -46,13 +46,13 @@ class RuleFiles:
         self.loaded_at = time.time()
 
     async def run(self) -> None:
-        """Follow the files for ever; with an interval of zero, never."""
+        """Follow the files for ever, or return at once if the interval is zero."""
         if self._interval_seconds > 0:
             await self._files.follow(self._interval_seconds, self._use)
 
     async def look(self) -> None:
-        """Look at the files once: their rules take effect if they were the same at
-        the last look.
+        """Look at the files once. Changed rules take effect if the files were the same at the last
+        look.
         """
         if (contents := await self._files.look()) is not None:
             await self._use(contents)

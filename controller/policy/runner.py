@@ -1,16 +1,16 @@
-"""Asks the policy, and never lets its faults pass for consent (K201-11).
+"""Asks the policy about requests, and never takes its faults for consent (K201-11).
 
-Rule: `judge` returns for one reason only: the policy looked at the request and said nothing against
-it. A violation, an exception, a returned value, a hanging method and a process that cannot be had
-are all raised as a `PolicyRefusal`. So whoever forgets to look at the verdict lets nothing through.
+Rule: `judge` returns only if the policy looked at the request and said nothing against it. A
+violation, an exception, a returned value, a method that hangs and a process that cannot be started
+are all raised as a `PolicyRefusal`, so that a caller who ignores the verdict lets nothing through.
 
-The caller learns why only where the policy said it for them: a `PolicyViolation` carries its text,
-everything else is UNKNOWN_SERVER_ERROR without one, and the reason stands in the log
-(`minicontroller.policy`) with the request.
+The client gets a reason only if the policy gives one: the text of a `PolicyViolation`. Every other
+refusal is UNKNOWN_SERVER_ERROR without a message, and the log (`minicontroller.policy`) has the
+reason with the request.
 
-Rules and a policy in Python are all asked; the first that denies gives the answer, the rules coming
-first. Rules are judged in place: what they may cost is bounded when they are loaded, and the
-policy's process would cost more than they do.
+Rules and a policy in Python are all asked. The first that denies decides, rules first. Rules are
+judged in this process: their cost is bounded when they are loaded, and is lower than that of a
+message to the policy process.
 """
 
 import logging
@@ -37,7 +37,7 @@ ERROR_CODES = {PolicyOutcome.VIOLATED: ErrorCode.POLICY_VIOLATION, PolicyOutcome
 
 
 class PolicyRefusal(Refusal):
-    """A request is refused by the policy."""
+    """The policy refused a request."""
 
     def __init__(self, verdict: Verdict) -> None:
         said_to_the_caller = verdict.message if verdict.decision is PolicyOutcome.VIOLATED else None
@@ -46,27 +46,27 @@ class PolicyRefusal(Refusal):
 
 
 class PythonPolicy(Protocol):
-    """A policy in Python, wherever it lives (`process.py`)."""
+    """A policy in Python, in a process of its own (`process.py`) or not."""
 
     restarts: int
-    """How often it was started anew."""
+    """How often the policy was started anew."""
 
     @property
     def described(self) -> PolicyDescription:
-        """What is known of the policy as it is loaded now."""
+        """The description of the policy as it is loaded now."""
 
     async def ask(self, request: JudgedRequest, cluster: VersionedCluster) -> PolicyReply:
-        """Ask the policy, and return its answer. Raises nothing of the policy's."""
+        """Ask the policy, and return its reply. Raises nothing of the policy's."""
 
     async def close(self) -> PolicyReply:
-        """Close the policy, whatever else is cancelled. Nothing passes afterwards."""
+        """Close the policy, even if the caller is cancelled. It refuses everything afterwards."""
 
     def kill(self) -> None:
         """End the policy at once."""
 
 
 class PolicyRunner:
-    """The rules and the policy of a node, for its life. Its rules may be replaced."""
+    """The rules and the policy in Python of a node, for its life. Rules may be replaced."""
 
     def __init__(self, policy: PythonPolicy | None = None, *, rules: Rules | None = None) -> None:
         self._policy = policy
@@ -99,19 +99,19 @@ class PolicyRunner:
     async def judge(
         self, request: JudgedRequest, cluster: VersionedCluster, context: RequestContext | None = None
     ) -> Verdict:
-        """Return the verdict that allows the request, or raise `PolicyRefusal` with the one that
-        does not.
+        """Return the verdict that allows the request, or raise `PolicyRefusal` with the verdict
+        that refuses it.
 
-        `cluster` is as before the request takes effect, but after the earlier elements of its batch
-        have. `context` is for the log.
+        `cluster` is the cluster before the request takes effect, but after the earlier elements of
+        the same request. `context` is for the log.
         """
-        lines = _Lines(request, context)
+        lines = _JudgementLog(request, context)
         began = time.perf_counter()
-        verdicts = self._verdicts  # its rules may be replaced meanwhile
+        verdicts = self._verdicts  # the rules may be replaced meanwhile
         findings, fault = verdicts.found(request, cluster)
         said = await self._asked(verdicts, request, cluster)
         if self._policy is not None and verdicts.policy != self._policy.described:
-            # It was started anew, and its files have changed.
+            # The policy was started anew, and its files have changed.
             self._verdicts = Verdicts(self._policy.described, self.rules)
             verdicts = Verdicts(self._policy.described, verdicts.rules)
         verdict = verdicts.verdict(findings, fault, said, time.perf_counter() - began)
@@ -127,8 +127,8 @@ class PolicyRunner:
         raise PolicyRefusal(verdict)
 
     async def close(self) -> None:
-        """Close the policy, within its time limit. Does not raise, and is not cut short by
-        cancellation.
+        """Close the policy, within its time limit. Does not raise; cancellation does not interrupt
+        it.
         """
         if self._closed or self._policy is None:
             return
@@ -150,8 +150,8 @@ class PolicyRunner:
         return PolicyOutcome.ALLOWED, None
 
 
-class _Lines:
-    """Log lines about one request and its judgement, without anything that may be a secret."""
+class _JudgementLog:
+    """The log lines about the judgement of one request, without anything that may be a secret."""
 
     def __init__(self, request: JudgedRequest, context: RequestContext | None) -> None:
         self._request = request
@@ -160,19 +160,21 @@ class _Lines:
     def found(self, findings: Sequence[Finding]) -> None:
         for finding in findings:
             if finding.error is not None:
-                self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._wish, finding.error)
+                self._say(logging.ERROR, "The rule %s failed on %s: %s", finding.rule, self._described, finding.error)
             elif finding.action is Action.WARN:
-                self._say(logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._wish, finding.message)
+                self._say(
+                    logging.WARNING, "The rule %s warns of %s: %s", finding.rule, self._described, finding.message
+                )
 
     def refused(self, verdict: Verdict) -> None:
         if verdict.decision is PolicyOutcome.VIOLATED:
-            self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._wish, verdict.message)
+            self._say(logging.INFO, "The policy %s refused %s: %s", verdict.policy, self._described, verdict.message)
         else:
             text = "The policy %s is broken and %s therefore refused: %s\n%s"
-            self._say(logging.ERROR, text, verdict.policy, self._wish, verdict.message, repr(self._request))
+            self._say(logging.ERROR, text, verdict.policy, self._described, verdict.message, repr(self._request))
 
     @property
-    def _wish(self) -> str:
+    def _described(self) -> str:
         request = self._request
         topic = f"topic {request.topic}" if isinstance(request, PolicyRequest) else ""
         resource = topic or f"broker {getattr(request, 'broker', '') or '(default)'}"

@@ -1,10 +1,9 @@
-"""Files that may change while a node runs: their contents, once they have come to rest.
+"""Files that may change while a node runs, and their contents once they have stopped changing.
 
-Rule: whoever watches is given all files together, and only when they held the same at two looks in
-a row: a file that is being written, a link that is being replaced and a set whose files change one
-after the other are never seen half done. What counts is what the files hold, not when they were
-touched; that a file cannot be read is a content like any other. Rules, and whatever else is read
-again while a node runs, come this way.
+Rule: contents are given for all files together, and only if they were the same at two looks in a
+row, so that a file that is being written, a link that is being replaced, or a set whose files
+change one after the other is never seen half done. Only contents count, not times of modification;
+that a file cannot be read counts as a content, too.
 """
 
 import os
@@ -18,23 +17,23 @@ import trio
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The content of a file, or why it cannot be told."""
+    """The content of a file, or why it cannot be read."""
 
     path: Path
     data: bytes | None
     fault: str = ""
-    """Why there is no data."""
+    """Why there is no data; empty if there is."""
 
 
 Contents = tuple[Content, ...]
 
 
 class WatchedFiles:
-    """Watches the files of one purpose, in an order that stays."""
+    """Watches files, and gives their contents in the order of the given paths."""
 
     def __init__(self, paths: Sequence[Path], *, max_bytes: int) -> None:
-        """Watch these files. One byte more than `max_bytes` is read of each, so that its user can
-        tell that it is too large.
+        """Watch these files. At most `max_bytes` and one byte of each are read, which shows that a
+        file is too large.
         """
         self._paths = tuple(paths)
         self._max_bytes = max_bytes
@@ -42,14 +41,14 @@ class WatchedFiles:
         self._given = b""
 
     def read(self) -> Contents:
-        """Read what the files hold now, at the start, and count it as given. Blocks."""
+        """Read the files for the start, and count their contents as given. Blocks."""
         contents = self._read()
         self._given = self._seen = _digest(contents)
         return contents
 
     async def look(self) -> Contents | None:
-        """Return what the files hold if it is the same as at the last look and was
-        not given yet.
+        """Return the contents of the files if they are the same as at the last look and were not
+        given yet.
         """
         contents = await trio.to_thread.run_sync(self._read, abandon_on_cancel=True)  # they may lie on a network
         digest = _digest(contents)
@@ -60,7 +59,7 @@ class WatchedFiles:
         return contents
 
     async def follow(self, interval_seconds: float, use: Callable[[Contents], Awaitable[None]]) -> None:
-        """Look again and again, for ever, and call `use` with what is new."""
+        """Look at the files in intervals, for ever, and call `use` with new contents."""
         while True:
             await trio.sleep(interval_seconds)
             if (contents := await self.look()) is not None:
@@ -81,7 +80,7 @@ def _content(path: Path, max_bytes: int) -> Content:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting for the writer that a FIFO in its place would want."""
+    """Open a file for reading. A FIFO in its place would otherwise wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
