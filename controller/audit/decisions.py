@@ -1,62 +1,60 @@
 """The last decisions of this process, for people who look: who asked for what, what came of it, and
 why.
 
-Rule: whatever a client was told of a wish to change something is here, also where nobody judged it:
-it came too late, or was not allowed. A fixed number is kept, however many are made and whoever
-looks. It is no record: the audit log is.
+Every answer to a request for changes is here, also where nothing was judged, because the request
+came too late or was not allowed. A fixed number is kept, however many are made and whoever looks.
+The record of all decisions is the audit log.
 """
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ...policies.verdict import Action
-from ...policies.verdict import PolicyOutcome as Verdicts
+from ...policies.verdict import Action, PolicyOutcome
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
+from ..metadata.cache import MetadataCache
 from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
 from ..requests.changes import Change, kind_and_name
 from ..requests.context import RequestContext
 from ..requests.error_answers import ENTITIES, error_answer
 
-if TYPE_CHECKING:
-    from ..handlers.node import Node
-
 log = logging.getLogger("minicontroller.decision")
 
 KEPT = 200
 MAX_NOTED = 5
-"""What rules noted of one decision."""
+"""The most findings of rules that a decision shows."""
 MAX_CHARACTERS = 500
-"""Of a reason: a policy may say a lot."""
+"""The most characters that a decision shows of a reason, a name or a client."""
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What was decided about one element of one request."""
+class RecentDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What was decided about one element of one request, as the page shows it."""
 
     number: int
     """Counts the decisions of this process, from 1."""
     time: float
     """Seconds since 1970."""
     node: int
+    """The broker id of the node that decided."""
     epoch: int
-    """Of the controller that decided."""
+    """The epoch of the controller that decided, or that the node followed."""
     api: str
-    """Kafka's name of what the client used."""
+    """Kafka's name of the API that the client used."""
     kind: str
-    """`topic`, `broker` or `logger`; `request` for one that names nothing."""
+    """`topic`, `broker` or `logger`; `request` for a request that names nothing."""
     name: str
     outcome: str
     """The name of the error code, NONE if it was carried out."""
     reason: str = ""
     policy: str = ""
-    """The class that refused it, where one did."""
+    """The class of the policy that refused it; empty if none did."""
     rule: str = ""
     principal: str = ""
     client: str = ""
@@ -64,61 +62,89 @@ class Decision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     software: str = ""
     validate_only: bool = False
     sequence: int = 0
-    """Of its event in the audit log of that epoch; 0 if it has none."""
+    """The number of its event in the audit log of that epoch; 0 if it has none."""
     is_late: bool = False
-    """It was carried out, and its client was told REQUEST_TIMED_OUT."""
+    """Whether it was carried out and its client got REQUEST_TIMED_OUT all the same."""
     in_doubt: bool = False
-    """Whether it was carried out the controller did not learn."""
+    """Whether the controller did not learn if it was carried out."""
     noted: tuple[str, ...] = ()
-    """What rules had to note that did not refuse it."""
+    """The findings of rules that did not refuse it."""
 
 
-class Decisions:
-    """A bounded list of the last decisions, the newest last."""
+class RecentDecisions:
+    """A bounded list of the last decisions of a process, the newest last."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self) -> None:
         self.count = 0
-        """Ever made; the newest has this number."""
-        self._ring: deque[Decision] = deque(maxlen=KEPT)
-        self._clock = clock
+        """How many decisions were ever made; the newest has this number."""
+        self._ring: deque[RecentDecision] = deque(maxlen=KEPT)
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 
-    def __iter__(self) -> Iterator[Decision]:
+    def __iter__(self) -> Iterator[RecentDecision]:
         """Iterate over the decisions, the oldest first."""
         return iter(self._ring)
 
-    def after(self, number: int) -> list[Decision]:
+    def after(self, number: int) -> list[RecentDecision]:
         """Return the kept decisions with a higher number, the oldest first."""
         return list(islice(self._ring, max(0, len(self._ring) - (self.count - number)), None))
 
-    def of(self, kind: str, name: str) -> list[Decision]:
+    def of(self, kind: str, name: str) -> list[RecentDecision]:
         """Return what was decided about one topic or broker, the oldest first."""
         return [each for each in self._ring if each.name == name and each.kind == kind]
 
-    def record(self, node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+    def skip(self, count: int) -> None:
+        """Count decisions that are not kept."""
+        self.count += count
+
+    def append(self, decision: RecentDecision) -> None:
+        """Keep a decision, which has the number after `count`."""
+        self.count = decision.number
+        self._ring.append(decision)
+
+    def notify(self) -> None:
+        """Call the listeners, once after all decisions of a request."""
+        for listener in self._listeners:
+            listener()
+
+
+class NodeDecisions:
+    """Adds what one node decides to the recent decisions of its process, which all nodes share."""
+
+    def __init__(
+        self, recent: RecentDecisions, *, broker_id: int, cache: MetadataCache, counts: Counter[tuple[int, int]]
+    ) -> None:
+        """Begin with the node's metadata, which has its epoch, and with the metric that counts the
+        controller's decisions by API key and error code.
+        """
+        self._recent = recent
+        self._broker_id = broker_id
+        self._cache = cache
+        self._counts = counts
+
+    def record(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Note what the controller has decided. All of a large batch is counted, but only its end
         is kept.
         """
         once = changes if len(changes) == 1 else list({id(change): change for change in changes}.values())  # K4-D1
         for change in once:
-            node.metrics.decisions[context.api_key, change.code] += 1
-        self.add(node, context, once, validate_only=validate_only)
+            self._counts[context.api_key, change.code] += 1
+        self.add(context, once, validate_only=validate_only)
 
-    def add(self, node: "Node", context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
-        """Note what the node that was asked has decided without the controller."""
+    def add(self, context: RequestContext, changes: Sequence[Change], *, validate_only: bool) -> None:
+        """Note what the node that received the request has decided without the controller."""
         if not changes:
             return
         skipped = 0 if log.isEnabledFor(logging.DEBUG) else max(0, len(changes) - KEPT)
-        self.count += skipped
+        self._recent.skip(skipped)
         for change in changes[skipped:]:
-            decision = self._decision(node, context, change.kind, change.resource, change.refusal)
+            decision = self._decision(context, change.kind, change.resource, change.refusal)
             self._append(context, _with_judgement(decision, change, validate_only=validate_only))
-        self._tell()
+        self._recent.notify()
 
-    def refused(self, node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> None:
+    def refused(self, context: RequestContext, request: Any, refusal: Refusal) -> None:
         """Note that a request was refused as a whole: not allowed, too late, or by a node that is
         not the controller.
         """
@@ -126,19 +152,16 @@ class Decisions:
             return  # it is on its way to another one
         validate_only = getattr(request, "validate_only", False)
         for kind, name in _asked_for(context, request, refusal.code):
-            decision = self._decision(node, context, kind, name, refusal)
+            decision = self._decision(context, kind, name, refusal)
             self._append(context, msgspec.structs.replace(decision, validate_only=validate_only))
-        self._tell()
+        self._recent.notify()
 
-    def _decision(
-        self, node: "Node", context: RequestContext, kind: str, name: str, refusal: Refusal | None
-    ) -> Decision:
-        self.count += 1
-        return Decision(
-            number=self.count,
-            time=self._clock(),
-            node=node.broker_id,
-            epoch=node.cache.image.controller_epoch,
+    def _decision(self, context: RequestContext, kind: str, name: str, refusal: Refusal | None) -> RecentDecision:
+        return RecentDecision(
+            number=self._recent.count + 1,
+            time=time.time(),
+            node=self._broker_id,
+            epoch=self._cache.image.controller_epoch,
             api=context.policy_api,
             kind=kind,
             name=name[:MAX_CHARACTERS],
@@ -150,8 +173,8 @@ class Decisions:
             software=context.origin.software[:MAX_CHARACTERS],
         )
 
-    def _append(self, context: RequestContext, decision: Decision) -> None:
-        self._ring.append(decision)
+    def _append(self, context: RequestContext, decision: RecentDecision) -> None:
+        self._recent.append(decision)
         if log.isEnabledFor(logging.DEBUG):
             reason = f" ({decision.reason})" if decision.reason else ""
             log.debug(
@@ -159,18 +182,14 @@ class Decisions:
                 extra=about(context),
             )  # fmt: skip
 
-    def _tell(self) -> None:
-        for listener in self._listeners:
-            listener()
-
 
 def broken(message: str | None) -> str:
-    """Say in a line why a policy failed: the end of a traceback says most."""
+    """Return a line that says why a policy failed: the last one of its traceback."""
     last = (message or "").rstrip().rpartition("\n")[2].strip()
     return f"The policy is broken: {last}"
 
 
-def _with_judgement(decision: Decision, change: Change, *, validate_only: bool) -> Decision:
+def _with_judgement(decision: RecentDecision, change: Change, *, validate_only: bool) -> RecentDecision:
     """Add to a decision what the policy said, or else the node, without secrets."""
     verdict = None if change.judgement is None else change.judgement.verdict
     if verdict is None and not (decision.reason or validate_only or change.sequence or change.is_late):
@@ -178,9 +197,9 @@ def _with_judgement(decision: Decision, change: Change, *, validate_only: bool) 
     reason, policy, noted = decision.reason, "", list[str]()
     if verdict is None and reason:
         reason = redact(reason, secret_values(change.operations))
-    if verdict is not None and verdict.decision is not Verdicts.ALLOWED:
+    if verdict is not None and verdict.decision is not PolicyOutcome.ALLOWED:
         policy = verdict.policy
-        if verdict.decision is Verdicts.BROKEN:
+        if verdict.decision is PolicyOutcome.BROKEN:
             reason = broken(verdict.message)
     if verdict is not None:
         noted = [f"{each.rule}: {each.message}" for each in verdict.findings if each.action is not Action.DENY]
@@ -197,8 +216,8 @@ def _with_judgement(decision: Decision, change: Change, *, validate_only: bool) 
 
 
 def _asked_for(context: RequestContext, request: Any, code: ErrorCode) -> list[tuple[str, str]]:
-    """Return kind and name of the last elements that a request would have changed; of any other
-    request only that it was not allowed.
+    """Return kind and name of the last elements that a request would have changed. A request that
+    changes nothing is listed only if it was not allowed, and without a name.
     """
     rows = ENTITIES.get(context.api_key)
     if rows is None:

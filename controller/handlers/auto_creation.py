@@ -25,6 +25,6 @@ async def _create_topics(
         answer = handler(node, context, request)
         response: CreateTopicsResponse = await answer if isawaitable(answer) else answer
     except Refusal as refusal:
-        node.decisions.refused(node, context, request, refusal)
+        node.decisions.refused(context, request, refusal)
         raise
     return response

@@ -206,7 +206,7 @@ async def carry_out(
     late = [change for index, change in enumerate(changes) if change.is_carried_out and index not in completed]
     for change in late:
         change.is_late = timeout_ms > 0
-    node.decisions.record(node, context, changes, validate_only=validate_only)
+    node.decisions.record(context, changes, validate_only=validate_only)
     for change in late:
         change.refusal = Refusal(ErrorCode.REQUEST_TIMED_OUT)
     if completed and context.forwarded and not _was_waited_for(node, controller, context.origin.received_node):

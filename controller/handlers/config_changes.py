@@ -174,7 +174,7 @@ class AlterationPlanner:
             if not self._context.origin.decided:
                 raise
             # An error form would not tell the node that forwarded it that nothing is recorded.
-            self._node.decisions.refused(self._node, self._context, self._request, refusal)
+            self._node.decisions.refused(self._context, self._request, refusal)
             return [PlannedChange(refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
@@ -340,7 +340,7 @@ async def alter(
     is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())
     is_told = bool(here) and (node.audit is not None or is_judged)
     if not is_told:
-        node.decisions.add(node, context, list(decided.values()), validate_only=request.validate_only)
+        node.decisions.add(context, list(decided.values()), validate_only=request.validate_only)
         if not rest:
             return [decided[index] for index in here]
     asked = context
@@ -351,7 +351,7 @@ async def alter(
     try:
         response = await at_the_controller(decide)(node, asked, smaller)
     except Refusal as refusal:
-        node.decisions.refused(node, context, request if is_told else smaller, refusal)
+        node.decisions.refused(context, request if is_told else smaller, refusal)
         nothing = PlannedChange(refusal=refusal)
         return [nothing if is_told else decided.get(index, nothing) for index in range(len(request.resources))]
     finally:

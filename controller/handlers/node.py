@@ -8,7 +8,7 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
-from ..audit.decisions import Decisions
+from ..audit.decisions import NodeDecisions, RecentDecisions
 from ..broker.auto_creation import AutoCreation
 from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
@@ -48,8 +48,8 @@ class Node:
     """Where a controller on this node records what it decides."""
     local_nodes: "dict[int, Node]" = field(default_factory=dict)
     """The nodes of this process by id, this one included, while they run."""
-    decisions: Decisions = field(default_factory=Decisions)
-    """The last ones of this process: its nodes share them."""
+    recent_decisions: RecentDecisions = field(default_factory=RecentDecisions)
+    """The last decisions of this process, which its nodes share."""
     metrics: NodeMetrics = field(default_factory=NodeMetrics)
     broker_epoch: int = -1
     """The czxid of this node's registration, or of its last one; -1 before it has any."""
@@ -78,6 +78,9 @@ class Node:
         return self.config.string("metadata.completion") == "cluster"
 
     def __post_init__(self) -> None:
+        self.decisions = NodeDecisions(
+            self.recent_decisions, broker_id=self.broker_id, cache=self.cache, counts=self.metrics.decisions
+        )
         self.store_absence = Absence(self.store)
 
     @property

@@ -22,7 +22,7 @@ from ...policies.verdict import Action
 from ...policies.verdict import PolicyOutcome as Said
 from ...protocol.error_codes import ErrorCode
 from ...text.plurals import noun, plural
-from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, Decision, broken
+from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, RecentDecision, broken
 from .process import Process, ServingNode
 
 ROWS = 50
@@ -77,7 +77,7 @@ class History(msgspec.Struct, frozen=True):
 
     source: str
     """`audit`, or `memory`: the last decisions of this process."""
-    entries: Sequence[Decision | Happening]
+    entries: Sequence[RecentDecision | Happening]
     older: str = ""
     """What to ask for to go on into the past; empty if that is all."""
     problems: Sequence[str] = ()
@@ -113,7 +113,7 @@ class Histories:
         if node is None:
             return self._remembered(wanted, older)
         needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
-        question: SearchQuery[Decision | Happening] = SearchQuery(
+        question: SearchQuery[RecentDecision | Happening] = SearchQuery(
             node.node.cluster_id, needles, partial(_of_history, wanted)
         )
         said = await self._search(question, older)
@@ -164,7 +164,7 @@ def _text(cursor: SearchCursor | None) -> str:
     return "" if cursor is None else str(cursor)
 
 
-def _deletes(decision: Decision, part: str) -> bool:
+def _deletes(decision: RecentDecision, part: str) -> bool:
     is_deletion = decision.api == "DeleteTopics" and decision.outcome == NO_ERROR
     return is_deletion and part.lower() in decision.name.lower()
 
@@ -180,7 +180,7 @@ def _once(topics: Sequence[DeletedTopic]) -> Sequence[DeletedTopic]:
 # ------------------------------------------------------------------ from events to what is shown
 
 
-def _of_history(wanted: Wanted, event: AuditEvent) -> Decision | Happening | None:
+def _of_history(wanted: Wanted, event: AuditEvent) -> RecentDecision | Happening | None:
     name = wanted.name
     match event:
         case _ if event.time_ms > wanted.until_ms:
@@ -223,11 +223,11 @@ def _happening(event: AuditEvent, name: str, reason: str) -> Happening:
     return Happening(kind, _seconds(event), event.decided_node, event.epoch, _cut(name), _cut(reason))
 
 
-def _decision(event: Decided) -> Decision:
+def _decision(event: Decided) -> RecentDecision:
     policy = event.policy
     findings = () if policy is None else policy.findings
     noted = [f"{each.rule}: {each.message}" for each in findings if each.action != Action.DENY.value]
-    return Decision(
+    return RecentDecision(
         number=0,
         time=_seconds(event),
         node=event.decided_node,

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 import trio
 
-from ..audit.decisions import Decisions
+from ..audit.decisions import RecentDecisions
 from ..handlers.node import Node
 from ..metadata.image import Image
 from ..network.server import Server
@@ -60,7 +60,7 @@ class Process:
         self.expected = expected
         """How many there will be."""
         self.nodes: list[ServingNode] = []
-        self.decisions = Decisions()
+        self.decisions = RecentDecisions()
         self.generation = 0
         """Moves on with every change that a watcher could see."""
         self._watchers = trio.lowlevel.ParkingLot()

@@ -28,7 +28,7 @@ from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, 
 from ..active.control_links import ControlLinks
 from ..active.election import Election
 from ..active.loading import ensure_paths
-from ..audit.decisions import Decisions
+from ..audit.decisions import RecentDecisions
 from ..audit.log import AuditLog, AuditSettings, audit_settings
 from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.epoch_check import EpochCheck
@@ -119,7 +119,7 @@ async def run_node(
     open_store: OpenStore,
     *,
     local_nodes: dict[int, Node] | None = None,
-    decisions: Decisions | None = None,
+    decisions: RecentDecisions | None = None,
     clock_ms: Callable[[], int] = now_ms,
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
@@ -148,13 +148,11 @@ async def run_node(
             policy=policy,
             rule_files=rules,
             local_nodes={} if local_nodes is None else local_nodes,
-            decisions=Decisions() if decisions is None else decisions,
+            recent_decisions=RecentDecisions() if decisions is None else decisions,
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
-        dispatcher = Dispatcher(
-            node, routed(HANDLERS), partial(node.decisions.refused, node), partial(record_unauthorized, node)
-        )
+        dispatcher = Dispatcher(node, routed(HANDLERS), node.decisions.refused, partial(record_unauthorized, node))
         server = Server(connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)

@@ -130,7 +130,7 @@ async def test_what_a_policy_says_is_told_as_it_is(
         request = altering(BROKER, "", log_retention_ms="6", my_plugin_token=value)
         assert (await world.ask(request, 2)).responses[0].error_code == ErrorCode.POLICY_VIOLATION
         said_of_requests = [each for each in caplog.messages if " in force: " not in each]
-        shown = [world.node.decisions.after(0)[-1].reason, *said_of_requests]
+        shown = [world.node.recent_decisions.after(0)[-1].reason, *said_of_requests]
     event = decisions_in(tmp_path / "audit")[-1]
     assert event.policy is not None
     told = [event.message or "", event.policy.message or "", *(each.message for each in event.policy.findings), *shown]

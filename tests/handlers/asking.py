@@ -6,7 +6,6 @@ sent.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
@@ -141,7 +140,7 @@ class Client:
         peer: bool = False,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        self._dispatcher = Dispatcher(node, routed(handlers), partial(node.decisions.refused, node))
+        self._dispatcher = Dispatcher(node, routed(handlers), node.decisions.refused)
         self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer

@@ -62,7 +62,7 @@ async def test_no_way_of_writing_it_passes_a_policy(name: str, tmp_path: Path) -
             *(await cluster.ask(replacing(name), 2)).responses,
             *(await cluster.ask(stepping(name), 1)).responses,
         ]
-        known = [(each.kind, each.name) for each in cluster.node.decisions]
+        known = [(each.kind, each.name) for each in cluster.node.recent_decisions]
     assert [(row.resource_name, row.error_code) for row in rows] == [(name, ErrorCode.POLICY_VIOLATION)] * 2
     assert kept.asked == ["1", "1"]
     assert [(each.resource, each.name) for each in decisions_in(tmp_path)] == known == [("broker", "1")] * 2

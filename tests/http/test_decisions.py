@@ -175,7 +175,7 @@ async def test_what_was_carried_out_too_late_says_both(autojump_clock: trio.test
         world.deaf.add(2)
         answer = await world.ask(creating(wanted("t", 1, 1), timeout_ms=500), 7)
         assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
-        (decision,) = world.node.decisions
+        (decision,) = world.node.recent_decisions
         assert (decision.outcome, decision.is_late) == ("NONE", True)
 
 
@@ -192,7 +192,7 @@ async def test_each_is_kept_within_bounds() -> None:
     """
     async with ruling(policy=Talkative()) as world:
         await world.ask(creating(*(wanted(f"t{number}", 1, 1) for number in range(KEPT + 50))), 7)
-        kept = list(world.node.decisions)
+        kept = list(world.node.recent_decisions)
         assert (len(kept), kept[-1].number, kept[-1].name) == (KEPT, KEPT + 50, f"t{KEPT + 49}")
         assert len(kept[-1].reason) == MAX_CHARACTERS
         assert sum(world.node.metrics.decisions.values()) == KEPT + 50
@@ -206,7 +206,7 @@ async def test_a_defect_of_ours_is_told() -> None:
 
     async with ruling() as world:
         await Client(world.node, handlers={ApiKey.CREATE_TOPICS: fail}).ask(creating(wanted("t")), 7)
-        assert [(each.name, each.outcome, each.reason) for each in world.node.decisions] == [
+        assert [(each.name, each.outcome, each.reason) for each in world.node.recent_decisions] == [
             ("t", "UNKNOWN_SERVER_ERROR", "A defect: the log tells more.")
         ]
 
@@ -231,6 +231,6 @@ async def test_a_request_that_goes_on_to_another_is_none() -> None:
     """
     node = node_with(image([broker(1)], controller_id=2))
     await Client(node, handlers=HANDLERS, peer=True).ask(creating(wanted("t")), 7, origin=RequestOrigin("User:alice"))
-    assert list(node.decisions) == []
+    assert list(node.recent_decisions) == []
     await Client(node, handlers=HANDLERS).ask(creating(wanted("t")), 7)
-    assert [each.outcome for each in node.decisions] == ["NOT_CONTROLLER"]
+    assert [each.outcome for each in node.recent_decisions] == ["NOT_CONTROLLER"]
