@@ -17,12 +17,13 @@ MOST_TIMES_TOO_LARGE = 8
 """What is larger still is no frame, but something else that stands where a size should."""
 _TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
 _HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
-_STRANGERS = {
+_OTHER_PROTOCOLS = {
     b"\x15\x03": _TLS,  # an alert
     b"\x16\x03": _TLS,  # a handshake
     **dict.fromkeys((b"HT", b"GE", b"PO", b"HE", b"PU", b"OP", b"PR"), _HTTP),  # answers, methods
 }
-"""What stands where a size should, by its first bytes: none of these is one that a limit lets pass.
+"""What the first bytes of another protocol mean where a size is expected. As sizes they are larger
+than any limit.
 """
 
 
@@ -100,12 +101,10 @@ class FrameBuffer:
         return None
 
     def _too_large(self, size: int, left: int) -> bytes | None:
-        stranger = _STRANGERS.get(self._whole[self._offset : self._offset + 2])
+        other = _OTHER_PROTOCOLS.get(self._whole[self._offset : self._offset + 2])
         is_frame = 0 < size <= MOST_TIMES_TOO_LARGE * self.max_bytes
-        if stranger or not is_frame or not self._passes_over:
-            raise InvalidFrameSize(
-                stranger or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed"
-            )
+        if other or not is_frame or not self._passes_over:
+            raise InvalidFrameSize(other or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed")
         if left < _SIZE.size + HEAD_BYTES:
             self._tear(_SIZE.size + HEAD_BYTES)
             return None

@@ -82,38 +82,38 @@ PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOA
 # --- what an annotation may say of a field ----------------------------
 
 
-class Mark(msgspec.Struct, frozen=True):
+class FieldMark(msgspec.Struct, frozen=True):
     """One word of a field's annotation."""
 
     word: Literal["since", "until", "nullable_since", "tag", "tag_section", "ignorable", "classic"]
     number: int = 0
 
 
-def since(version: int) -> Mark:
-    """Mark a field that is on the wire from this version on."""
-    return Mark("since", version)
+def since(version: int) -> FieldMark:
+    """FieldMark a field that is on the wire from this version on."""
+    return FieldMark("since", version)
 
 
-def until(version: int) -> Mark:
-    """Mark a field whose last version is this one."""
-    return Mark("until", version)
+def until(version: int) -> FieldMark:
+    """FieldMark a field whose last version is this one."""
+    return FieldMark("until", version)
 
 
-def nullable_since(version: int) -> Mark:
-    """Mark a field for which null is allowed from this version on only."""
-    return Mark("nullable_since", version)
+def nullable_since(version: int) -> FieldMark:
+    """FieldMark a field for which null is allowed from this version on only."""
+    return FieldMark("nullable_since", version)
 
 
-def tagged(tag: int) -> Mark:
-    """Mark a tagged field, which is absent while it has its default."""
-    return Mark("tag", tag)
+def tagged(tag: int) -> FieldMark:
+    """FieldMark a tagged field, which is absent while it has its default."""
+    return FieldMark("tag", tag)
 
 
-tag_section = Mark(
+tag_section = FieldMark(
     "tag_section"
 )  # a struct of tagged fields, which are those of the struct around it; None without any
-ignorable = Mark("ignorable")  # versions that lack the field drop its value silently
-classic = Mark("classic")  # never in the compact form, even in flexible versions: the request header's client id
+ignorable = FieldMark("ignorable")  # versions that lack the field drop its value silently
+classic = FieldMark("classic")  # never in the compact form, even in flexible versions: the request header's client id
 
 
 # --- what the compiler reads ----------------------------
@@ -266,7 +266,7 @@ def _field(cls: type[WireStruct], info: msgspec.structs.FieldInfo, hint: Any) ->
     marks: dict[str, int] = {}
     if get_origin(hint) is Annotated:
         hint, *words = get_args(hint)
-        marks = {word.word: word.number for word in words if isinstance(word, Mark)}
+        marks = {word.word: word.number for word in words if isinstance(word, FieldMark)}
         fixed = [word for word in words if isinstance(word, Fixed)]
         if fixed:
             hint = Annotated[hint, fixed[0]]

@@ -102,13 +102,13 @@ def _ready(process: subprocess.Popen[str]) -> dict[str, str]:
 def _play(console: PlainConsole, bootstrap: str) -> None:
     import trio
 
-    from .demo_script import Step, script
+    from .demo_script import DemoStep, script
 
     async def play(admin: AdminClient) -> None:
         for step in script():
             await _step(admin, step)
 
-    async def _step(admin: AdminClient, step: Step) -> None:
+    async def _step(admin: AdminClient, step: DemoStep) -> None:
         if console.is_terminal:
             await trio.sleep(BEAT_SECONDS)
         console.print()

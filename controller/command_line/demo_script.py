@@ -24,7 +24,7 @@ class Outcome(msgspec.Struct, frozen=True):
     error: AdminError | None
 
 
-class Step(msgspec.Struct, frozen=True):
+class DemoStep(msgspec.Struct, frozen=True):
     """One step of the demo: `why` is said first, then `command` as one would type it."""
 
     why: str
@@ -32,7 +32,7 @@ class Step(msgspec.Struct, frozen=True):
     play: Callable[[AdminClient], Awaitable[list[Outcome]]]
 
 
-def script() -> tuple[Step, ...]:
+def script() -> tuple[DemoStep, ...]:
     """Return the steps of the demo: from a first topic to its end, with each rule of the policy
     broken once.
     """
@@ -55,7 +55,7 @@ def script() -> tuple[Step, ...]:
     )
 
 
-def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = False) -> Step:
+def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = False) -> DemoStep:
     topics = [NewTopic(name, partitions, replication_factor=3) for name in names]
 
     async def play(admin: AdminClient) -> list[Outcome]:
@@ -63,32 +63,32 @@ def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = 
         return [Outcome(name, "created", _error(result)) for name, result in results.items()]
 
     options = f"--partitions {partitions} --replication-factor 3{' --dry-run' if dry_run else ''}"
-    return Step(why, f"topics create {' '.join(names)} {options}", play)
+    return DemoStep(why, f"topics create {' '.join(names)} {options}", play)
 
 
-def _retention(why: str, name: str, days: int) -> Step:
+def _retention(why: str, name: str, days: int) -> DemoStep:
     change = ConfigChange(ConfigOperation.SET, "retention.ms", str(days * DAY_MS))
 
     async def play(admin: AdminClient) -> list[Outcome]:
         results = await admin.alter_configs({Resource.topic(name): [change]})
         return [Outcome(resource.name, f"kept for {days} days", error) for resource, error in results.items()]
 
-    return Step(why, f"configs set --topic {name} {change.name}={change.value}", play)
+    return DemoStep(why, f"configs set --topic {name} {change.name}={change.value}", play)
 
 
-def _grow(why: str, name: str, partitions: int) -> Step:
+def _grow(why: str, name: str, partitions: int) -> DemoStep:
     async def play(admin: AdminClient) -> list[Outcome]:
         results = await admin.create_partitions({name: partitions})
         return [Outcome(name, f"has {partitions} partitions", error) for name, error in results.items()]
 
-    return Step(why, f"topics alter {name} --partitions {partitions}", play)
+    return DemoStep(why, f"topics alter {name} --partitions {partitions}", play)
 
 
-def _delete(why: str, names: Sequence[str]) -> Step:
+def _delete(why: str, names: Sequence[str]) -> DemoStep:
     async def play(admin: AdminClient) -> list[Outcome]:
         return [Outcome(name, "deleted", error) for name, error in (await admin.delete_topics(names)).items()]
 
-    return Step(why, f"topics delete {' '.join(names)}", play)
+    return DemoStep(why, f"topics delete {' '.join(names)}", play)
 
 
 def _error(result: object) -> AdminError | None:

@@ -21,7 +21,7 @@ _PORT = re.compile(r"-?[0-9]++")
 _COUNT = re.compile(r"[0-9]{1,10}")
 
 
-class Listener(msgspec.Struct, frozen=True):
+class ConfiguredListener(msgspec.Struct, frozen=True):
     """One listener of this node."""
 
     name: str
@@ -92,7 +92,9 @@ def parse_counts(key: str, text: str) -> dict[str, int]:
     return counts
 
 
-def make_listeners(listeners: str, advertised: str | None, protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+def make_listeners(
+    listeners: str, advertised: str | None, protocols: Mapping[str, str]
+) -> tuple[ConfiguredListener, ...]:
     """Return the listeners in the order of `listeners`. Raises ListenerFault."""
     bound = parse_endpoints("listeners", listeners)
     if not bound:
@@ -104,7 +106,7 @@ def make_listeners(listeners: str, advertised: str | None, protocols: Mapping[st
     return tuple(_listener(endpoint, by_name.get(endpoint.name), protocols) for endpoint in bound)
 
 
-def _listener(bound: ListenerAddress, told: ListenerAddress | None, protocols: Mapping[str, str]) -> Listener:
+def _listener(bound: ListenerAddress, told: ListenerAddress | None, protocols: Mapping[str, str]) -> ConfiguredListener:
     protocol = protocols.get(bound.name)
     if protocol is None:
         known = ", ".join(protocols)
@@ -112,7 +114,7 @@ def _listener(bound: ListenerAddress, told: ListenerAddress | None, protocols: M
             f"no security protocol is defined for listener {bound.name}: listener.security.protocol.map has {known}"
         )
         raise ListenerFault("listeners", reason)
-    return Listener(
+    return ConfiguredListener(
         name=bound.name,
         host=bound.host,
         port=bound.port,

@@ -16,7 +16,7 @@ from ...policies.configs.values import Value
 from .dynamic_keys import acceptable_broker_configs
 from .jaas import JaasConfig, parse_jaas
 from .keys import PLUGIN_KEYS, Key, key_named, synonyms_of
-from .listeners import Listener, make_listeners, parse_counts, parse_protocol_map
+from .listeners import ConfiguredListener, make_listeners, parse_counts, parse_protocol_map
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -160,7 +160,7 @@ class NodeConfig:
         return self.string(name if name in self.static else name.lower())
 
     @cached_property
-    def listeners(self) -> tuple[Listener, ...]:
+    def listeners(self) -> tuple[ConfiguredListener, ...]:
         """The listeners, which do not change while the node runs."""
         listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
         return make_listeners(
@@ -171,13 +171,13 @@ class NodeConfig:
         return self.static.get(key, self.key(key).default)
 
     @cached_property
-    def inter_broker_listener(self) -> Listener:
+    def inter_broker_listener(self) -> ConfiguredListener:
         """The listener on which the nodes talk to each other."""
         named = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
         return self._listener(named)
 
     @cached_property
-    def control_plane_listener(self) -> Listener:
+    def control_plane_listener(self) -> ConfiguredListener:
         """The listener on which the controller talks to this node: the inter-broker listener,
         unless another one is named.
         """
@@ -189,7 +189,7 @@ class NodeConfig:
         key = "max.connections.per.ip.overrides"
         return MappingProxyType(parse_counts(key, self.string(key)))
 
-    def _listener(self, name: str) -> Listener:
+    def _listener(self, name: str) -> ConfiguredListener:
         return next(listener for listener in self.listeners if listener.name == name.upper())
 
     def described_as_unknown(self, name: str) -> bool:

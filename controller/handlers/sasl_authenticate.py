@@ -3,12 +3,12 @@
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..requests.context import RequestContext
-from ..security.sasl import Challenge, Proved, ProvedNode, State
+from ..security.sasl import Challenge, Proved, ProvedNode, SaslState
 
 
 def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     caller = ctx.caller
-    if caller.sasl is None or caller.sasl.state is not State.EXCHANGE:
+    if caller.sasl is None or caller.sasl.state is not SaslState.EXCHANGE:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
             error_message="SaslAuthenticate request received after successful authentication",

@@ -12,7 +12,7 @@ from starlette.types import Receive, Send
 
 from .census import Census
 from .process import Process
-from .views import State, state
+from .views import PageState, state
 
 MAX_LISTENERS = 32
 GATHERING_SECONDS = 0.5
@@ -39,7 +39,7 @@ class Newsroom:
         async with self._lock:
             if trio.current_time() - self._made_at >= GATHERING_SECONDS / 2:
                 made_at = trio.current_time()
-                current: State = await state(self.process, self._census)
+                current: PageState = await state(self.process, self._census)
                 self._encoded, self._made_at = msgspec.json.encode(current), made_at
             return self._encoded
 

@@ -42,7 +42,7 @@ class NodeRow(msgspec.Struct, frozen=True, omit_defaults=True):
     shutting_down: bool = False
 
 
-class State(msgspec.Struct, frozen=True):
+class PageState(msgspec.Struct, frozen=True):
     version: str
     cluster: str
     controller: int
@@ -103,7 +103,7 @@ class TopicView(msgspec.Struct, frozen=True):
     """The overrides; None where they cannot be read now."""
 
 
-async def state(process: Process, census: Census) -> State:
+async def state(process: Process, census: Census) -> PageState:
     health, spokesman = process.health(), process.spokesman()
     node = None if spokesman is None else spokesman.node
     image = Image() if node is None else node.cache.image
@@ -120,7 +120,7 @@ async def state(process: Process, census: Census) -> State:
         )
         for number in ids
     ]
-    return State(
+    return PageState(
         version=__version__,
         cluster="" if node is None else node.cluster_id,
         controller=image.controller_id,

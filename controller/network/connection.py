@@ -10,9 +10,9 @@ requests still wait for is cancelled with them.
 An answer that is there at once costs neither a task nor a channel, and the answers to all requests
 of one read leave in one send. On a connection of a node of ours, which carries the requests of many
 clients, one of each at a time, requests run side by side and are answered as they complete: nodes
-match answers by correlation id, and one slow request holds up no other. A node says of which nobody
-waits for the answer any more. When this end stops, those that forward requests are told that
-nothing more was read (`peer.FAREWELL`): they send the rest elsewhere.
+match answers by correlation id, and one slow request holds up no other. A node cancels requests for
+which nobody waits any more. When this end stops, nodes that forward requests are sent GO_AWAY: it
+has read no more of their requests, and they send them elsewhere.
 """
 
 import logging
@@ -27,8 +27,8 @@ from ..observe.logs import ClientWarnings, about_caller, about_frame
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.caller import Caller
 from ..security.sasl import Challenge, Proved, ProvedNode, Rejected
-from .memory import SMALL_BYTES, Memory
-from .peer import FAREWELL, GIVEN_UP_BYTES
+from .memory import SMALL_BYTES, RequestMemory
+from .node_frames import CANCELLATION_BYTES, GO_AWAY
 from .transport import Disconnected, Outbox, Transport
 
 log = logging.getLogger("minicontroller.connection")
@@ -41,9 +41,9 @@ MAX_QUEUED_BYTES = 1024 * 1024
 """Of answers; the largest answer comes on top. Beyond them the connection is not read."""
 FRAMES_A_TURN = 64
 """After so many requests other connections have their turn."""
-FAREWELL_SECONDS = 1.0
-"""For the other end to close first: a close with unread bytes would be a reset, which may overtake
-the farewell.
+GO_AWAY_SECONDS = 1.0
+"""How long the other end has to close first: to close with unread bytes would be a reset, which may
+overtake GO_AWAY.
 """
 MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
@@ -88,7 +88,7 @@ class Connection:
         handler: FrameHandler,
         *,
         max_request_bytes: int,
-        memory: Memory,
+        memory: RequestMemory,
         failures: ConnectionFailures,
         failed_authentication_delay: float,
     ) -> None:
@@ -130,7 +130,7 @@ class Connection:
                         if not self._draining:
                             self._life.cancel()
                 if self.caller.forwards:
-                    await self._say_farewell()
+                    await self._send_go_away()
         finally:
             self._transport.close()
             self._frames.forget()  # whoever still holds the connection, the collector of garbage for one, holds little
@@ -156,9 +156,9 @@ class Connection:
         """
         return self.running > 0 and self._outbox.queued_bytes == 0
 
-    async def _say_farewell(self) -> None:
-        self._outbox.put(FAREWELL)
-        with trio.move_on_after(FAREWELL_SECONDS):
+    async def _send_go_away(self) -> None:
+        self._outbox.put(GO_AWAY)
+        with trio.move_on_after(GO_AWAY_SECONDS):
             try:
                 await self._outbox.flush()
                 while await self._transport.receive():
@@ -255,8 +255,8 @@ class Connection:
         if sasl is not None and sasl.raw_tokens:
             self._outbox.put(self._raw_token(frame))
             return None
-        if self.caller.from_peer and len(frame) == GIVEN_UP_BYTES:
-            self._give_up(int.from_bytes(frame))
+        if self.caller.from_peer and len(frame) == CANCELLATION_BYTES:
+            self._cancel_request(int.from_bytes(frame))
             return None
         try:
             answer = self.handler.answer(self.caller, frame)
@@ -295,7 +295,7 @@ class Connection:
         self._scopes.pop(correlation_id, None)
         await self._flush()
 
-    def _give_up(self, correlation_id: int) -> None:
+    def _cancel_request(self, correlation_id: int) -> None:
         """Stop a request whose client no longer waits for the node that forwarded it."""
         scope = self._scopes.get(correlation_id)
         if scope is not None:

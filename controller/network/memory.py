@@ -70,7 +70,7 @@ class Place(msgspec.Struct):
     """The connection; None once it has left the line."""
 
 
-class Memory:
+class RequestMemory:
     """The memory of one node for clients' requests and answers."""
 
     def __init__(self, most: int = DEFAULT_BYTES) -> None:

@@ -5,9 +5,9 @@ or that nobody knows (`PeerUnavailable.in_doubt`). A request is never sent twice
 that would be safe only its sender knows. The connection is many clients': a request or an answer
 that is too large for it fails by itself, and nothing beside it.
 
-A node that stops says farewell on the connections on which requests were forwarded to it, after its
-last answer: what it has not answered by then it has not read. A connection that ends without (the
-node was killed) leaves its requests in doubt.
+A node that stops sends GO_AWAY on the connections on which requests were forwarded to it, after its
+last answer: it has not read the requests that it has not answered by then. A connection that ends
+without a GO_AWAY, because the node was killed, leaves its requests in doubt.
 """
 
 import logging
@@ -21,14 +21,15 @@ import trio
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import ProtocolError
-from ...protocol.frame import FrameBuffer
 from ...protocol.header import RequestHeader, RequestOrigin, ResponseHeader
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..requests.bounds import MAX_BETWEEN_NODES_BYTES
 from ..security.credentials import Credentials
-from .peer_login import StrangerError, log_in
-from .transport import Disconnected, Outbox, SocketTransport, Transport, notice_death
+from .node_frames import cancellation
+from .peer_link import PeerLink, PendingAnswer
+from .peer_login import UnprovedNodeError, log_in
+from .transport import Disconnected, SocketTransport, Transport, notice_death
 
 log = logging.getLogger("minicontroller.peer")
 
@@ -38,87 +39,28 @@ DEAD_AFTER_SECONDS = 10
 """A node's machine that vanished must not keep its connection, and the requests on it, for the
 kernel's quarter of an hour.
 """
-MAX_IDLE_SECONDS = 540.0
-"""Kafka's clients: connections.max.idle.ms, a minute below the server's. A connection that the
-other end may be about to close is not used: a request on it would be left in doubt for nothing.
-"""
 MAX_LOGIN_BYTES = 64 * 1024
 """Of an answer, before the other end has shown who it is."""
-FAREWELL_ID = -1
-"""The correlation id of no request."""
-FAREWELL = (4).to_bytes(4) + FAREWELL_ID.to_bytes(4, signed=True)
-"""A frame with a response's header and nothing else."""
 MAX_UNSENT_BYTES = 1024 * 1024
 """Beyond, an end that does not read is not told of requests that were given up."""
-GIVEN_UP_BYTES = 4
-"""Of a frame that says of which forwarded request nobody waits for the answer any more: its
-correlation id. No request is as short.
-"""
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
     """No answer came. With `in_doubt` the request was sent, and what became of it is unknown.
 
-    With `stranger` it was not sent, since nobody there could prove to be the node.
+    With `unproved` it was not sent, because the other end did not prove that it is the node.
     """
 
-    def __init__(self, text: str, *, in_doubt: bool, stranger: bool = False) -> None:
+    def __init__(self, text: str, *, in_doubt: bool, unproved: bool = False) -> None:
         super().__init__(text)
         self.in_doubt = in_doubt
-        self.stranger = stranger
+        self.unproved = unproved
 
 
 class TooLargeForPeer(PeerUnavailable):
     """A request is too large for the peer: it was not sent, and another attempt would not be
     either.
     """
-
-
-class _Waiter:
-    __slots__ = ("frame", "settled")
-
-    def __init__(self) -> None:
-        self.frame: bytes | None = None
-        self.settled = trio.Event()
-
-
-class _Link:
-    """One connection, from its being made to its end."""
-
-    def __init__(self, transport: Transport, basis: Sequence[object], max_bytes: int) -> None:
-        self.transport = transport
-        self.basis = basis
-        """What was proved on it rests on this."""
-        self.outbox = Outbox(transport)
-        self.frames = FrameBuffer(max_bytes, passes_over=True)
-        self.waiters: dict[int, _Waiter] = {}
-        self.reason = "the connection was closed"
-        self.ended = False
-        self.said_farewell = False
-        self.last_used = trio.current_time()
-        self.expires = math.inf
-        """From when on the other end wants to be shown anew who we are (KIP-368)."""
-
-    @property
-    def is_stale(self) -> bool:
-        return not self.waiters and trio.current_time() - self.last_used > MAX_IDLE_SECONDS
-
-    def settle(self, frame: bytes) -> None:
-        correlation_id = int.from_bytes(frame[:4], signed=True)
-        if correlation_id == FAREWELL_ID:
-            self.said_farewell = True
-            raise Disconnected("it stops")
-        waiter = self.waiters.pop(correlation_id, None)
-        if waiter is not None:  # else whoever asked did not want to wait any longer
-            waiter.frame = frame
-            waiter.settled.set()
-
-    def end(self) -> None:
-        self.ended = True
-        self.transport.close()
-        for waiter in self.waiters.values():
-            waiter.settled.set()
-        self.waiters.clear()
 
 
 class _Attempt:
@@ -129,7 +71,7 @@ class _Attempt:
     def __init__(self) -> None:
         self.scope = trio.CancelScope()
         self.over = trio.Event()
-        self.link: _Link | None = None
+        self.link: PeerLink | None = None
         self.failure: Exception = Disconnected("closed from this end")
 
 
@@ -157,7 +99,7 @@ class PeerConnection:
         self._logins = logins
         self._tls = tls
         self._max_bytes = max_bytes
-        self._link: _Link | None = None
+        self._link: PeerLink | None = None
         self._attempt: _Attempt | None = None
         self._not_before = -math.inf
         self._correlation_id = 0
@@ -222,10 +164,10 @@ class PeerConnection:
             api_key=api_key, api_version=version, correlation_id=self._correlation_id, client_id=self._client_id
         )
 
-    async def _exchange(self, link: _Link, correlation_id: int, request: bytes, *, is_forwarded: bool) -> bytes:
+    async def _exchange(self, link: PeerLink, correlation_id: int, request: bytes, *, is_forwarded: bool) -> bytes:
         if link.ended:
             raise PeerUnavailable(f"{self} is gone: {link.reason}", in_doubt=False)
-        waiter = link.waiters[correlation_id] = _Waiter()
+        waiter = link.waiters[correlation_id] = PendingAnswer()
         try:
             link.outbox.put(request)
             try:
@@ -236,7 +178,7 @@ class PeerConnection:
             except Disconnected as error:
                 self._end(link, str(error))
                 raise PeerUnavailable(f"{self} is gone: {error}", in_doubt=False) from error
-            await waiter.settled.wait()
+            await waiter.answered.wait()
         except trio.Cancelled:
             if is_forwarded:
                 self._give_up(link, correlation_id)
@@ -247,22 +189,22 @@ class PeerConnection:
                 link.end()  # it was left for another one, and this was its last request
         if waiter.frame is None:
             text = f"{self} did not answer: {link.reason}"
-            raise PeerUnavailable(text, in_doubt=not link.said_farewell)
+            raise PeerUnavailable(text, in_doubt=not link.goes_away)
         return waiter.frame
 
-    def _give_up(self, link: _Link, correlation_id: int) -> None:
+    def _give_up(self, link: PeerLink, correlation_id: int) -> None:
         """Tell the other end that a client is gone or its time over, so that it need not begin the
         request.
         """
         if link.ended or link.outbox.queued_bytes > MAX_UNSENT_BYTES:
             return
-        link.outbox.put(GIVEN_UP_BYTES.to_bytes(4) + correlation_id.to_bytes(4))
+        link.outbox.put(cancellation(correlation_id))
         try:
             link.outbox.flush_nowait()  # what is left goes with the next request
         except Disconnected as error:
             self._end(link, str(error))
 
-    async def _flush(self, link: _Link) -> None:
+    async def _flush(self, link: PeerLink) -> None:
         try:
             await link.outbox.flush()
         except Disconnected as error:
@@ -270,7 +212,7 @@ class PeerConnection:
 
     # ------------------------------------------------------------------ the connection
 
-    def _usable_link(self) -> _Link | None:
+    def _usable_link(self) -> PeerLink | None:
         link = self._link
         if link is None:
             return None
@@ -283,7 +225,7 @@ class PeerConnection:
     def _basis(self) -> Sequence[object]:
         return [login.basis for login in self._logins]
 
-    def _leave(self, link: _Link) -> None:
+    def _leave(self, link: PeerLink) -> None:
         """Use a link no more whose proof holds no longer: what was asked on it is
         still answered.
         """
@@ -291,7 +233,7 @@ class PeerConnection:
         if not link.waiters:
             link.end()
 
-    async def _connect(self) -> _Link:
+    async def _connect(self) -> PeerLink:
         if self._attempt is None:
             self._attempt = _Attempt()
             self._nursery.start_soon(self._try, self._attempt)
@@ -301,7 +243,7 @@ class PeerConnection:
             return attempt.link
         error = attempt.failure
         text = f"cannot reach {self}: {_why(error)}"
-        raise PeerUnavailable(text, in_doubt=False, stranger=isinstance(error, StrangerError)) from error
+        raise PeerUnavailable(text, in_doubt=False, unproved=isinstance(error, UnprovedNodeError)) from error
 
     async def _try(self, attempt: _Attempt) -> None:
         try:
@@ -322,8 +264,8 @@ class PeerConnection:
             self._attempt = None
             attempt.over.set()
 
-    async def _open(self) -> _Link:
-        link = _Link(await self._transport(), self._basis(), MAX_LOGIN_BYTES)
+    async def _open(self) -> PeerLink:
+        link = PeerLink(await self._transport(), self._basis(), MAX_LOGIN_BYTES)
         try:
             for credentials in self._logins:
                 lifetime = await log_in(partial(self._ask_alone, link), credentials)
@@ -346,12 +288,12 @@ class PeerConnection:
 
         return await start_tls(stream, self._tls, self.host)
 
-    async def _read(self, link: _Link) -> None:
+    async def _read(self, link: PeerLink) -> None:
         reason = "the connection was closed"
         try:
             while True:
                 while (frame := link.frames.next_frame()) is not None:
-                    link.settle(frame)  # at first what came together with the last answer of the login: a farewell
+                    link.deliver(frame)  # first what came with the last answer of the login, which may be a go-away
                 data = await link.transport.receive()
                 if not data:
                     break
@@ -361,7 +303,7 @@ class PeerConnection:
         finally:
             self._end(link, reason)
 
-    def _end(self, link: _Link, reason: str) -> None:
+    def _end(self, link: PeerLink, reason: str) -> None:
         if self._link is link:
             self._link = None
             link.reason = reason
@@ -370,7 +312,7 @@ class PeerConnection:
 
     # ------------------------------------------------------------------ who we are
 
-    async def _ask_alone(self, link: _Link, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
+    async def _ask_alone(self, link: PeerLink, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         link.outbox.put(KAFKA.encode_request(self._header(api_key, version), message))
         await link.outbox.flush()
         while (frame := link.frames.next_frame()) is None:

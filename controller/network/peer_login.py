@@ -19,14 +19,14 @@ SHARE_OF_A_SESSION = 0.85
 nothing.
 """
 MOST_CHARACTERS = 500
-"""Of what a stranger says, in the log."""
+"""How much of a text of the other end, which nobody knows yet, goes into the log."""
 HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
 
 Ask = Callable[[ApiKey, int, WireStruct], Awaitable[WireStruct]]
 
 
-class StrangerError(ProtocolError):
-    """The other end does not know how nodes prove themselves."""
+class UnprovedNodeError(ProtocolError):
+    """The other end does not know how nodes prove that they are nodes of the cluster."""
 
 
 async def log_in(ask: Ask, credentials: Credentials) -> float:
@@ -55,7 +55,7 @@ async def _agree(ask: Ask, mechanism: str) -> None:
     answer = await ask(ApiKey.SASL_HANDSHAKE, HANDSHAKE_VERSION, SaslHandshakeRequest(mechanism=mechanism))
     assert isinstance(answer, SaslHandshakeResponse)
     if mechanism == NODE_PROOF and answer.error_code != ErrorCode.NONE:
-        raise StrangerError(
+        raise UnprovedNodeError(
             "it does not know how nodes prove themselves, so it is an older version of this program, or no node of it"
         )
     if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:

@@ -24,7 +24,7 @@ from ..observe.logs import Seldom, about_caller
 from ..security.caller import Caller, Listener
 from .connection import Connection, ConnectionFailures, FrameHandler
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
-from .memory import Memory
+from .memory import RequestMemory
 from .transport import SocketTransport
 
 log = logging.getLogger("minicontroller.server")
@@ -64,7 +64,7 @@ class Server:
         self.ports: dict[str, int] = {}
         """By listener: where it really listens, also when it was told port 0."""
         self.failures = ConnectionFailures()
-        self.memory = Memory(self.limits.max_unfinished_bytes)
+        self.memory = RequestMemory(self.limits.max_unfinished_bytes)
         self._quotas = ConnectionQuotas(self.limits)
         self._acceptors: list[Acceptor] = []
         self._accepting_clients = trio.CancelScope()

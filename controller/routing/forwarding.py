@@ -199,7 +199,7 @@ class Forwarder:
                         ErrorCode.REQUEST_TIMED_OUT,
                         "The controller went away before it answered: the request may have been done.",
                     ) from error
-                if error.stranger:  # it is told no client's name: the client has to go there itself
+                if error.unproved:  # it is told no client's name: the client has to go there itself
                     self.outcomes["not_reached"] += 1
                     raise Refusal(
                         ErrorCode.NOT_CONTROLLER,

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from .principal import user_principal
-from .sasl import Mechanism, SaslSession, State
+from .sasl import Mechanism, SaslSession, SaslState
 
 MAX_SOFTWARE_CHARACTERS = 255
 """Kept with the connection and shown in logs."""
@@ -97,7 +97,7 @@ class Caller:
         """Whether authentication has failed, so that the caller is disconnected after a delayed
         answer.
         """
-        return self.sasl is not None and self.sasl.state is State.FAILED
+        return self.sasl is not None and self.sasl.state is SaslState.FAILED
 
     @property
     def may_be_a_node(self) -> bool:

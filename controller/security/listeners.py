@@ -12,7 +12,7 @@ from functools import partial
 
 import msgspec
 
-from ..config.listeners import Listener as ConfiguredListener
+from ..config.listeners import ConfiguredListener
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
 from ..metadata.entities import Broker, Endpoint

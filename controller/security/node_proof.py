@@ -17,7 +17,7 @@ import msgspec
 
 from ...protocol.errors import ProtocolError
 from .credentials import Tokens
-from .sasl import Challenge, ProvedNode, Rejected, Step
+from .sasl import Challenge, ProvedNode, Rejected, SaslOutcome
 
 MECHANISM = "MINICONTROLLER-NODE"
 """As SASL names it. It is offered to nobody: nodes know it."""
@@ -28,7 +28,7 @@ MAX_TOKEN_BYTES = 2048
 Shape = TypeVar("Shape")
 
 
-class Hello(msgspec.Struct, frozen=True):
+class NodeHello(msgspec.Struct, frozen=True):
     """First message of a proof: which node connects, and to which node it believes to speak."""
 
     version: int
@@ -40,23 +40,23 @@ class Hello(msgspec.Struct, frozen=True):
     nonce: str
 
 
-class Answer(msgspec.Struct, frozen=True):
+class NodeReply(msgspec.Struct, frozen=True):
     """Second message of a proof: the node that was connected to proves itself."""
 
     nonce: str
     proof: str
 
 
-class Proof(msgspec.Struct, frozen=True):
+class NodeProof(msgspec.Struct, frozen=True):
     """Third message of a proof: the node that connects proves itself."""
 
     proof: str
 
 
 CONNECTING, LISTENING = "connecting", "listening"
-HELLO = msgspec.json.Decoder(Hello)
-ANSWER = msgspec.json.Decoder(Answer)
-PROOF = msgspec.json.Decoder(Proof)
+HELLO = msgspec.json.Decoder(NodeHello)
+REPLY = msgspec.json.Decoder(NodeReply)
+PROOF = msgspec.json.Decoder(NodeProof)
 encode = msgspec.json.encode
 
 
@@ -107,11 +107,11 @@ class NodeCredentials:
         if secret is None:
             raise ProtocolError("this node cannot prove itself: the cluster's tree holds no secret that it can read")
         nonce = secrets.token_hex(NONCE_BYTES)
-        hello = Hello(VERSION, member.cluster_id, member.node, self._node, self._address, nonce)
-        answer = _read(ANSWER, (yield encode(hello)))
+        hello = NodeHello(VERSION, member.cluster_id, member.node, self._node, self._address, nonce)
+        answer = _read(REPLY, (yield encode(hello)))
         if answer is None or not _same(answer.proof, _proof(secret, LISTENING, hello, answer.nonce)):
             raise ProtocolError(f"it does not prove that it is node {self._node} of this cluster")
-        yield encode(Proof(_proof(secret, CONNECTING, hello, answer.nonce)))
+        yield encode(NodeProof(_proof(secret, CONNECTING, hello, answer.nonce)))
 
 
 class NodeExchange:
@@ -124,10 +124,10 @@ class NodeExchange:
         """By which the proof began."""
         self._node = -1
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslOutcome:
         return self._answer(token) if self._expected is None else self._judge(token)
 
-    def _answer(self, token: bytes) -> Step:
+    def _answer(self, token: bytes) -> SaslOutcome:
         hello = _read(HELLO, token)
         if hello is None or hello.version != VERSION:
             return Rejected(f"This node speaks version {VERSION} of the proof between nodes.")
@@ -140,9 +140,9 @@ class NodeExchange:
             return Rejected("The cluster's tree holds no secret that this node can read.")
         nonce = secrets.token_hex(NONCE_BYTES)
         self._node, self._secret, self._expected = hello.node, secret, _proof(secret, CONNECTING, hello, nonce)
-        return Challenge(encode(Answer(nonce, _proof(secret, LISTENING, hello, nonce))))
+        return Challenge(encode(NodeReply(nonce, _proof(secret, LISTENING, hello, nonce))))
 
-    def _judge(self, token: bytes) -> Step:
+    def _judge(self, token: bytes) -> SaslOutcome:
         proof = _read(PROOF, token)
         if proof is None or not _same(proof.proof, self._expected or ""):
             return Rejected("This does not prove a node of the cluster.")
@@ -151,7 +151,7 @@ class NodeExchange:
         return ProvedNode(self._node)
 
 
-def _proof(secret: bytes, role: str, hello: Hello, nonce: str) -> str:
+def _proof(secret: bytes, role: str, hello: NodeHello, nonce: str) -> str:
     """Compute the proof of one role in one conversation."""
     return hmac.digest(secret, encode((MECHANISM, role, hello, nonce)), "sha256").hex()
 

@@ -41,16 +41,16 @@ class Rejected(msgspec.Struct, frozen=True):
     message: str
 
 
-Step = Challenge | Proved | ProvedNode | Rejected
+SaslOutcome = Challenge | Proved | ProvedNode | Rejected
 
 
-class Exchange(Protocol):
+class SaslExchange(Protocol):
     """One authentication by one SASL mechanism."""
 
-    def step(self, token: bytes) -> Step: ...
+    def step(self, token: bytes) -> SaslOutcome: ...
 
 
-Mechanism = Callable[[], Exchange]
+Mechanism = Callable[[], SaslExchange]
 """Starts an exchange. A mechanism is bound to the credentials of its listener: `lambda:
 PlainExchange(users)`.
 """
@@ -64,7 +64,7 @@ class PlainExchange:
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslOutcome:
         parts = token.decode("utf-8", "replace").split("\0")
         if len(parts) != 3:
             return Rejected(
@@ -87,7 +87,7 @@ class PlainExchange:
         return Proved(username)
 
 
-class State(Enum):
+class SaslState(Enum):
     START = "nothing shown yet"
     EXCHANGE = "a mechanism is chosen"
     DONE = "authenticated"
@@ -102,12 +102,12 @@ class SaslSession:
     """
 
     def __init__(self, mechanisms: Mapping[str, Mechanism]) -> None:
-        self.state = State.START
+        self.state = SaslState.START
         self.username: str | None = None
         self.raw_tokens = False
         """After a handshake v0: frames are bare tokens until the exchange ends."""
         self._mechanisms = mechanisms
-        self._exchange: Exchange | None = None
+        self._exchange: SaslExchange | None = None
         self._mechanism: str | None = None
 
     @property
@@ -116,7 +116,7 @@ class SaslSession:
 
     def begin_node_proof(self, start: Mechanism) -> None:
         """Begin the exchange of a client that says that it is a node."""
-        self._exchange, self.state, self.raw_tokens = start(), State.EXCHANGE, False
+        self._exchange, self.state, self.raw_tokens = start(), SaslState.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
         """Choose a mechanism. False if the listener or a re-authentication does not allow it, which
@@ -124,22 +124,22 @@ class SaslSession:
         """
         start = self._mechanisms.get(mechanism)
         if start is None or self._mechanism not in (None, mechanism):
-            self.state = State.FAILED
+            self.state = SaslState.FAILED
             return False
         self._mechanism, self._exchange = mechanism, start()
-        self.state, self.raw_tokens = State.EXCHANGE, raw_tokens
+        self.state, self.raw_tokens = SaslState.EXCHANGE, raw_tokens
         return True
 
-    def authenticate(self, token: bytes) -> Step:
+    def authenticate(self, token: bytes) -> SaslOutcome:
         """Take the next token of the exchange that the handshake began."""
         assert self._exchange is not None
         step = self._exchange.step(token)
         if isinstance(step, Proved) and self.username not in (None, step.username):
             step = Rejected("Cannot change principals during re-authentication")
         if isinstance(step, Proved):
-            self.username, self.state, self.raw_tokens = step.username, State.DONE, False
+            self.username, self.state, self.raw_tokens = step.username, SaslState.DONE, False
         elif isinstance(step, ProvedNode):
-            self.state = State.START if self.username is None else State.DONE
+            self.state = SaslState.START if self.username is None else SaslState.DONE
         elif isinstance(step, Rejected):
-            self.state = State.FAILED
+            self.state = SaslState.FAILED
         return step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicontroller.controller.config.listeners import Listener
+from minicontroller.controller.config.listeners import ConfiguredListener
 from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.errors import ConfigurationError
@@ -12,7 +12,7 @@ def node_of(*settings: str) -> NodeConfig:
     return load_config("\n".join(settings), "f")
 
 
-def shown(listener: Listener) -> str:
+def shown(listener: ConfiguredListener) -> str:
     return f"{listener.name} {listener.host}:{listener.port} {listener.security_protocol}"
 
 

@@ -337,7 +337,7 @@ async def test_nothing_is_said_to_a_stranger(autojump_clock: MockClock, caplog: 
             peer = PeerConnection(nursery, "127.0.0.1", port, client_id="1", logins=(proof, PASSWORD))
             with pytest.raises(PeerUnavailable, match="does not know how nodes prove themselves") as caught:
                 await peer.request(ApiKey.CREATE_TOPICS, 7, CREATE, origin=ALICE)
-            assert (caught.value.stranger, caught.value.in_doubt) == (True, False)
+            assert (caught.value.unproved, caught.value.in_doubt) == (True, False)
             assert stranger.node.seen == []
             assert [row for row in stranger.dispatcher.metrics.outcomes if row[0] != ApiKey.SASL_HANDSHAKE] == []
             nursery.cancel_scope.cancel()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicontroller.controller.security.node_proof import MAX_TOKEN_BYTES, Membership, NodeCredentials
-from minicontroller.controller.security.sasl import Challenge, Exchange, ProvedNode, Rejected, Step
+from minicontroller.controller.security.sasl import Challenge, ProvedNode, Rejected, SaslExchange, SaslOutcome
 from minicontroller.protocol.errors import ProtocolError
 
 SECRET = bytes(range(32))
@@ -32,7 +32,7 @@ def to_two(membership: Membership | None = None) -> NodeCredentials:
     return (membership or member(1)).credentials(2, AT_TWO)
 
 
-def converse(credentials: NodeCredentials, exchange: Exchange) -> Step:
+def converse(credentials: NodeCredentials, exchange: SaslExchange) -> SaslOutcome:
     """The last word of whoever is connected to. Raises ProtocolError where the one who connects has
     enough.
     """

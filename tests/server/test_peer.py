@@ -8,9 +8,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from minicontroller.controller.network.node_frames import GO_AWAY
 from minicontroller.controller.network.peer import (
     CONNECT_TIMEOUT_SECONDS,
-    FAREWELL,
     RECONNECT_BACKOFF_SECONDS,
     PeerConnection,
     PeerUnavailable,
@@ -192,7 +192,7 @@ async def test_a_node_that_stops_leaves_nothing_in_doubt(autojump_clock: MockClo
         assert set(gates.events) == {"read"}
 
 
-async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> None:
+async def test_a_go_away_that_comes_with_the_end_of_the_login_is_heard() -> None:
     """K4-5: what is sent to a node that stopped reading while it let us in is not in doubt, also if
     all that it said came at once.
     """
@@ -201,14 +201,14 @@ async def test_a_farewell_that_comes_with_the_end_of_the_login_is_heard() -> Non
         frames = FrameBuffer(MAX_BETWEEN_NODES_BYTES)
         answers: list[tuple[WireStruct, bytes]] = [
             (SaslHandshakeResponse(mechanisms=["PLAIN"]), b""),
-            (SaslAuthenticateResponse(), FAREWELL),
+            (SaslAuthenticateResponse(), GO_AWAY),
         ]
-        for answer, farewell in answers:
+        for answer, go_away in answers:
             while (frame := frames.next_frame()) is None:
                 frames.feed(await stream.receive_some())
             asked, _, _ = KAFKA.decode_request(frame)
             said = KAFKA.encode_response(asked.api_key, asked.api_version, asked.correlation_id, answer)
-            await stream.send_all(said + farewell)
+            await stream.send_all(said + go_away)
         while await stream.receive_some():
             pass
 

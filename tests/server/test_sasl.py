@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from minicontroller.controller.network.connection import MAX_UNAUTHENTICATED_BYTES
 from minicontroller.controller.security.caller import Listener
-from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, Step
+from minicontroller.controller.security.sasl import Challenge, PlainExchange, Proved, Rejected, SaslOutcome
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -259,7 +259,7 @@ class Riddle:
     def __init__(self) -> None:
         self._asked = False
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslOutcome:
         if not self._asked:
             self._asked = True
             return Challenge(b"what walks on four legs?")
@@ -288,7 +288,7 @@ async def test_a_mechanism_may_take_several_steps(bare: bool) -> None:
 class Broken:
     """A mechanism with a bug."""
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> SaslOutcome:
         raise ZeroDivisionError(token)
 
 
