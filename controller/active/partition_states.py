@@ -139,7 +139,7 @@ async def _settle_topic(
     changed = {
         index: state
         for index, partition in enumerate(topic.partitions)
-        if (state := leadership.settle(partition, live, unclean=unclean)) is not None
+        if (state := leadership.elect_leader(partition, live, unclean=unclean)) is not None
     }
     if not changed:
         return
@@ -208,7 +208,7 @@ async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, 
         changed = {
             index: state
             for index, partition in enumerate(topic.partitions)
-            if (state := leadership.release(partition, broker_id, live)) is not None
+            if (state := leadership.controlled_shutdown(partition, broker_id, live)) is not None
         }
         if changed:
             followed = [index for index in changed if topic.partitions[index].leader != broker_id]

@@ -31,8 +31,8 @@ from ..requests.time_slices import Turn
 from ..store.base import (
     Check,
     Operation,
-    Session,
     SessionExpired,
+    SessionState,
     SetData,
     Store,
     StoreError,
@@ -222,7 +222,7 @@ class Writer:
             if self._in_flight and self._in_flight[0].finished:
                 await self._collect()
             elif (self.queue or self._ready) and len(self._in_flight) < MAX_COMMITS_IN_FLIGHT:
-                if self._store.session is not Session.CONNECTED:
+                if self._store.session is not SessionState.CONNECTED:
                     await wait_connected(self._store)  # sent now, it would be in doubt for nothing
                     continue
                 if not self._ready:
@@ -293,7 +293,7 @@ class Writer:
         return bool(self.queue or self._planned or self._ready or any(commit.finished for commit in self._in_flight))
 
     def _send(self) -> None:
-        if self._store.session is Session.SUSPENDED:
+        if self._store.session is SessionState.SUSPENDED:
             raise InDoubt  # of what went before; what is not sent is not in doubt
         commit = self._ready.popleft()
         commit.begun()

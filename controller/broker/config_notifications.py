@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import trio
 
-from ..store.base import Delete, Session, SessionExpired, Store, StoreError, StoreUnavailable
+from ..store.base import Delete, SessionExpired, SessionState, Store, StoreError, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes import layout
@@ -164,8 +164,8 @@ class ConfigChanges:
                 return True
         return False
 
-    def _session_changed(self, state: Session) -> None:
-        if state is Session.EXPIRED:
+    def _session_changed(self, state: SessionState) -> None:
+        if state is SessionState.EXPIRED:
             self._session_lost = True
             self._changed.send()
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ..active.loading import entity_configs
 from ..metadata.entities import Topic
-from ..store.base import Session, Store, WatchEvent
+from ..store.base import SessionState, Store, WatchEvent
 from ..znodes import layout
 
 MAX_KEPT = 10_000
@@ -42,7 +42,7 @@ class TopicOverrides:
 
     def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
         """Return the overrides by topic; None if the store has to be asked."""
-        if self._store.session is not Session.CONNECTED or self._store.session_id != self._session_id:
+        if self._store.session is not SessionState.CONNECTED or self._store.session_id != self._session_id:
             return None if topics else {}
         found = {}
         for topic in topics:
@@ -90,8 +90,8 @@ class TopicOverrides:
                 self._kept.popitem(last=False)
         return reading.configs
 
-    def _session_changed(self, session: Session) -> None:
-        if session is not Session.CONNECTED:
+    def _session_changed(self, session: SessionState) -> None:
+        if session is not SessionState.CONNECTED:
             for kept in self._kept.values():
                 kept.is_stale = True
             self._kept.clear()

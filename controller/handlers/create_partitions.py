@@ -188,7 +188,7 @@ class Planner:
     def _led(self, image: Image, assignment: Assignment) -> tuple[Partition, ...]:
         live = image.live_ids()
         stateless = [Partition(replicas=replicas, controller_epoch=image.controller_epoch) for replicas in assignment]
-        return tuple(leadership.settle(partition, live) or partition for partition in stateless)
+        return tuple(leadership.elect_leader(partition, live) or partition for partition in stateless)
 
 
 def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Assignment:

@@ -189,7 +189,7 @@ class Planner:
         partitions = []
         for replicas in assignment:
             stateless = Partition(replicas=replicas, controller_epoch=image.controller_epoch)
-            partitions.append(leadership.settle(stateless, live) or stateless)
+            partitions.append(leadership.elect_leader(stateless, live) or stateless)
         return Topic(
             name=name,
             topic_id=new_id(),

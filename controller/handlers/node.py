@@ -16,7 +16,7 @@ from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
 from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
-from ..store.base import Session, Store
+from ..store.base import SessionState, Store
 from ..store.sessions import Absence
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Node:
 
     @property
     def is_registered(self) -> bool:
-        return self.registered_session == self.store.session_id and self.store.session is not Session.EXPIRED
+        return self.registered_session == self.store.session_id and self.store.session is not SessionState.EXPIRED
 
     def registered(self, broker_epoch: int) -> None:
         """Note that this node is registered in its present session."""

@@ -16,7 +16,7 @@ from ... import __version__
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
 from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, Latencies
-from ..store.base import Session
+from ..store.base import SessionState
 from .census import Census, Figures
 from .listener import HttpListener
 from .process import Process, ServingNode
@@ -323,7 +323,7 @@ def _image(families: Families, node: str, running: ServingNode, figures: Figures
 
 
 def _store(families: Families, node: str, running: ServingNode) -> None:
-    for state in Session:
+    for state in SessionState:
         families.add("store_session", [node, state.value], running.node.store.session is state)
         families.add("store_session_changes", [node, state.value], running.node.metrics.session_changes[state.value])
 

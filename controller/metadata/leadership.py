@@ -1,11 +1,9 @@
-"""Who leads a partition, and who is in sync: plain functions of a partition and the set of
-electable brokers.
+"""Leader election of a partition: pure functions of the partition and the brokers that can lead.
 
-Rule: nothing here waits, reads a clock or draws a lot. Each function returns the partition as it
-should be written, or None where nothing is to be written. A written partition has its leader epoch
-and its partition epoch one higher (Kafka: every write of the state by the controller raises the
-leader epoch; the partition epoch is the znode's version), except that the first state of a
-partition has both at 0. `controller_epoch` is filled in by the writer of the state.
+Rule: each function returns the partition with the state to be written, or None if its state does
+not change. A new state has leader epoch and partition epoch one higher than the one before (in
+Kafka every write by the controller raises the leader epoch, and the partition epoch is the version
+of the znode); the first state has both at 0. `controller_epoch` is filled in by the writer.
 """
 
 from collections.abc import Container
@@ -20,16 +18,19 @@ cleaned up.
 """
 
 
-def settle(partition: Partition, live: Container[int], *, unclean: bool = False) -> Partition | None:
-    """What a change of the live brokers means for a partition, in whichever state it is
-    (PartitionLeaderElectionAlgorithms).
+def elect_leader(partition: Partition, live: Container[int], *, unclean: bool = False) -> Partition | None:
+    """Elect the leader of a partition and shrink its ISR after brokers came or went (Kafka:
+    PartitionLeaderElectionAlgorithms).
 
-    A replica is live with its broker, unless the broker has lost it. Without a state: the first
-    live replica leads and all live ones are in sync; it stays stateless while none is live. Led by
-    a live broker: the in-sync replicas that died leave. Led by nobody: the first live in-sync
-    replica in the order of the assignment leads; failing that, if `unclean`, the first live
-    replica, alone in sync; failing that nobody leads, and the last in-sync replica stays in the
-    list, because an empty one would lose who has the data.
+    A replica is online if its broker is in `live` and has not lost the replica's directory.
+
+    - A partition without a state is led by the first online replica, and all online ones are in
+      sync. With none online it stays without a state.
+    - A leader that is online and in sync stays; in-sync replicas that are offline leave the ISR.
+    - Otherwise the first replica of the assignment that is online and in sync leads.
+    - Failing that, with `unclean`, the first online replica leads, alone in the ISR.
+    - Failing that nobody leads. The ISR keeps its last replica, since an empty one would not tell
+      any more who has the data.
     """
     online = tuple(replica for replica in partition.replicas if partition.is_online(replica, live))
     if not partition.has_state:
@@ -47,12 +48,12 @@ def settle(partition: Partition, live: Container[int], *, unclean: bool = False)
     return _written(partition, NO_LEADER, in_sync or partition.isr[-1:])
 
 
-def release(partition: Partition, broker_id: int, electable: Container[int]) -> Partition | None:
-    """Take a broker that shuts down out of a partition with more than one replica, or return None
-    where it must stay.
+def controlled_shutdown(partition: Partition, broker_id: int, electable: Container[int]) -> Partition | None:
+    """Take a broker that shuts down out of the ISR, and elect another leader if it leads (Kafka:
+    ControlledShutdownLeaderElection).
 
-    It must stay as the leader while no other in-sync replica can lead
-    (ControlledShutdownLeaderElection).
+    Returns None if the broker is not in the ISR, if it has the only replica, or if it leads and no
+    other in-sync replica can.
     """
     if len(partition.replicas) < 2 or broker_id not in partition.isr or not partition.has_state:
         return None

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ...policies.verdict import Finding
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ..store.base import Session
+from ..store.base import SessionState
 
 BOUNDS = (
     0.000_1,
@@ -209,5 +209,5 @@ class NodeMetrics:
         """Elements of requests that this node decided as the controller, by API and error code."""
         self.audit: AuditState | None = None
 
-    def session_changed(self, session: Session) -> None:
+    def session_changed(self, session: SessionState) -> None:
         self.session_changes[session.value] += 1

@@ -1,14 +1,13 @@
-"""The contract of a store: a ZooKeeper-shaped tree with versions, atomic commits, ephemerals and
-one-shot watches.
+"""The interface of a store: a tree of znodes as ZooKeeper has it, with versions, atomic commits,
+ephemeral znodes and one-shot watches.
 
-Rule: whoever holds a `Store` cannot tell which one it is. The suite in `tests/store/` runs on every
-store, ZooKeeper's on a real server. Errors of the library behind a store never escape: they are one
-of the classes below.
+Rule: all stores behave alike, and raise only the errors below. One suite in `tests/store/` runs on
+each of them, and on a real ZooKeeper server.
 
-Data is `bytes` or None, and the two differ: Kafka writes null where it has nothing to say, and some
-of its readers take empty bytes for broken JSON.
+Data is `bytes` or None, which differ: Kafka writes null into a znode without content, and some of
+its readers take empty bytes for broken JSON.
 """
-# ruff: noqa: N818 - an error is named after what is the case, in ZooKeeper's words
+# ruff: noqa: N818 - errors have ZooKeeper's names
 
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
@@ -21,17 +20,17 @@ ANY_VERSION = -1
 
 
 class StoreError(Exception):
-    """Something went wrong in the store; `path` names the znode if one is to blame."""
+    """An operation failed; `path` names the znode that caused it, if one did."""
 
     def __init__(self, text: str = "", *, path: str | None = None, index: int | None = None) -> None:
         super().__init__(text or type(self).__name__)
         self.path = path
         self.index = index
-        """Of the operation that failed in a commit; None outside of commits."""
+        """The index of the operation that failed in a commit; None outside of commits."""
 
 
 class NodeMissing(StoreError):
-    """The znode, or the parent of one to be created, does not exist."""
+    """The znode does not exist, or the parent of a znode to be created does not."""
 
 
 class NodeExists(StoreError):
@@ -51,27 +50,27 @@ class AccessDenied(StoreError):
 
 
 class CommitTooLarge(StoreError):
-    """The operations weigh more than `max_commit_bytes`; nothing was sent."""
+    """The operations exceed `max_commit_bytes`; nothing was sent."""
 
 
 class StoreUnavailable(StoreError):
-    """No answer came: the connection broke or the session is suspended. A write may or may not have
-    taken effect.
+    """No answer came, because the connection broke or the session is suspended. A write may have
+    taken effect or not.
     """
 
 
 class SessionExpired(StoreError):
-    """The session is gone, and with it its ephemerals and watches. The operation had no effect."""
+    """The session has ended, with its ephemeral znodes and watches. The operation had no effect."""
 
 
 class Stat(msgspec.Struct, frozen=True, gc=False):
-    """What a store knows of a znode beside its data."""
+    """The metadata of a znode."""
 
     version: int
-    """Counts the changes of the data: 0 at creation."""
+    """The number of changes of the data: 0 at creation."""
     czxid: int
-    """The transaction that created the znode; larger is later. Of a broker's registration it is the
-    broker epoch.
+    """The transaction that created the znode; a later one is larger. For a broker's registration it
+    is the broker epoch.
     """
     mzxid: int
     ctime_ms: int
@@ -80,7 +79,7 @@ class Stat(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """A znode as read."""
+    """A znode's data and metadata at one moment."""
 
     data: bytes | None
     stat: Stat
@@ -114,12 +113,12 @@ class Check(msgspec.Struct, frozen=True, gc=False):
 Operation = Create | SetData | Delete | Check
 
 Result = Stat | str | None
-"""Of an operation: the path created (with its suffix if sequential), the new `Stat` of the data
-set, or None.
+"""The result of an operation: `Create` gives the path, with its suffix if it is sequential;
+`SetData` gives the new `Stat`; the others give None.
 """
 
 
-class Change(Enum):
+class ZnodeChange(Enum):
     CREATED = "created"
     DELETED = "deleted"
     DATA = "data"
@@ -128,104 +127,108 @@ class Change(Enum):
 
 class WatchEvent(msgspec.Struct, frozen=True):
     path: str
-    change: Change
+    change: ZnodeChange
 
 
 Watch = Callable[[WatchEvent], None]
-"""Called once, in the event loop's thread, for the first change after the read that set it.
+"""A callable that is called once, in the event loop, for the first change after the read that set
+it.
 
-The same callable set again on the same znode before it fired is still called once. A watch outlives
-a lost connection: what changed meanwhile is told after `Session.CONNECTED`. When the session ends
-no watch fires: `Session.EXPIRED` is the news.
+A callable that is set on the same znode again before it was called is still called once. A watch
+outlives a lost connection: if its znode changed meanwhile, it is called after
+`SessionState.CONNECTED`. When the session expires its watches are dropped without a call.
 """
 
 
-class Session(Enum):
+class SessionState(Enum):
     CONNECTED = "connected"
     SUSPENDED = "suspended"
-    """The connection is lost and the session may live on; no write can be acknowledged."""
+    """The connection is lost and the session may still live; no write can be acknowledged."""
     EXPIRED = "expired"
-    """Ephemerals and watches of the session are gone. The store opens a new session by itself:
-    CONNECTED follows.
+    """The session's ephemeral znodes and watches are gone. The store opens a new session by itself,
+    and CONNECTED follows.
     """
 
 
 class Store(Protocol):
-    """One session with a tree of znodes. Paths are absolute, within the chroot of the store.
+    """One session with a tree of znodes. Paths are absolute, and do not contain the store's chroot.
 
-    Every method that reads or writes raises `StoreUnavailable` or `SessionExpired` beside what its
-    docstring names. Operations take effect in the order in which they were started, whether or not
-    the earlier ones have been awaited.
+    Every method that reads or writes raises `StoreUnavailable` and `SessionExpired` besides the
+    errors that its docstring names. Operations take effect in the order in which they were started,
+    whether or not the earlier ones have been awaited.
     """
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> SessionState: ...
 
     @property
     def session_id(self) -> int:
-        """The id of the current session, as in `Stat.ephemeral_owner`."""
+        """The id of the current session, as `Stat.ephemeral_owner` has it."""
 
-    def on_session(self, listener: Callable[[Session], None]) -> Callable[[], None]:
-        """Call `listener` in the event loop's thread at each change of the session's state; returns
-        the unsubscription.
+    def on_session(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
+        """Call `listener` in the event loop at each change of the session's state. Returns a
+        function that unsubscribes it.
         """
 
     async def get(self, path: str, watch: Watch | None = None) -> Entry | None:
-        """Return the znode, or None if it is missing; a watch fires on creation, change of data,
-        and deletion.
+        """Return the znode, or None if it is missing. The watch is called on its creation, change
+        of data or deletion.
         """
 
     async def get_many(self, paths: Sequence[str]) -> list[Entry | None]:
-        """Return many znodes, pipelined: in the order of `paths`, None where one is missing."""
+        """Return many znodes in the order of `paths`, None for each that is missing. The requests
+        are pipelined.
+        """
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """Return the names of the children, sorted. A watch fires when the list changes. Raises
-        NodeMissing (no watch is set).
+        """Return the names of the children, sorted. The watch is called when the list changes.
+        Raises NodeMissing, and then sets no watch.
         """
 
     async def children_many(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """Return the children of many znodes, pipelined; None where one is missing."""
+        """Return the children of many znodes in the order of `paths`, None for each that is
+        missing.
+        """
 
     def commit(self, operations: Sequence[Operation]) -> Coroutine[Any, Any, list[Result]]:
-        """All of the operations take effect, in order, or none.
+        """Carry out all of the operations in their order, or none of them.
 
-        The call starts the commit, the `await` fetches its results: one an operation. So several
-        commits can be under way, in the order of the calls. Await each of them: whatever went wrong
-        is raised there. Raises NodeMissing, NodeExists, VersionConflict, NodeNotEmpty or
+        The call starts the commit, and awaiting it gives one result for each operation; so several
+        commits can be under way, in the order of the calls. Every commit must be awaited, since its
+        errors are raised there: NodeMissing, NodeExists, VersionConflict, NodeNotEmpty or
         AccessDenied, with `index` and `path` of the operation that failed, or CommitTooLarge.
         """
 
     def send(self, operations: Sequence[Operation], answered: Callable[[StoreError | None], None]) -> None:
-        """A commit of which nobody waits for the results, so that it needs no task: `answered` is
-        called in the event loop, once, with what was wrong with it, if anything. Where a commit is
-        done when the call returns, that is within the call.
+        """Start a commit for whose results no task waits. `answered` is called once, in the event
+        loop, with the commit's error or None; it may be called before `send` returns.
         """
 
     async def sync(self) -> None:
-        """Wait until the reads of this session will see whatever was acknowledged to anyone before
-        this call.
+        """Wait until reads of this session see every change that was acknowledged to any session
+        before this call.
         """
 
     async def ensure(self, path: str) -> None:
-        """Create a persistent znode with null data, and its parents, where missing."""
+        """Create a persistent znode with null data, and its parents, unless they exist."""
 
     @property
     def max_commit_bytes(self) -> int:
-        """The most that the operations of one commit may weigh, measured by `weight`."""
+        """The limit of the operations of one commit, as `weight` measures them."""
 
     def abandon(self) -> None:
-        """Give the session up at once, from any thread: the last resort of a watchdog. EXPIRED
-        follows, then a new session.
+        """Give the session up at once; may be called in any thread. EXPIRED follows, then a new
+        session.
         """
 
     async def close(self) -> None:
-        """End the session for good: its ephemerals go, and every later call raises
+        """End the session for good. Its ephemeral znodes are deleted, and every later call raises
         SessionExpired.
         """
 
 
 def weight(operation: Operation) -> int:
-    """Return the bytes of an operation in a commit, on the safe side (ZooKeeper: path, data, access
+    """Return an upper limit of an operation's bytes in a commit (in ZooKeeper path, data, access
     list and 40 bytes around them).
     """
     data = getattr(operation, "data", None)

@@ -11,7 +11,6 @@ from typing import Any
 
 from .base import (
     AccessDenied,
-    Change,
     Check,
     Create,
     Entry,
@@ -26,6 +25,7 @@ from .base import (
     StoreError,
     StoreUnavailable,
     VersionConflict,
+    ZnodeChange,
 )
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA = 1, 2, 3, 4, 5
@@ -42,7 +42,7 @@ AUTHENTICATION_FAILED = -115
 
 WATCH_XID = -1
 """The transaction number of a frame that is no answer, but the event of a watch."""
-CHANGES = {1: Change.CREATED, 2: Change.DELETED, 3: Change.DATA, 4: Change.CHILDREN}
+CHANGES = {1: ZnodeChange.CREATED, 2: ZnodeChange.DELETED, 3: ZnodeChange.DATA, 4: ZnodeChange.CHILDREN}
 """The events of watches by ZooKeeper's numbers (`Watcher.Event.EventType`)."""
 
 
@@ -239,7 +239,7 @@ def decode_stat(buffer: bytes, offset: int) -> Stat:
     return Stat(version, czxid, mzxid, ctime, owner)
 
 
-def decode_event(buffer: bytes, offset: int) -> tuple[Change | None, str]:
+def decode_event(buffer: bytes, offset: int) -> tuple[ZnodeChange | None, str]:
     """Decode the event of a watch: the change, None if it is unknown, and the path with the
     chroot.
     """

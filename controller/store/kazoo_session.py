@@ -17,7 +17,7 @@ from kazoo.exceptions import WriterNotClosedException  # type: ignore[import-unt
 from kazoo.protocol.states import KazooState, KeeperState  # type: ignore[import-untyped]
 from kazoo.retry import KazooRetry  # type: ignore[import-untyped]
 
-from .base import Session
+from .base import SessionState
 from .jute import AUTHENTICATION_FAILED, CONNECTION_LOSS
 from .kazoo_handler import KazooHandler, ReachabilityLog
 from .server_connection import ServerConnection
@@ -37,7 +37,7 @@ class SessionOwner(Protocol):
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         """The server has sent these frames, without their sizes, on this connection."""
 
-    def disconnected(self, state: Session, error: int) -> None:
+    def disconnected(self, state: SessionState, error: int) -> None:
         """The session is suspended or has expired; unanswered requests fail with this error."""
 
     def ended(self, failure: Exception | None) -> None:
@@ -131,5 +131,5 @@ class KazooSession:
             # The next server must not be behind what this one has answered.
             self._client.last_zxid = max(self._client.last_zxid, connection.last_zxid)
         refused = self._client.client_state == KeeperState.AUTH_FAILED
-        news = Session.SUSPENDED if state == KazooState.SUSPENDED else Session.EXPIRED
+        news = SessionState.SUSPENDED if state == KazooState.SUSPENDED else SessionState.EXPIRED
         self._post(partial(self._owner.disconnected, news, AUTHENTICATION_FAILED if refused else CONNECTION_LOSS))

@@ -6,7 +6,7 @@ after a reconnection a read that sets it again tells whether that has changed. E
 in the event loop.
 """
 
-from .base import Change, NodeMissing, StoreError, Watch, WatchEvent
+from .base import NodeMissing, StoreError, Watch, WatchEvent, ZnodeChange
 from .jute import children_zxid, decode_entry, decode_stat
 from .replies import Body, Reply
 from .watches import WatchTable
@@ -20,7 +20,7 @@ class KeptWatches(WatchTable):
     something.
     """
 
-    def fire(self, path: str, change: Change) -> None:
+    def fire(self, path: str, change: ZnodeChange) -> None:
         for watch in self.take(path, change):
             watch(WatchEvent(path, change))
 
@@ -38,7 +38,7 @@ class KeptWatches(WatchTable):
         if answer is None:
             self.data.setdefault(path, {})[watch] = MISSING
         else:
-            watch(WatchEvent(path, Change.CREATED))
+            watch(WatchEvent(path, ZnodeChange.CREATED))
 
     def children_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
         if not reading.abandoned and isinstance(answer, tuple):
@@ -52,7 +52,9 @@ class KeptWatches(WatchTable):
             return
         now = MISSING if answer is None else decode_stat(*answer).mzxid
         for watch, seen in self._stale(self.data, path, now):
-            change = Change.DELETED if now == MISSING else Change.CREATED if seen == MISSING else Change.DATA
+            change = (
+                ZnodeChange.DELETED if now == MISSING else ZnodeChange.CREATED if seen == MISSING else ZnodeChange.DATA
+            )
             watch(WatchEvent(path, change))
 
     def compare_children(self, path: str, answer: Body | StoreError) -> None:
@@ -60,7 +62,7 @@ class KeptWatches(WatchTable):
             return
         now = list_zxid(answer) if isinstance(answer, tuple) else MISSING
         for watch, _ in self._stale(self.children, path, now):
-            watch(WatchEvent(path, Change.DELETED if now == MISSING else Change.CHILDREN))
+            watch(WatchEvent(path, ZnodeChange.DELETED if now == MISSING else ZnodeChange.CHILDREN))
 
     def _stale(self, table: dict[str, dict[Watch, int]], path: str, now: int) -> list[tuple[Watch, int]]:
         watches = table.get(path, {})

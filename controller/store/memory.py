@@ -17,7 +17,6 @@ import msgspec
 
 from .base import (
     ANY_VERSION,
-    Change,
     Check,
     CommitTooLarge,
     Create,
@@ -28,8 +27,8 @@ from .base import (
     NodeNotEmpty,
     Operation,
     Result,
-    Session,
     SessionExpired,
+    SessionState,
     SetData,
     Stat,
     StoreError,
@@ -37,6 +36,7 @@ from .base import (
     VersionConflict,
     Watch,
     WatchEvent,
+    ZnodeChange,
     weight,
 )
 from .loop_queue import LoopQueue
@@ -75,7 +75,7 @@ class Transaction:
         # Every persistent znode that one commit creates has the same stat: they share it.
         self.persistent = Stat(0, self.zxid, self.zxid, self.time_ms)
         self.undo: list[Undo] = []
-        self.changes: list[tuple[str, Change, str]] = []
+        self.changes: list[tuple[str, ZnodeChange, str]] = []
 
     def create(self, operation: Create) -> str:
         nodes, path = self.tree.nodes, operation.path
@@ -99,7 +99,7 @@ class Transaction:
         parent.children.add(path)
         parent.born += 1
         self.undo.append((Transaction._undo_create, (path, parent)))
-        self.changes.append((path, Change.CREATED, parent_path))
+        self.changes.append((path, ZnodeChange.CREATED, parent_path))
         return path
 
     def set_data(self, operation: SetData) -> Stat:
@@ -109,7 +109,7 @@ class Transaction:
         node.data = operation.data
         node.stat = Stat(stat.version + 1, stat.czxid, self.zxid, stat.ctime_ms, stat.ephemeral_owner)
         self.undo.append((Transaction._undo_set, (node, before)))
-        self.changes.append((operation.path, Change.DATA, ""))
+        self.changes.append((operation.path, ZnodeChange.DATA, ""))
         return node.stat
 
     def delete(self, operation: Delete) -> None:
@@ -121,7 +121,7 @@ class Transaction:
         parent = self.tree.nodes[parent_path]
         self._remove(path, parent)
         self.undo.append((Transaction._undo_delete, (path, node, parent)))
-        self.changes.append((path, Change.DELETED, parent_path))
+        self.changes.append((path, ZnodeChange.DELETED, parent_path))
 
     def check(self, operation: Check) -> None:
         self._matching(operation.path, operation.version)
@@ -187,16 +187,16 @@ class MemoryTree:
 
     def suspend(self, store: "MemoryStore") -> None:
         """Break the connection of this session, which lives on."""
-        store.enter(Session.SUSPENDED)
+        store.enter(SessionState.SUSPENDED)
 
     def resume(self, store: "MemoryStore") -> None:
         """Bring the connection of a suspended session back: it hears what it missed."""
-        store.enter(Session.CONNECTED)
+        store.enter(SessionState.CONNECTED)
 
     def expire(self, store: "MemoryStore") -> None:
         """End the session; the store opens a new one once its listeners have heard of it."""
         self.end_session(store)
-        store.enter(Session.EXPIRED)
+        store.enter(SessionState.EXPIRED)
 
     def lose_reply(self, store: "MemoryStore") -> None:
         """Let the next commit of this session take effect, and break the connection before its
@@ -246,10 +246,10 @@ class MemoryStore:
         self.watches = WatchTable()
         self.ephemerals: set[str] = set()
         self.reply_is_lost = False
-        self._session = Session.CONNECTED
+        self._session = SessionState.CONNECTED
         self._session_id = tree.open_session(self)
         self._closed = False
-        self._listeners: list[Callable[[Session], None]] = []
+        self._listeners: list[Callable[[SessionState], None]] = []
         self._missed: list[Callable[[], None]] = []
         self._loop = LoopQueue()
         with suppress(RuntimeError):  # made before its loop runs: then the first watch enters it
@@ -264,7 +264,7 @@ class MemoryStore:
         await self.close()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> SessionState:
         return self._session
 
     @property
@@ -275,7 +275,7 @@ class MemoryStore:
     def max_commit_bytes(self) -> int:
         return MAX_COMMIT_BYTES
 
-    def on_session(self, listener: Callable[[Session], None]) -> Callable[[], None]:
+    def on_session(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -337,30 +337,30 @@ class MemoryStore:
         if not self._closed:
             self._closed = True
             self.tree.end_session(self)
-            self._session = Session.EXPIRED
+            self._session = SessionState.EXPIRED
 
-    def enter(self, state: Session) -> None:
+    def enter(self, state: SessionState) -> None:
         """Enter another state of the session: it counts at once, the listeners hear of it soon."""
         if self._closed:
             return
-        if state is not Session.CONNECTED:
+        if state is not SessionState.CONNECTED:
             self._session = state
         self._loop.attach()
         self._loop.post(partial(self._announce, state))
 
-    def notice(self, changes: Sequence[tuple[str, Change, str]]) -> None:
+    def notice(self, changes: Sequence[tuple[str, ZnodeChange, str]]) -> None:
         """Wake the watches on what a commit has changed, in its order."""
         watched = self.watches.data, self.watches.children
         for path, change, parent in changes:
             if path in watched[0] or path in watched[1]:
                 self._wake(path, change)
             if parent in watched[1]:
-                self._wake(parent, Change.CHILDREN)
+                self._wake(parent, ZnodeChange.CHILDREN)
 
-    def _wake(self, path: str, change: Change) -> None:
+    def _wake(self, path: str, change: ZnodeChange) -> None:
         for watch in self.watches.take(path, change):
             call = partial(self._fire, watch, WatchEvent(path, change))
-            if self._session is Session.CONNECTED:
+            if self._session is SessionState.CONNECTED:
                 self._loop.post(call)
             else:
                 self._missed.append(call)
@@ -369,17 +369,17 @@ class MemoryStore:
         if not self._closed:
             watch(event)
 
-    def _announce(self, state: Session) -> None:
+    def _announce(self, state: SessionState) -> None:
         if self._closed:
             return
         self._session = state
         for listener in tuple(self._listeners):
             listener(state)
-        if state is Session.EXPIRED:
+        if state is SessionState.EXPIRED:
             self._missed.clear()
             self._session_id = self.tree.open_session(self)
-            self.enter(Session.CONNECTED)
-        elif state is Session.CONNECTED:
+            self.enter(SessionState.CONNECTED)
+        elif state is SessionState.CONNECTED:
             missed, self._missed = self._missed, []
             for call in missed:
                 call()
@@ -396,9 +396,9 @@ class MemoryStore:
         return results
 
     def _require_session(self) -> None:
-        if self._session is Session.CONNECTED:
+        if self._session is SessionState.CONNECTED:
             return
-        if self._session is Session.SUSPENDED:
+        if self._session is SessionState.SUSPENDED:
             raise StoreUnavailable("The connection to the store is lost")
         raise SessionExpired("The session has ended")
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from .base import Session, Store
+from .base import SessionState, Store
 
 
 class Absence:
@@ -14,8 +14,8 @@ class Absence:
         self._since: float | None = None
         store.on_session(self._look)
 
-    def _look(self, state: Session) -> None:
-        if state is Session.CONNECTED:
+    def _look(self, state: SessionState) -> None:
+        if state is SessionState.CONNECTED:
             self._since = None
         elif self._since is None:
             self._since = trio.current_time()
@@ -28,12 +28,12 @@ class Absence:
 
 async def wait_connected(store: Store) -> None:
     """Wait until the session is connected."""
-    await _wait(store, lambda state: state is Session.CONNECTED)
+    await _wait(store, lambda state: state is SessionState.CONNECTED)
 
 
 async def wait_expired(store: Store, session_id: int) -> None:
     """Wait until the session with this id is over."""
-    await _wait(store, lambda state: state is Session.EXPIRED or store.session_id != session_id)
+    await _wait(store, lambda state: state is SessionState.EXPIRED or store.session_id != session_id)
 
 
 async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
@@ -51,10 +51,10 @@ async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Await
         nursery.cancel_scope.cancel()
 
 
-async def _wait(store: Store, reached: Callable[[Session], bool]) -> None:
+async def _wait(store: Store, reached: Callable[[SessionState], bool]) -> None:
     event = trio.Event()
 
-    def look(state: Session) -> None:
+    def look(state: SessionState) -> None:
         if reached(state):
             event.set()
 

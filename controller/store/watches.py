@@ -4,7 +4,7 @@ Rule: a watch is taken out before it is called. Both stores keep their watches h
 the same by "once".
 """
 
-from .base import Change, Watch
+from .base import Watch, ZnodeChange
 
 
 class WatchTable:
@@ -18,11 +18,11 @@ class WatchTable:
         self.children: dict[str, dict[Watch, int]] = {}
         """Woken by a change of the list, and by deletion."""
 
-    def take(self, path: str, change: Change) -> list[Watch]:
+    def take(self, path: str, change: ZnodeChange) -> list[Watch]:
         """Remove and return the watches that this change wakes."""
-        if change is Change.CHILDREN:
+        if change is ZnodeChange.CHILDREN:
             woken = self.children.pop(path, None)
-        elif change is Change.DELETED:
+        elif change is ZnodeChange.DELETED:
             woken = {**self.data.pop(path, {}), **self.children.pop(path, {})}
         else:
             woken = self.data.pop(path, None)

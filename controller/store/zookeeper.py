@@ -26,8 +26,8 @@ from .base import (
     NodeMissing,
     Operation,
     Result,
-    Session,
     SessionExpired,
+    SessionState,
     StoreError,
     StoreUnavailable,
     Watch,
@@ -71,8 +71,8 @@ class ZooKeeperStore:
         self._chroot = (slash + chroot).rstrip("/")
         self._access = access
         self._watches = KeptWatches()
-        self._listeners: list[Callable[[Session], None]] = []
-        self._session = Session.SUSPENDED
+        self._listeners: list[Callable[[SessionState], None]] = []
+        self._session = SessionState.SUSPENDED
         self._session_id = 0
         self._connection: ServerConnection | None = None
         """The connection that requests are sent on; None while the session is not connected."""
@@ -125,7 +125,7 @@ class ZooKeeperStore:
         if self._closed:
             return
         self._closed = True
-        self._session = Session.EXPIRED
+        self._session = SessionState.EXPIRED
         self._watches.clear()
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(self._kazoo.finish)
@@ -134,7 +134,7 @@ class ZooKeeperStore:
         self._kazoo.end()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> SessionState:
         return self._session
 
     @property
@@ -146,7 +146,7 @@ class ZooKeeperStore:
         # `weight` leaves room for some 36 characters of a chroot with each path.
         return MAX_COMMIT_BYTES * 100 // (100 + max(0, len(self._chroot) - 36))
 
-    def on_session(self, listener: Callable[[Session], None]) -> Callable[[], None]:
+    def on_session(self, listener: Callable[[SessionState], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -231,7 +231,7 @@ class ZooKeeperStore:
         return self._send(kind, body, path)
 
     def _send(self, kind: int, body: bytes, path: str) -> Reply:
-        if self._session is Session.EXPIRED:
+        if self._session is SessionState.EXPIRED:
             raise SessionExpired("The ZooKeeper session has ended", path=path)
         if self._connection is None:
             raise StoreUnavailable("The connection to ZooKeeper is lost", path=path)
@@ -261,10 +261,10 @@ class ZooKeeperStore:
         if self._closed:
             return
         self._connection, self._session_id = connection, session_id
-        self._session = Session.CONNECTED
+        self._session = SessionState.CONNECTED
         self._connected.set()
         self._watch_again()
-        self._announce(Session.CONNECTED)
+        self._announce(SessionState.CONNECTED)
 
     def received(self, connection: ServerConnection, frames: list[bytes]) -> None:
         for frame in frames:
@@ -284,12 +284,12 @@ class ZooKeeperStore:
             else:
                 reply.arrive(jute.error_of(error, reply.path))
 
-    def disconnected(self, state: Session, error: int) -> None:
+    def disconnected(self, state: SessionState, error: int) -> None:
         connection, self._connection = self._connection, None
         if not self._closed and self._session is not state:
-            if self._session is Session.CONNECTED:
+            if self._session is SessionState.CONNECTED:
                 self._connected = trio.Event()
-            if state is Session.EXPIRED:
+            if state is SessionState.EXPIRED:
                 log.warning("The ZooKeeper session %#x has ended: opening a new one", self._session_id)
                 self._watches.clear()
             self._session = state
@@ -328,7 +328,7 @@ class ZooKeeperStore:
             # Lost again before the loop heard of it: the next connection does it.
             return
 
-    def _announce(self, state: Session) -> None:
+    def _announce(self, state: SessionState) -> None:
         for listener in tuple(self._listeners):
             listener(state)
 

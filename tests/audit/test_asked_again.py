@@ -28,7 +28,7 @@ from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.random_ids import new_id
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.requests.time_slices import Turn
-from minicontroller.controller.store.base import NodeExists, Session, Store
+from minicontroller.controller.store.base import NodeExists, SessionState, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import (
     AlterBrokerConfigsRequest,
@@ -246,7 +246,7 @@ class World:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.create, name)
             with trio.move_on_after(0.5):
-                while store.session is Session.CONNECTED:  # noqa: ASYNC110 - a store tells nobody else
+                while store.session is SessionState.CONNECTED:  # noqa: ASYNC110 - a store tells nobody else
                     await trio.sleep(0.001)
             store.reply_is_lost = False  # nothing was written
             self.memory.tree.resume(store)

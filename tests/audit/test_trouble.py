@@ -16,7 +16,7 @@ from minicontroller.controller.audit.recorder import AuditRecorder
 from minicontroller.controller.audit.records import Origin
 from minicontroller.controller.metadata.entities import Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.store.base import Session
+from minicontroller.controller.store.base import SessionState
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.interface import ClusterState
@@ -176,7 +176,7 @@ async def lose_a_reply(cluster: SmallCluster, *, resumes: bool) -> None:
     cluster.world.tree.lose_reply(store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cluster.create, "t")
-        await cluster.until(lambda: store.session is Session.SUSPENDED)
+        await cluster.until(lambda: store.session is SessionState.SUSPENDED)
         if resumes:
             cluster.world.tree.resume(store)
         else:

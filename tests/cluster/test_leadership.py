@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicontroller.controller.metadata.entities import NO_LEADER, Partition
-from minicontroller.controller.metadata.leadership import RECOVERING, release, settle
+from minicontroller.controller.metadata.leadership import RECOVERING, controlled_shutdown, elect_leader
 
 LED = Partition(replicas=(1, 2, 3), leader=1, leader_epoch=4, isr=(1, 2, 3), partition_epoch=7)
 
@@ -24,38 +24,38 @@ def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
     """The first live replica in the order of the assignment leads, all live ones are in sync, both
     epochs are 0.
     """
-    settled = settle(Partition(replicas=(3, 1, 2)), {1, 2})
-    assert settled is not None
-    assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (1, (1, 2), 0, 0)
+    elected = elect_leader(Partition(replicas=(3, 1, 2)), {1, 2})
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.leader_epoch, elected.partition_epoch) == (1, (1, 2), 0, 0)
 
 
 def test_a_new_partition_without_a_live_replica_stays_without_a_state() -> None:
     """Nothing is written until one of its brokers appears."""
-    assert settle(Partition(replicas=(3,)), {1, 2}) is None
+    assert elect_leader(Partition(replicas=(3,)), {1, 2}) is None
 
 
 def test_the_next_in_sync_replica_takes_over() -> None:
     """When the leader dies the first live in-sync replica leads, and the leader epoch
     rises by one.
     """
-    settled = settle(LED, {2, 3})
-    assert settled is not None
-    assert (settled.leader, settled.isr, settled.leader_epoch, settled.partition_epoch) == (2, (2, 3), 5, 8)
+    elected = elect_leader(LED, {2, 3})
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.leader_epoch, elected.partition_epoch) == (2, (2, 3), 5, 8)
 
 
 def test_a_dead_follower_leaves_the_isr() -> None:
     """The leader stays, the epoch rises all the same: the controller wrote the state."""
-    settled = settle(LED, {1, 3})
-    assert settled is not None
-    assert (settled.leader, settled.isr, settled.leader_epoch) == (1, (1, 3), 5)
+    elected = elect_leader(LED, {1, 3})
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.leader_epoch) == (1, (1, 3), 5)
 
 
 def test_the_last_in_sync_replica_is_never_forgotten() -> None:
     """Nobody leads and the ISR keeps its last member, who alone has all the data."""
-    settled = settle(msgspec.structs.replace(LED, isr=(1, 2)), {3})
-    assert settled is not None
-    assert (settled.leader, settled.isr) == (NO_LEADER, (2,))
-    assert settle(settled, {3}) is None
+    elected = elect_leader(msgspec.structs.replace(LED, isr=(1, 2)), {3})
+    assert elected is not None
+    assert (elected.leader, elected.isr) == (NO_LEADER, (2,))
+    assert elect_leader(elected, {3}) is None
 
 
 def test_an_unclean_election_only_where_it_is_allowed() -> None:
@@ -63,9 +63,9 @@ def test_an_unclean_election_only_where_it_is_allowed() -> None:
     as recovering.
     """
     lost = msgspec.structs.replace(LED, isr=(1,))
-    settled = settle(lost, {3}, unclean=True)
-    assert settled is not None
-    assert (settled.leader, settled.isr, settled.leader_recovery_state) == (3, (3,), RECOVERING)
+    elected = elect_leader(lost, {3}, unclean=True)
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.leader_recovery_state) == (3, (3,), RECOVERING)
 
 
 def test_a_lost_replica_is_as_good_as_dead() -> None:
@@ -73,11 +73,11 @@ def test_a_lost_replica_is_as_good_as_dead() -> None:
     shuts down does not hand over to it.
     """
     lost = msgspec.structs.replace(LED, lost_replicas=(1, 2))
-    settled = settle(lost, {1, 2, 3})
-    assert settled is not None
-    assert (settled.leader, settled.isr, settled.offline(frozenset({1, 2, 3}))) == (3, (3,), (1, 2))
-    assert release(lost, 3, {1, 2}) is None
-    only = settle(msgspec.structs.replace(lost, isr=(1,)), {1, 2}, unclean=True)
+    elected = elect_leader(lost, {1, 2, 3})
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.offline(frozenset({1, 2, 3}))) == (3, (3,), (1, 2))
+    assert controlled_shutdown(lost, 3, {1, 2}) is None
+    only = elect_leader(msgspec.structs.replace(lost, isr=(1,)), {1, 2}, unclean=True)
     assert only is not None
     assert (only.leader, only.isr) == (NO_LEADER, (1,))
 
@@ -87,34 +87,37 @@ def test_settling_holds_its_invariants(partition: Partition, live: set[int], unc
     """A leader is live and in sync, the ISR is never empty and never grows, and settling twice is
     settling once.
     """
-    settled = settle(partition, live, unclean=unclean) or partition
-    assert settled.isr
-    if settled.leader != NO_LEADER:
-        assert settled.leader in live
-        assert settled.leader in settled.isr
+    elected = elect_leader(partition, live, unclean=unclean) or partition
+    assert elected.isr
+    if elected.leader != NO_LEADER:
+        assert elected.leader in live
+        assert elected.leader in elected.isr
     if not unclean:
-        assert set(settled.isr) <= set(partition.isr)
-    assert settle(settled, live, unclean=unclean) is None
+        assert set(elected.isr) <= set(partition.isr)
+    assert elect_leader(elected, live, unclean=unclean) is None
 
 
 def test_a_broker_that_shuts_down_hands_its_leadership_over() -> None:
     """The next live in-sync replica leads and the broker leaves the ISR."""
-    released = release(LED, 1, {2, 3})
+    released = controlled_shutdown(LED, 1, {2, 3})
     assert released is not None
     assert (released.leader, released.isr, released.leader_epoch) == (2, (2, 3), 5)
 
 
 def test_a_broker_that_shuts_down_keeps_what_nobody_can_take() -> None:
     """The only in-sync replica, and the only replica, stay with a broker that shuts down."""
-    assert release(msgspec.structs.replace(LED, isr=(1,)), 1, {2, 3}) is None
-    assert release(Partition(replicas=(1,), leader=1, isr=(1,), leader_epoch=0, partition_epoch=0), 1, {2}) is None
+    assert controlled_shutdown(msgspec.structs.replace(LED, isr=(1,)), 1, {2, 3}) is None
+    assert (
+        controlled_shutdown(Partition(replicas=(1,), leader=1, isr=(1,), leader_epoch=0, partition_epoch=0), 1, {2})
+        is None
+    )
 
 
 @given(partitions(), st.sets(st.integers(1, 6)))
 def test_release_never_leaves_a_partition_worse_than_led(partition: Partition, live: set[int]) -> None:
     """Whoever leads after a release is live, in sync and not the broker that leaves."""
     for broker in partition.replicas:
-        released = release(partition, broker, live - {broker})
+        released = controlled_shutdown(partition, broker, live - {broker})
         if released is not None:
             assert broker not in released.isr
             assert released.leader in released.isr

@@ -5,7 +5,6 @@ import trio
 
 from minicontroller.controller.store.base import (
     ANY_VERSION,
-    Change,
     Check,
     CommitTooLarge,
     Create,
@@ -20,6 +19,7 @@ from minicontroller.controller.store.base import (
     StoreError,
     VersionConflict,
     WatchEvent,
+    ZnodeChange,
     weight,
 )
 from tests.store.worlds import Watcher, World, settle
@@ -246,13 +246,13 @@ async def test_a_data_watch_fires_once(world: World, store: Store) -> None:
     await store.get("/a", watcher)
     await other.commit([SetData("/b", b"1"), Create("/a/child")])
     await other.commit([SetData("/a", b"1")])
-    assert await watcher.next() == WatchEvent("/a", Change.DATA)
+    assert await watcher.next() == WatchEvent("/a", ZnodeChange.DATA)
     await other.commit([SetData("/a", b"2")])
     await settle(store)
     assert len(watcher.events) == 1
     await store.get("/a", watcher)
     await other.commit([Delete("/a/child"), Delete("/a")])
-    assert await watcher.next() == WatchEvent("/a", Change.DELETED)
+    assert await watcher.next() == WatchEvent("/a", ZnodeChange.DELETED)
 
 
 async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) -> None:
@@ -263,7 +263,7 @@ async def test_a_watch_on_nothing_fires_at_creation(world: World, store: Store) 
     watcher = Watcher()
     assert await store.get("/a", watcher) is None
     await other.commit([Create("/a"), SetData("/a", b"1")])
-    assert await watcher.next() == WatchEvent("/a", Change.CREATED)
+    assert await watcher.next() == WatchEvent("/a", ZnodeChange.CREATED)
     await settle(store)
     assert len(watcher.events) == 1
 
@@ -280,14 +280,14 @@ async def test_a_watch_on_children_sees_the_list_only(world: World, store: Store
     await settle(store)
     assert watcher.events == []
     await other.commit([Create("/t/b")])
-    assert await watcher.next() == WatchEvent("/t", Change.CHILDREN)
+    assert await watcher.next() == WatchEvent("/t", ZnodeChange.CHILDREN)
     await store.children("/t", watcher)
     await other.commit([Delete("/t/b")])
-    assert await watcher.next() == WatchEvent("/t", Change.CHILDREN)
+    assert await watcher.next() == WatchEvent("/t", ZnodeChange.CHILDREN)
     await other.commit([Delete("/t/a/deep"), Delete("/t/a")])
     await store.children("/t", watcher)
     await other.commit([Delete("/t")])
-    assert await watcher.next() == WatchEvent("/t", Change.DELETED)
+    assert await watcher.next() == WatchEvent("/t", ZnodeChange.DELETED)
     assert len(watcher.events) == 3
 
 
@@ -315,7 +315,7 @@ async def test_one_callable_watches_a_znode_once(world: World, store: Store) -> 
     await store.get("/a", second)
     await other.commit([Delete("/a")])
     await settle(store)
-    assert watcher.events == second.events == [WatchEvent("/a", Change.DELETED)]
+    assert watcher.events == second.events == [WatchEvent("/a", ZnodeChange.DELETED)]
 
 
 async def test_a_session_watches_its_own_changes_but_not_from_within(store: Store) -> None:
@@ -325,7 +325,7 @@ async def test_a_session_watches_its_own_changes_but_not_from_within(store: Stor
     commit = store.commit([Create("/a")])
     assert watcher.events == []
     await commit
-    assert await watcher.next() == WatchEvent("/a", Change.CREATED)
+    assert await watcher.next() == WatchEvent("/a", ZnodeChange.CREATED)
 
 
 async def test_a_refused_commit_wakes_nobody(world: World, store: Store) -> None:
@@ -364,8 +364,8 @@ async def test_an_ephemeral_znode_belongs_to_its_session(world: World, store: St
     assert entry is not None and entry.stat.ephemeral_owner == other.session_id != store.session_id
     assert await store.children("/p", children) == ["e"]
     await other.close()
-    assert await watcher.next() == WatchEvent("/e", Change.DELETED)
-    assert await children.next() == WatchEvent("/p", Change.CHILDREN)
+    assert await watcher.next() == WatchEvent("/e", ZnodeChange.DELETED)
+    assert await children.next() == WatchEvent("/p", ZnodeChange.CHILDREN)
     assert await store.get_many(["/e", "/p/e"]) == [None, None]
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 import trio.testing
 
-from minicontroller.controller.store.base import Create, Session, SessionExpired, StoreUnavailable
+from minicontroller.controller.store.base import Create, SessionExpired, SessionState, StoreUnavailable
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from tests.store.worlds import Watcher
 
@@ -21,7 +21,7 @@ async def test_a_lost_reply_leaves_the_commit_in_force() -> None:
     tree.lose_reply(store)
     with pytest.raises(StoreUnavailable):
         await store.commit([Create("/a")])
-    assert store.session is Session.SUSPENDED
+    assert store.session is SessionState.SUSPENDED
     assert await other.children("/") == ["a"]
     tree.resume(store)
     await trio.testing.wait_all_tasks_blocked()

@@ -5,23 +5,23 @@ import trio
 import trio.testing
 
 from minicontroller.controller.store.base import (
-    Change,
     Create,
     Delete,
-    Session,
     SessionExpired,
+    SessionState,
     SetData,
     Store,
     StoreError,
     StoreUnavailable,
     WatchEvent,
+    ZnodeChange,
 )
 from tests.store.worlds import PATIENCE_SECONDS, Watcher, World, reaches, settle
 
 
 async def test_a_store_begins_connected(store: Store) -> None:
     """Whoever gets a store can use it, and its session has an id."""
-    assert store.session is Session.CONNECTED
+    assert store.session is SessionState.CONNECTED
     assert store.session_id != 0
 
 
@@ -49,14 +49,14 @@ async def test_nothing_is_answered_while_the_session_is_suspended(world: World, 
 
 async def test_a_suspended_session_lives_on(world: World, store: Store) -> None:
     """After a lost connection the session is the same, and its ephemerals are still there."""
-    news: list[Session] = []
+    news: list[SessionState] = []
     unsubscribe = store.on_session(news.append)
     session_id = store.session_id
     await store.commit([Create("/e", ephemeral=True)])
     await world.suspend(store)
-    assert store.session is Session.SUSPENDED
+    assert store.session is SessionState.SUSPENDED
     await world.resume(store)
-    assert news == [Session.SUSPENDED, Session.CONNECTED]
+    assert news == [SessionState.SUSPENDED, SessionState.CONNECTED]
     assert store.session_id == session_id
     assert await store.children("/") == ["e"]
     unsubscribe()
@@ -83,13 +83,13 @@ async def test_watches_outlive_a_lost_connection(world: World, store: Store) -> 
     )
     await world.resume(store)
     await settle(store)
-    assert order[:2] == [Session.SUSPENDED, Session.CONNECTED]
+    assert order[:2] == [SessionState.SUSPENDED, SessionState.CONNECTED]
     assert sorted(order[2:], key=lambda event: event.path if isinstance(event, WatchEvent) else "") == [
-        WatchEvent("/born", Change.CREATED),
-        WatchEvent("/data", Change.DATA),
-        WatchEvent("/gone", Change.DELETED),
-        WatchEvent("/list", Change.CHILDREN),
-        WatchEvent("/list-gone", Change.DELETED),
+        WatchEvent("/born", ZnodeChange.CREATED),
+        WatchEvent("/data", ZnodeChange.DATA),
+        WatchEvent("/gone", ZnodeChange.DELETED),
+        WatchEvent("/list", ZnodeChange.CHILDREN),
+        WatchEvent("/list-gone", ZnodeChange.DELETED),
     ]
 
 
@@ -109,9 +109,9 @@ async def test_a_lost_connection_alone_wakes_no_watch(world: World, store: Store
     await settle(store)
     assert data.events == absent.events == children.events == []
     await other.commit([SetData("/a", b"1"), Create("/absent"), Delete("/list/x")])
-    assert await data.next() == WatchEvent("/a", Change.DATA)
-    assert await absent.next() == WatchEvent("/absent", Change.CREATED)
-    assert await children.next() == WatchEvent("/list", Change.CHILDREN)
+    assert await data.next() == WatchEvent("/a", ZnodeChange.DATA)
+    assert await absent.next() == WatchEvent("/absent", ZnodeChange.CREATED)
+    assert await children.next() == WatchEvent("/list", ZnodeChange.CHILDREN)
 
 
 async def test_a_watch_that_fired_is_not_set_again(world: World, store: Store) -> None:
@@ -132,16 +132,19 @@ async def test_a_watch_that_fired_is_not_set_again(world: World, store: Store) -
 async def test_an_expired_session_is_replaced(world: World, store: Store) -> None:
     """EXPIRED is told, then CONNECTED with another session, which has none of the ephemerals."""
     other = await world.open()
-    news: list[tuple[Session, bool]] = []
+    news: list[tuple[SessionState, bool]] = []
     before = store.session_id
     store.on_session(lambda state: news.append((state, store.session_id == before)))
     await store.commit([Create("/e", ephemeral=True), Create("/p")])
     watcher = Watcher()
     await other.get("/e", watcher)
     await world.expire(store)
-    assert [state for state, _ in news if state is not Session.SUSPENDED] == [Session.EXPIRED, Session.CONNECTED]
-    assert news[-2:] == [(Session.EXPIRED, True), (Session.CONNECTED, False)]
-    assert await watcher.next() == WatchEvent("/e", Change.DELETED)
+    assert [state for state, _ in news if state is not SessionState.SUSPENDED] == [
+        SessionState.EXPIRED,
+        SessionState.CONNECTED,
+    ]
+    assert news[-2:] == [(SessionState.EXPIRED, True), (SessionState.CONNECTED, False)]
+    assert await watcher.next() == WatchEvent("/e", ZnodeChange.DELETED)
     assert await store.children("/") == ["p"]
     await store.commit([Create("/e", ephemeral=True)])
     entry = await other.get("/e")
@@ -166,8 +169,8 @@ async def test_listeners_may_use_the_store(world: World, store: Store) -> None:
     """A listener that hears CONNECTED may call the store: it is the session that was announced."""
     commits = []
 
-    def on_session(state: Session) -> None:
-        if state is Session.CONNECTED:
+    def on_session(state: SessionState) -> None:
+        if state is SessionState.CONNECTED:
             commits.append(store.commit([Create("/e", ephemeral=True)]))
 
     store.on_session(on_session)
@@ -184,12 +187,12 @@ async def test_abandon_ends_the_session_from_any_thread(world: World, store: Sto
     before = store.session_id
     await store.commit([Create("/e", ephemeral=True)])
     await other.get("/e", watcher)
-    news: list[Session] = []
+    news: list[SessionState] = []
     store.on_session(news.append)
     await trio.to_thread.run_sync(store.abandon)
-    assert await watcher.next() == WatchEvent("/e", Change.DELETED)
-    await reaches(store, Session.CONNECTED, lambda: store.session_id != before)
-    assert news == [Session.EXPIRED, Session.CONNECTED]
+    assert await watcher.next() == WatchEvent("/e", ZnodeChange.DELETED)
+    await reaches(store, SessionState.CONNECTED, lambda: store.session_id != before)
+    assert news == [SessionState.EXPIRED, SessionState.CONNECTED]
     assert await store.commit([Create("/e", ephemeral=True)]) == ["/e"]
 
 
@@ -197,7 +200,7 @@ async def test_a_closed_store_answers_nothing(store: Store) -> None:
     """After close every call raises SessionExpired; closing again is no error; nobody is told
     anything.
     """
-    news: list[Session] = []
+    news: list[SessionState] = []
     store.on_session(news.append)
     await store.close()
     await store.close()
@@ -213,4 +216,4 @@ async def test_a_closed_store_answers_nothing(store: Store) -> None:
     store.abandon()
     await trio.testing.wait_all_tasks_blocked()
     assert news == []
-    assert store.session is Session.EXPIRED
+    assert store.session is SessionState.EXPIRED

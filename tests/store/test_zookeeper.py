@@ -11,7 +11,14 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import AccessDenied, Create, Session, SetData, StoreError, StoreUnavailable
+from minicontroller.controller.store.base import (
+    AccessDenied,
+    Create,
+    SessionState,
+    SetData,
+    StoreError,
+    StoreUnavailable,
+)
 from minicontroller.controller.store.watchdog import run_watchdog
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from minicontroller.controller.znodes.access_lists import protected
@@ -135,11 +142,11 @@ async def test_a_server_s_restart_keeps_the_session(own_server: ZooKeeperServer)
         session_id = store.session_id
         await store.commit([Create("/e", ephemeral=True)])
         own_server.kill()
-        await reaches(store, Session.SUSPENDED)
+        await reaches(store, SessionState.SUSPENDED)
         with pytest.raises(StoreUnavailable):
             await store.commit([Create("/a")])
         await trio.to_thread.run_sync(own_server.start)
-        await reaches(store, Session.CONNECTED)
+        await reaches(store, SessionState.CONNECTED)
         assert store.session_id == session_id
         assert await store.children("/") == ["e"]
 
@@ -157,10 +164,10 @@ async def test_a_frozen_server_suspends_the_session(
         with pytest.raises(StoreUnavailable):
             await store.commit([Create("/in-doubt")])
         assert [type(answer) for answer in answers] == [StoreUnavailable]
-        assert store.session is Session.SUSPENDED
+        assert store.session is SessionState.SUSPENDED
         assert not caplog.records
         own_server.thaw()
-        await reaches(store, Session.CONNECTED)
+        await reaches(store, SessionState.CONNECTED)
         assert await store.commit([Create("/a")]) == ["/a"]
 
 
@@ -169,7 +176,7 @@ async def test_a_session_away_for_longer_than_its_time_expires(zookeeper: ZooKee
     session.
     """
     watcher = Watcher()
-    news: list[Session] = []
+    news: list[SessionState] = []
     with Proxy(zookeeper.port) as proxy:
         async with (
             ZooKeeperStore(zookeeper.connect + chroot) as other,
@@ -182,9 +189,9 @@ async def test_a_session_away_for_longer_than_its_time_expires(zookeeper: ZooKee
             proxy.cut()
             await watcher.next()
             proxy.mend()
-            await reaches(store, Session.CONNECTED, lambda: store.session_id != entry.stat.ephemeral_owner)
+            await reaches(store, SessionState.CONNECTED, lambda: store.session_id != entry.stat.ephemeral_owner)
             assert await store.children("/") == []
-    assert news == [Session.SUSPENDED, Session.EXPIRED, Session.CONNECTED]
+    assert news == [SessionState.SUSPENDED, SessionState.EXPIRED, SessionState.CONNECTED]
 
 
 async def test_a_commit_whose_answer_is_lost_is_not_sent_again(zookeeper: ZooKeeperServer, chroot: str) -> None:
@@ -203,7 +210,7 @@ async def test_a_commit_whose_answer_is_lost_is_not_sent_again(zookeeper: ZooKee
                     with pytest.raises(StoreUnavailable):
                         await each
                 proxy.mend()
-                await reaches(store, Session.CONNECTED)
+                await reaches(store, SessionState.CONNECTED)
                 await store.sync()
                 assert await store.children("/") == await other.children("/") == ["n_0000000000", "n_0000000001"]
 
@@ -230,18 +237,18 @@ async def test_a_write_is_refused_before_the_loop_hears_of_the_loss(zookeeper: Z
             assert connection is not None
             proxy.cut()
             until(lambda: kazoo.identity is None)
-            assert store.session is Session.CONNECTED
+            assert store.session is SessionState.CONNECTED
             lost = store.commit([Create("/lost", ephemeral=True)])
             proxy.mend()
             until(lambda: kazoo.identity is not None)
-            assert store.session is Session.CONNECTED
+            assert store.session is SessionState.CONNECTED
             early = store.commit([Create("/early", ephemeral=True)])
             assert store._connection is connection
             for each in (lost, early):
                 with pytest.raises(StoreUnavailable):
                     await each
             await trio.testing.wait_all_tasks_blocked()
-            await reaches(store, Session.CONNECTED)
+            await reaches(store, SessionState.CONNECTED)
             assert await store.children("/") == []
 
 
@@ -261,7 +268,7 @@ async def test_a_hanging_loop_gives_its_session_up(zookeeper: ZooKeeperServer, c
             until(lambda: not raw.exists(f"{chroot}/controller"))
             with pytest.raises(StoreError):
                 await store.commit([Create("/controller", ephemeral=True)])
-            await reaches(store, Session.CONNECTED, lambda: store.session_id != before)  # noqa: B023
+            await reaches(store, SessionState.CONNECTED, lambda: store.session_id != before)  # noqa: B023
         nursery.cancel_scope.cancel()
 
 
@@ -370,10 +377,10 @@ async def test_a_server_that_is_behind_is_not_joined(zookeeper: ZooKeeperServer,
             entry = await store.get("/a")
             assert entry is not None
             proxy.cut()
-            await reaches(store, Session.SUSPENDED)
+            await reaches(store, SessionState.SUSPENDED)
             assert store._kazoo._client.last_zxid >= entry.stat.mzxid
             proxy.mend()
-            await reaches(store, Session.CONNECTED)
+            await reaches(store, SessionState.CONNECTED)
             assert await store.children("/") == ["a"]
 
 

@@ -15,7 +15,7 @@ import trio
 import trio.testing
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
-from minicontroller.controller.store.base import Operation, Session, Store, StoreError, WatchEvent
+from minicontroller.controller.store.base import Operation, SessionState, Store, StoreError, WatchEvent
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.controller.store.zookeeper import ZooKeeperStore
 from tests.support.proxy import Proxy
@@ -51,18 +51,18 @@ class MemoryWorld:
     async def suspend(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
         self.tree.suspend(store)
-        await reaches(store, Session.SUSPENDED)
+        await reaches(store, SessionState.SUSPENDED)
 
     async def resume(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
         self.tree.resume(store)
-        await reaches(store, Session.CONNECTED)
+        await reaches(store, SessionState.CONNECTED)
 
     async def expire(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
         before = store.session_id
         self.tree.expire(store)
-        await reaches(store, Session.CONNECTED, lambda: store.session_id != before)
+        await reaches(store, SessionState.CONNECTED, lambda: store.session_id != before)
 
 
 class TravellingStore(MemoryStore):
@@ -105,11 +105,11 @@ class ZooKeeperWorld:
 
     async def suspend(self, store: Store) -> None:
         self._proxies[store].cut()
-        await reaches(store, Session.SUSPENDED)
+        await reaches(store, SessionState.SUSPENDED)
 
     async def resume(self, store: Store) -> None:
         self._proxies[store].mend()
-        await reaches(store, Session.CONNECTED)
+        await reaches(store, SessionState.CONNECTED)
 
     async def expire(self, store: Store) -> None:
         assert isinstance(store, ZooKeeperStore)
@@ -117,7 +117,7 @@ class ZooKeeperWorld:
         identity = store._kazoo.identity
         assert identity is not None
         await trio.to_thread.run_sync(end_session, self._server.connect, identity)
-        await reaches(store, Session.CONNECTED, lambda: store.session_id != before)
+        await reaches(store, SessionState.CONNECTED, lambda: store.session_id != before)
 
 
 def end_session(connect: str, identity: tuple[int, bytes]) -> None:
@@ -128,11 +128,11 @@ def end_session(connect: str, identity: tuple[int, bytes]) -> None:
     client.close()
 
 
-async def reaches(store: Store, state: Session, also: Callable[[], bool] = lambda: True) -> None:
+async def reaches(store: Store, state: SessionState, also: Callable[[], bool] = lambda: True) -> None:
     """Wait until the session of this store is in this state."""
     reached = trio.Event()
 
-    def look(_: Session) -> None:
+    def look(_: SessionState) -> None:
         if store.session is state and also():
             reached.set()
 
