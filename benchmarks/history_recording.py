@@ -18,7 +18,7 @@ import trio
 from minicontroller.client import config_messages, topic_messages
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
-from minicontroller.client.model import ConfigChange, NewTopic, Resource
+from minicontroller.client.model import AlterConfigOp, NewTopic, Resource
 from minicontroller.client.network import NodeLink
 from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
@@ -245,10 +245,10 @@ class _Crowd:
         return NewTopic(name, num_partitions=chance.choice(PARTITIONS), replication_factor=replicas, configs=configs)
 
     async def _configure(self, link: NodeLink) -> None:
-        changes = [ConfigChange(ConfigOperation.SET, "retention.ms", self._chance.choice(RETENTIONS))]
+        changes = [AlterConfigOp(ConfigOperation.SET, "retention.ms", self._chance.choice(RETENTIONS))]
         if self._chance.random() < 0.3:
             changes.append(
-                ConfigChange(ConfigOperation.SET, "max.message.bytes", str(self._chance.randint(1, 8) << 20))
+                AlterConfigOp(ConfigOperation.SET, "max.message.bytes", str(self._chance.randint(1, 8) << 20))
             )
         resource = Resource.topic(self._some_topic())
         message = config_messages.alteration({resource: changes}, [resource], validate_only=False)

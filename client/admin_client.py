@@ -1,12 +1,9 @@
-"""The administrative client (KIP-117), on our own wire: against nodes of ours and any Kafka.
-
-    async with connect(config) as admin:
-        results = await admin.create_topics([NewTopic("orders", num_partitions=6)])
+"""The administrative client (KIP-117).
 
 Rule: a batch gives each of its elements a value or an error (K117-2). A write is sent again only if
 it certainly was not carried out: the node refused that element because it is not the controller, or
-nothing was sent. If the connection ends before the answer the element's error is `in_doubt`, and
-whoever asked decides.
+nothing was sent. If the connection ends before the answer, the error of the element is `in_doubt`,
+and the caller decides.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -22,10 +19,10 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, 
 from ..protocol.schema import WireStruct
 from . import metadata_messages
 from .configuration import ClientConfig
-from .errors import AdminError, Unreachable, in_doubt
+from .errors import AdminError, ClusterUnreachable, in_doubt
 from .model import (
+    AlterConfigOp,
     ClusterDescription,
-    ConfigChange,
     ConfigEntry,
     CreatedTopic,
     NewTopic,
@@ -40,36 +37,44 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 SERVER_SHARE = 0.8
-"""Of the time that we wait for an answer: what a node may take to complete a write, so that its own
-word comes in time.
+"""The share of the client's timeout that a node may spend on completing a write, so that its answer
+arrives before the client gives up.
 """
 
 
-@asynccontextmanager
-async def connect(config: ClientConfig) -> "AsyncIterator[AdminClient]":
-    """Make a client for the time of the block; connections are made when they are first needed."""
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        network = Network(nursery, config)
-        try:
-            yield AdminClient(network)
-        except Exception as error:  # noqa: BLE001 - raised again outside of the nursery, which would wrap it in a group
-            failure = error
-        finally:
-            network.close()
-            nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-
-
 class AdminClient:
+    """Reads and changes the topics and configs of a cluster.
+
+    Calls that name several elements return a dict with a value or an AdminError for each. All calls
+    raise AdminError if the request as a whole is refused, and ClusterUnreachable if no node answers
+    within the timeouts of the configuration.
+    """
+
     def __init__(self, network: Network) -> None:
         self._network = network
         self._config = network.config
 
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, config: ClientConfig) -> "AsyncIterator[AdminClient]":
+        """Make a client that lives as long as the block. It connects when it first needs to."""
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            network = Network(nursery, config)
+            try:
+                yield cls(network)
+            except Exception as error:  # noqa: BLE001 - raised again outside of the nursery, which would wrap it in a group
+                failure = error
+            finally:
+                network.close()
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
     # ------------------------------------------------------------------ reads
 
     async def list_topics(self, *, include_internal: bool = False) -> dict[str, TopicListing]:
+        """Return the topics of the cluster by name, in order."""
         topics = metadata_messages.described(await self._metadata(None), None)
         return {
             name: topic.listing
@@ -78,14 +83,16 @@ class AdminClient:
         }
 
     async def describe_topics(self, names: Sequence[str]) -> Results[str, TopicDescription]:
+        """Describe topics; a name without a topic has the error UNKNOWN_TOPIC_OR_PARTITION."""
         found = metadata_messages.described(await self._metadata(names), names)
         return _each(names, found)
 
     async def describe_cluster(self) -> ClusterDescription:
+        """Describe the brokers, the controller and all topics, from the Metadata of one node."""
         return metadata_messages.cluster(await self._metadata(None))
 
     async def all_broker_versions(self) -> Results[int, Versions]:
-        """Return the versions that each node offers; some may answer and others not (K117-5)."""
+        """Return the versions of APIs that each broker offers, by its id (K117-5)."""
         view = await self._network.look()
         results: Results[int, Versions] = {}
 
@@ -106,9 +113,7 @@ class AdminClient:
     async def describe_configs(
         self, resources: Sequence[Resource], keys: Sequence[str] | None = None
     ) -> Results[Resource, tuple[ConfigEntry, ...]]:
-        """Describe configs of resources, of which a broker answers for itself; `keys` None asks for
-        all.
-        """
+        """Describe the configs of topics and brokers: those that `keys` names, or all of them."""
         from . import config_messages
 
         def question(part: Sequence[Resource], _version: int) -> WireStruct:
@@ -130,6 +135,7 @@ class AdminClient:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> Results[str, CreatedTopic]:
+        """Create topics; with `validate_only` the cluster only checks whether it would."""
         from . import topic_messages
 
         by_name = {topic.name: topic for topic in topics}
@@ -141,11 +147,11 @@ class AdminClient:
         return await self._write(list(by_name), ApiKey.CREATE_TOPICS, request, topic_messages.created)
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Create one topic. Raises AdminError."""
+        """Create one topic. Raises its AdminError."""
         return _value((await self.create_topics([topic], validate_only=validate_only))[topic.name])
 
     async def delete_topics(self, names: Sequence[str]) -> Results[str, None]:
-        """Delete topics, for which Kafka's dialect has no validate_only."""
+        """Delete topics. Kafka's DeleteTopics has no `validate_only`."""
         from . import topic_messages
 
         def request(part: Sequence[str], version: int) -> WireStruct:
@@ -154,11 +160,11 @@ class AdminClient:
         return await self._write(list(dict.fromkeys(names)), ApiKey.DELETE_TOPICS, request, topic_messages.deleted)
 
     async def delete_topic(self, name: str) -> None:
-        """Delete one topic. Raises AdminError."""
+        """Delete one topic. Raises its AdminError."""
         _value((await self.delete_topics([name]))[name])
 
     async def create_partitions(self, counts: Mapping[str, int], *, validate_only: bool = False) -> Results[str, None]:
-        """Give topics more partitions; `counts` tells how many each shall have in all."""
+        """Give topics more partitions; `counts` is the new total of each topic."""
         from . import topic_messages
 
         def request(names: Sequence[str], _version: int) -> WireStruct:
@@ -167,9 +173,9 @@ class AdminClient:
         return await self._write(list(counts), ApiKey.CREATE_PARTITIONS, request, topic_messages.grown)
 
     async def alter_configs(
-        self, changes: Mapping[Resource, Sequence[ConfigChange]], *, validate_only: bool = False
+        self, changes: Mapping[Resource, Sequence[AlterConfigOp]], *, validate_only: bool = False
     ) -> Results[Resource, None]:
-        """Change configs; what is not named stays as it is (KIP-339)."""
+        """Change configs; those that are not named stay as they are (KIP-339)."""
         from . import config_messages
 
         def request(part: Sequence[Resource], _version: int) -> WireStruct:
@@ -190,8 +196,8 @@ class AdminClient:
         request: Callable[[Sequence[Resource], int], WireStruct],
         read: Callable[[WireStruct], Results[Resource, T]],
     ) -> Results[Resource, T]:
-        """Ask for resources: a broker for its own configs, the controller for all else, as one
-        batch.
+        """Send a request about resources: to each broker about its own configs, and to the
+        controller about all others in one batch.
         """
         parts: dict[int | None, list[Resource]] = {}
         for resource in dict.fromkeys(resources):
@@ -209,7 +215,7 @@ class AdminClient:
         read: Callable[[WireStruct], Results[K, T]],
         broker_id: int | None = None,
     ) -> Results[K, T]:
-        """Write at the controller, or at one broker, until each element has its answer or the time
+        """Send elements to the controller, or to one broker, until each has its answer or the time
         is over.
         """
         results: Results[K, T] = {}
@@ -225,13 +231,13 @@ class AdminClient:
                 if error.in_doubt:
                     doubt = in_doubt(f"{error}, so nobody knows whether it was done")
                     return _each(elements, results | dict.fromkeys(pending, doubt))
-                failure: Exception = Unreachable(f"{error}.")
+                failure: Exception = ClusterUnreachable(f"{error}.")
             else:
                 results |= _each(pending, read(answer))
                 pending = [element for element in pending if _came_to_the_wrong_node(results[element])]
                 failure = AdminError(ErrorCode.NOT_CONTROLLER)
             if pending and trio.current_time() + self._config.retry_backoff_seconds >= until:
-                if isinstance(failure, Unreachable):
+                if isinstance(failure, ClusterUnreachable):
                     raise failure
                 break
             if pending:
@@ -259,8 +265,8 @@ def _came_to_the_wrong_node(result: object) -> bool:
 
 
 def _each(elements: Sequence[K], found: Results[K, T]) -> Results[K, T]:
-    """Return the outcomes in the order of the question; what the answer leaves out is an error of
-    that element alone.
+    """Return the results in the order of the elements; an element that the answer leaves out has
+    an error of its own.
     """
     silent = AdminError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer says nothing of it")
     return {element: found.get(element, silent) for element in elements}

@@ -1,4 +1,4 @@
-"""Configs between our terms and Kafka's messages: pure, nothing is sent from here."""
+"""Makes requests about configs, and results of their responses; pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ from ..protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..protocol.schema import WireStruct
-from .model import SOURCES, ConfigChange, ConfigEntry, Resource, Results, result_of
+from .model import SOURCES, AlterConfigOp, ConfigEntry, Resource, Results, result_of
 
 _TYPES = frozenset(ResourceType)
 
@@ -54,7 +54,7 @@ def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
 
 
 def alteration(
-    changes: Mapping[Resource, Sequence[ConfigChange]], resources: Sequence[Resource], *, validate_only: bool
+    changes: Mapping[Resource, Sequence[AlterConfigOp]], resources: Sequence[Resource], *, validate_only: bool
 ) -> IncrementalAlterConfigsRequest:
     return IncrementalAlterConfigsRequest(
         resources=[

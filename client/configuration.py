@@ -1,13 +1,12 @@
-"""A client's configuration, by Kafka's own keys: a file that Kafka's tools take with
-`--command-config` serves here too.
+"""A client's configuration, by the keys of Kafka's AdminClientConfig; a file for the option
+`--command-config` of Kafka's tools can be read as it is.
 
-Rule: what is wrong is a sentence that names the file, the line and the key, never the value: it may
-be a secret. A key of Kafka's that changes nothing here is taken in silence; one that Kafka would
-follow and that is not followed here is a warning, and so is a key that nobody knows.
+Rule: a mistake is a sentence that names the file, the line and the key, and never the value, which
+may be a secret. `keys.py` decides which keys are followed, ignored or warned about.
 """
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,7 +14,7 @@ from ..controller.config.jaas import JaasError, parse_jaas
 from ..controller.errors import ConfigurationError
 from ..controller.security.credentials import Credentials, PlainCredentials, ScramCredentials
 from ..policies.configs.values import MAX_PORT, is_number
-from ..text.properties import PropertiesError, parse_properties
+from ..text.properties import PropertiesError, Property, parse_properties
 from .keys import doubt_about
 from .properties import ClientProperties
 
@@ -23,6 +22,7 @@ CLIENT_ID = "minicontroller"
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+NO_SERVERS = Property("bootstrap.servers", "", 0)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class ClientConfig(msgspec.Struct, frozen=True):
-    """All that a client needs to know before it connects."""
+    """Where a client connects, as whom, and how long it waits; `configure` makes one of keys."""
 
     bootstrap_servers: tuple[Address, ...]
     client_id: str = CLIENT_ID
@@ -59,19 +59,27 @@ def _address(text: str) -> Address:
     if text.startswith("["):
         host = host.removeprefix("[").removesuffix("]") if host.endswith("]") else ""
     elif ":" in host:
-        host = ""  # an IPv6 address without brackets does not tell where its port begins
+        host = ""  # an IPv6 address without brackets, which does not show where its port begins
     if not (host and is_number(port, MAX_PORT) and int(port)):
         raise ConfigurationError(f"{text!r} is not HOST:PORT (an IPv6 address stands in brackets: [::1]:9092).")
     try:
-        host.encode("idna")  # what is no name by its form makes Python's look-up fail in a way of its own
+        host.encode("idna")  # a host that is no name makes Python's look-up fail with an error of another kind
     except UnicodeError:
         raise ConfigurationError(f"{host!r} is no name of a host.") from None
     return Address(host, int(port))
 
 
-def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
-    """Read the configuration of a properties file (`text` is empty if there is none); `bootstrap`
-    goes before the file's. Raises ConfigurationError.
+def configure(settings: Mapping[str, str]) -> ClientConfig:
+    """Make a configuration of Kafka's keys; `bootstrap.servers` is required. Raises
+    ConfigurationError.
+    """
+    entries = {key: Property(key, value, 0) for key, value in settings.items()}
+    return _configured(ClientProperties(entries, "configuration"), entries.get("bootstrap.servers", NO_SERVERS).value)
+
+
+def load_client_config(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str) -> ClientConfig:
+    """Read a properties file, whose text may be empty. `bootstrap` overrides its bootstrap.servers,
+    and `default_bootstrap` stands in for them. Raises ConfigurationError.
     """
     try:
         parsed = parse_properties(text, file)
@@ -79,6 +87,10 @@ def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str)
         raise ConfigurationError(str(error)) from None
     properties = ClientProperties(parsed.entries, file)
     servers = properties.text("bootstrap.servers") or default_bootstrap if bootstrap is None else bootstrap
+    return _configured(properties, servers, parsed.warnings)
+
+
+def _configured(properties: ClientProperties, servers: str, warnings: tuple[str, ...] = ()) -> ClientConfig:
     request_timeout = properties.seconds("request.timeout.ms", 30.0)
     protocol = _protocol(properties)
     return ClientConfig(
@@ -89,7 +101,7 @@ def load(text: str, file: str, *, bootstrap: str | None, default_bootstrap: str)
         request_timeout_seconds=request_timeout,
         api_timeout_seconds=max(properties.seconds("default.api.timeout.ms", 60.0), request_timeout),
         retry_backoff_seconds=properties.seconds("retry.backoff.ms", 0.1),
-        warnings=(*parsed.warnings, *_warnings(properties)),
+        warnings=(*warnings, *_warnings(properties)),
     )
 
 

@@ -1,14 +1,14 @@
-"""How a wish can fail: refused for one element, or nobody reached at all.
+"""The errors of the administrative client.
 
-Rule: what one element meets is a value in its result (`AdminError`) and never an exception for its
-neighbours. Exceptions are for what concerns a whole call: no node is reached (`Unreachable`), or
-the configuration cannot be used (`ConfigurationError`).
+Rule: the error of one element of a batch is a value in the result (`AdminError`), and no exception
+for the others. Exceptions concern a whole call: no node is reached (`ClusterUnreachable`), or the
+configuration cannot be used (`ConfigurationError`).
 """
 
 from ..protocol.error_codes import ErrorCode
 
 IN_DOUBT = "IN_DOUBT"
-"""Of no code of Kafka's: the request was sent, and the answer did not come."""
+"""The name of an error that is none of Kafka's: the request was sent, and no answer came."""
 
 MEANINGS: dict[int, str] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "the node met an error of its own; its log tells more",
@@ -28,26 +28,26 @@ MEANINGS: dict[int, str] = {
     ErrorCode.POLICY_VIOLATION: "a policy of the cluster forbids it",
     ErrorCode.TOPIC_DELETION_DISABLED: "the cluster deletes no topics (delete.topic.enable=false)",
 }
-"""For answers without a message of their own, as older versions give them."""
+"""Messages for errors that a broker sends without one, as it does in older versions."""
 
 
-class Unreachable(Exception):  # noqa: N818 - the world's fault
-    """No node that could answer was reached; the message is a sentence."""
+class ClusterUnreachable(Exception):  # noqa: N818 - the world's fault
+    """No node of the cluster answered; the message is a sentence."""
 
 
 class AdminError(Exception):
-    """Why one element failed: Kafka's code, and the node's message if it gave one."""
+    """The error of one element, or of a request: Kafka's code, and a message."""
 
     def __init__(self, code: int, message: str | None = None, *, in_doubt: bool = False) -> None:
         super().__init__(code, message)
         self.code = code
         self.in_doubt = in_doubt
-        """Whether it happened is unknown: the answer did not come."""
+        """Whether the change was made is unknown, because no answer came."""
         self._message = message
 
     @property
     def name(self) -> str:
-        """Kafka's name of the error code."""
+        """Kafka's name of the code, or IN_DOUBT."""
         if self.in_doubt:
             return IN_DOUBT
         try:
@@ -57,7 +57,7 @@ class AdminError(Exception):
 
     @property
     def message(self) -> str:
-        """The node's own words, or what the code means."""
+        """The broker's message, or the meaning of the code."""
         if self._message:
             return self._message
         return MEANINGS.get(self.code, "the node gave no reason")
@@ -67,5 +67,5 @@ class AdminError(Exception):
 
 
 def in_doubt(text: str) -> AdminError:
-    """Make the error of an element whose answer did not come."""
+    """Make the error of an element for which no answer came."""
     return AdminError(ErrorCode.NETWORK_EXCEPTION, text, in_doubt=True)

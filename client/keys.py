@@ -1,8 +1,8 @@
-"""The keys of Kafka's clients (AdminClientConfig, SslConfigs, SaslConfigs), and what becomes of
-each here.
+"""The keys of Kafka's clients (AdminClientConfig, SslConfigs, SaslConfigs): followed, ignored or
+warned about.
 
-Rule: a key that changes nothing here is taken in silence; one that Kafka would follow and that is
-not followed here is a warning, and so is a key that nobody knows.
+Rule: a key that would change nothing here is accepted silently. A key that Kafka follows and this
+client does not is a warning, and so is an unknown key.
 """
 
 TRUSTSTORE = "ssl.truststore.location"
@@ -54,7 +54,7 @@ WITHOUT_EFFECT = frozenset(
     ]
 )
 FAMILIES = ("metrics.", "auto.", "sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.")
-"""Of keys without effect, too many to list."""
+"""How keys without effect begin that are too many to list."""
 NOT_FOLLOWED = frozenset(
     [
         "bootstrap.controllers",
@@ -67,11 +67,11 @@ NOT_FOLLOWED = frozenset(
         "ssl.engine.factory.class",
     ]
 )
-"""In Kafka's clients they change who is asked, who is trusted, or what a value means."""
+"""Keys by which Kafka's clients would connect, trust or read values otherwise than this one."""
 
 
 def doubt_about(key: str) -> str:
-    """Return a sentence about a key that is probably a slip; nothing if it is none."""
+    """Return the warning about a key; empty if there is none."""
     if key in NOT_FOLLOWED or key.startswith("config.providers."):
         return f"{key} is not followed here."
     if key in FOLLOWED or key in WITHOUT_EFFECT or key.startswith(FAMILIES):

@@ -1,6 +1,4 @@
-"""Topics and the cluster, out of Kafka's Metadata and in our terms: pure, nothing is sent from
-here.
-"""
+"""Makes descriptions of topics and of the cluster from a Metadata response; pure."""
 
 from collections.abc import Collection
 
@@ -10,12 +8,12 @@ from .errors import AdminError
 from .model import BrokerDescription, ClusterDescription, PartitionDescription, Results, TopicDescription
 
 PASSING = frozenset({ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE})
-"""Of a topic in Metadata: it is there, and what lacks the partitions tell."""
+"""The errors of a topic that exists; its partitions show what is missing."""
 
 
 def described(answer: MetadataResponse, names: Collection[str] | None) -> Results[str, TopicDescription]:
-    """Return the descriptions of the topics that were asked for (None: all): no other
-    is believed.
+    """Describe the named topics, or all if `names` is None; a topic that nobody asked for is left
+    out.
     """
     wanted = None if names is None else set(names)
     return {

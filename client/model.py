@@ -1,4 +1,4 @@
-"""What goes into the admin client and what comes out of it: plain, frozen, in Kafka's own terms."""
+"""The values that the administrative client takes and returns, named as in Kafka's AdminClient."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -13,14 +13,14 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 Results = dict[K, T | AdminError]
-"""By element: its value or its error (K117-2)."""
+"""The value or the error of each element of a batch (K117-2)."""
 
 BROKER_DEFAULT = -1
-"""Partitions or replication factor as the node's configuration has them (KIP-464)."""
+"""A count of partitions or replicas that the broker's configuration decides (KIP-464)."""
 
 
 class NewTopic(msgspec.Struct, frozen=True):
-    """A topic that shall be created, by counts or by the broker ids of each partition, the
+    """A topic to be created, with counts or with the broker ids of each partition's replicas, the
     preferred leader first.
     """
 
@@ -32,8 +32,8 @@ class NewTopic(msgspec.Struct, frozen=True):
 
 
 class CreatedTopic(msgspec.Struct, frozen=True):
-    """A created or validated topic as the node reports it. Nodes that are too old report no counts
-    (-1) and no id.
+    """A created or validated topic as the broker reports it. Brokers before version 5 of
+    CreateTopics (KIP-525) report no counts (-1) and no id (16 zero bytes).
     """
 
     topic_id: bytes
@@ -96,7 +96,7 @@ class ClusterDescription(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """What has configs: a topic, a broker by its id, or with an empty name all brokers."""
+    """A topic or a broker, which have configs; a broker without a name is the default of all."""
 
     type: ResourceType
     name: str
@@ -125,13 +125,13 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 SOURCES = ("unknown", "topic", "broker", "cluster default", "static", "default", "broker logger")
-"""Where a value comes from, by Kafka's number, in words."""
+"""The sources of a config's value in words; the index is Kafka's ConfigSource."""
 SET_HERE = {ResourceType.TOPIC: ("topic",), ResourceType.BROKER: ("broker", "cluster default")}
-"""The sources of what was set on the resource itself, and can be unset."""
+"""The sources of values that were set on the resource itself, and can be unset there."""
 
 
 class ConfigEntry(msgspec.Struct, frozen=True):
-    """A config as a node describes it; `value` is None if it is secret, or there is none."""
+    """A config as a broker describes it; `value` is None if it is secret or not set."""
 
     name: str
     value: str | None
@@ -140,7 +140,9 @@ class ConfigEntry(msgspec.Struct, frozen=True):
     is_sensitive: bool
 
 
-class ConfigChange(msgspec.Struct, frozen=True):
+class AlterConfigOp(msgspec.Struct, frozen=True):
+    """One change of a config; DELETE has no value."""
+
     operation: ConfigOperation
     name: str
     value: str | None = None

@@ -1,9 +1,8 @@
-"""The nodes of a cluster, as a client reaches them: by bootstrap addresses first, then by what
-Metadata tells.
+"""The connections of a client: to bootstrap servers first, then to the brokers that Metadata names.
 
-Rule: every request is in the highest version that both ends speak, by the node's own ApiVersions;
-what the node does not offer at all is `AdminError(UNSUPPORTED_VERSION)` and is not sent. Whatever a
-node answers, hostile bytes included, is a message or `PeerUnavailable`.
+Rule: every request is in the highest version that both ends speak, by the node's own ApiVersions; a
+request that the node does not offer is `AdminError(UNSUPPORTED_VERSION)` and is not sent. Whatever
+a node answers, hostile bytes included, is a message or `PeerUnavailable`.
 """
 
 from collections.abc import Sequence
@@ -21,22 +20,22 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataResponse, Meta
 from ..protocol.registry import KAFKA
 from ..protocol.schema import WireStruct
 from .configuration import Address, ClientConfig
-from .errors import AdminError, Unreachable
+from .errors import AdminError, ClusterUnreachable
 
 SOFTWARE = "minicontroller"
 STAGGER_SECONDS = 0.3
-"""After so long without an answer the next bootstrap address is tried beside the one before: happy
-eyeballs, in Kafka's list.
+"""The head start of a bootstrap address before the next one is tried beside it, as in RFC 8305
+("happy eyeballs").
 """
 NAMED_SINCE, OLDEST = 3, 0
-"""ApiVersions 3 tells the client's name (KIP-511); what is older than Kafka 2.4 answers it in 0,
-which is no answer to 3.
+"""Versions of ApiVersions. Version 3 has the client's name (KIP-511); brokers before Kafka 2.4
+answer it in version 0, which cannot be read as 3, so that they are asked again in 0.
 """
 CONTROLLER_SINCE = 1
 """The first Metadata that names the controller."""
 
 NO_LOGIN = "; a listener where clients authenticate ends the connections of those who do not (security.protocol, sasl.mechanism)"
-"""Said where a node greets us and then does not answer."""
+"""The hint in the error of a node that answers ApiVersions and nothing else."""
 
 Versions = dict[int, tuple[int, int]]
 
@@ -104,7 +103,7 @@ class NodeLink:
 
 
 class View(msgspec.Struct, frozen=True):
-    """The nodes of the cluster as one of them last told."""
+    """The brokers and the controller by the last Metadata."""
 
     brokers: dict[int, MetadataResponseBroker]
     controller_id: int
@@ -121,8 +120,8 @@ class Network:
         self._view: View | None = None
 
     async def ask_any(self, message: WireStruct, key: ApiKey) -> WireStruct:
-        """Ask any node that answers, for reads, which may be asked again. Raises AdminError,
-        Unreachable.
+        """Send a read, which may be repeated, to any node that answers. Raises AdminError,
+        ClusterUnreachable.
         """
         last: PeerUnavailable | None = None
         for _ in range(2):  # the one that answered first may have gone since
@@ -132,10 +131,10 @@ class Network:
             except PeerUnavailable as error:
                 last = error
                 self._first = None
-        raise Unreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
+        raise ClusterUnreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
     async def controller(self) -> NodeLink | None:
-        """Return the node that takes writes; None while there is none."""
+        """Return the link to the controller; None while there is none."""
         view = self._view or await self.look()
         broker = view.brokers.get(view.controller_id)
         return None if broker is None else self.link(Address(broker.host, broker.port))
@@ -150,7 +149,7 @@ class Network:
         return self.link(Address(broker.host, broker.port))
 
     async def look(self) -> View:
-        """Ask which nodes there are."""
+        """Learn the brokers and the controller."""
         answer = await self.ask_any(MetadataRequest(topics=[], allow_auto_topic_creation=False), ApiKey.METADATA)
         assert isinstance(answer, MetadataResponse)
         return self.learn(answer)
@@ -160,7 +159,7 @@ class Network:
         return self._view
 
     def forget(self) -> None:
-        """Forget what is known of the cluster, since it is not true any more."""
+        """Forget the brokers and the controller, which may have changed."""
         self._view = None
 
     def link(self, address: Address) -> NodeLink:
@@ -190,8 +189,8 @@ class Network:
         return self._first
 
     async def _race(self, addresses: Sequence[Address]) -> NodeLink:
-        """Return the first node that greets us; the others are asked when those before them failed
-        or are slow.
+        """Return the link to the first node that answers; an address is tried when those before it
+        have failed or are slow.
         """
         reasons: dict[Address, str] = {}
         winners: list[NodeLink] = []
@@ -215,4 +214,4 @@ class Network:
                     await failed.wait()
         if winners:
             return winners[0]
-        raise Unreachable("; ".join(reasons[address] for address in addresses) + ".")
+        raise ClusterUnreachable("; ".join(reasons[address] for address in addresses) + ".")

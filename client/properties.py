@@ -1,5 +1,6 @@
-"""The entries of a client's properties file: read by key, and every fault told with file, line and
-key, never with a value.
+"""The entries of a client's configuration, read by key.
+
+Rule: an error names the file, the line and the key, and never a value.
 """
 
 from collections.abc import Mapping
@@ -41,10 +42,11 @@ class ClientProperties:
         return ConfigurationError(f"{self.place(key)}: {key} {text}.")
 
     def place(self, key: str) -> str:
+        """Name the place of a key: its file, and its line if it was read from a file."""
         entry = self.entries.get(key)
-        return self.file if entry is None else f"{self.file}, line {entry.line}"
+        return self.file if entry is None or not entry.line else f"{self.file}, line {entry.line}"
 
 
 def reason(error: Exception) -> str:
-    """Return why the system failed, in its words and without its number."""
+    """Return the message of an error of the operating system, without its number."""
     return getattr(error, "strerror", None) or str(error)

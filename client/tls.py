@@ -1,8 +1,8 @@
 """TLS by Kafka's own client keys (`ssl.*`), with stores in PEM (KIP-651).
 
-Rule: what Java reads from such a file, this reads alike: every certificate in a truststore is
-trusted as it stands there, a chain of ours begins with our own, without a truststore the system's
-authorities hold. Java's own formats are refused with the way to PEM.
+Rule: a file means the same as to Java: every certificate in a truststore is trusted as it is, a
+chain begins with the client's own certificate, and without a truststore the system's authorities
+are trusted. Java's own formats are refused with the command that converts them to PEM.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Changes of topics between our terms and Kafka's messages: pure, nothing is sent from here."""
+"""Makes requests that change topics, and results of their responses; pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ from ..protocol.schema import WireStruct
 from .model import BROKER_DEFAULT, CreatedTopic, NewTopic, Results, result_of
 
 BY_ID_SINCE = 6
-"""DeleteTopics: the names moved into another field when ids came."""
+"""The version of DeleteTopics that names topics in another field, beside ids (KIP-516)."""
 
 
 def creation(topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool) -> CreateTopicsRequest:

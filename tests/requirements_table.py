@@ -84,7 +84,7 @@ K201-8 | validate_only for DeleteTopics and DeleteRecords | open
 K201-9 | policies for Kafka's older interfaces go on working |
 K201-10 | an older policy beside a new one is a fault of the configuration |
 K201-11 | a policy that fails or hangs lets nothing pass |
-K117-1 | an administrative client for topics, groups and versions | groups and the flags' names; the client is inside the program, not an interface for others
+K117-1 | an administrative client for topics, groups and versions | groups and the flags' names
 K117-2 | batches give each element a value or an error, never one exception for all |
 K117-3 | the client is configured by Kafka's own keys | metadata.max.age.ms, buffers, reconnect.backoff.ms and connections.max.idle.ms are taken and change nothing
 K117-4 | versions are negotiated; what a node lacks is an UnsupportedVersion error |

@@ -9,20 +9,18 @@ with --json an object on stdout as well.
 from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import click
 import msgspec
 
-from ...client.configuration import ClientConfig, load
-from ...client.errors import AdminError, Unreachable
+from ... import client
+from ...client.configuration import ClientConfig, load_client_config
+from ...client.errors import AdminError, ClusterUnreachable
 from ...text.escaping import escaped
 from ..errors import ConfigurationError
 from .output import readers_may_leave
 from .typed import Seconds, read_text, require_text
-
-if TYPE_CHECKING:
-    from ...client.admin_client import AdminClient
 
 T = TypeVar("T")
 
@@ -79,7 +77,7 @@ def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, a
     """Make an `Asking` of the options. Raises click.UsageError."""
     try:
         text = "" if file is None else read_text(file)
-        config = load(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
+        config = load_client_config(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
     except ConfigurationError as error:
         raise click.UsageError(escaped(str(error))) from None
     except click.ClickException as error:
@@ -92,23 +90,21 @@ def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, a
     return Asking(config, as_json, names_nodes=bootstrap is not None or "bootstrap.servers" in text)
 
 
-def ask(who: Asking, question: "Callable[[AdminClient], Awaitable[T]]") -> T:
+def ask(who: Asking, question: "Callable[[client.AdminClient], Awaitable[T]]") -> T:
     """Ask the cluster the question. Raises click.ClickException with the exit code that fits."""
     import logging
 
     import trio
 
-    from ...client.admin_client import connect
-
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
 
     async def run() -> T:
-        async with connect(who.config) as admin:
+        async with client.AdminClient.connect(who.config) as admin:
             return await question(admin)
 
     try:
         return trio.run(run)
-    except Unreachable as error:
+    except ClusterUnreachable as error:
         hint = "" if who.names_nodes else " Name nodes by --bootstrap-server."
         _fail(who, "UNREACHABLE", f"{error}{hint}", NotReached)
     except AdminError as error:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from ...client.model import ConfigChange
+from ...client.model import AlterConfigOp
 from ...protocol.config_resources import ConfigOperation
 from .typed import INT32
 
@@ -26,18 +26,18 @@ def parse_settings(_context: click.Context, _parameter: click.Parameter, setting
 
 def parse_changes(
     _context: click.Context, _parameter: click.Parameter, changes: Sequence[str]
-) -> tuple[ConfigChange, ...]:
+) -> tuple[AlterConfigOp, ...]:
     """Read the arguments KEY=VALUE, KEY+=VALUE and KEY-=VALUE."""
     return tuple(_change(change) for change in changes)
 
 
-def _change(text: str) -> ConfigChange:
+def _change(text: str) -> AlterConfigOp:
     key, sign, value = text.partition("=")
     operation = OPERATIONS.get(key[-1:], ConfigOperation.SET)
     key = key[:-1] if operation is not ConfigOperation.SET else key
     if not (key and sign):
         raise click.BadParameter(f"{text!r} is not KEY=VALUE (or KEY+=VALUE, KEY-=VALUE for lists).")
-    return ConfigChange(operation, key, value)
+    return AlterConfigOp(operation, key, value)
 
 
 def parse_assignment(

@@ -3,21 +3,19 @@ changing it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from ... import client
 from ...client.errors import AdminError
-from ...client.model import SET_HERE, ConfigChange, ConfigEntry, Resource, Results
+from ...client.model import SET_HERE, AlterConfigOp, ConfigEntry, Resource, Results
 from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
 from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
 from .changes import parse_changes
 from .output import readers_may_leave
 from .typed import INT32
-
-if TYPE_CHECKING:
-    from ...client.admin_client import AdminClient
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,7 +66,7 @@ def get(
     """Show what was set, and where it comes from. With KEYs: their values, set or not."""
     resources = _resources(topics, brokers, cluster=cluster)
 
-    def question(admin: "AdminClient") -> Any:
+    def question(admin: "client.AdminClient") -> Any:
         return admin.describe_configs(resources, list(keys) or None)
 
     found: Results[Resource, tuple[ConfigEntry, ...]] = ask(who, question)
@@ -130,7 +128,7 @@ def _resource_json(resource: Resource, entries: Sequence[ConfigEntry] | AdminErr
 @admin_options
 def set_configs(
     *,
-    changes: tuple[ConfigChange, ...],
+    changes: tuple[AlterConfigOp, ...],
     topics: Sequence[str],
     brokers: Sequence[int],
     cluster: bool,
@@ -158,11 +156,11 @@ def unset(
 ) -> None:
     """Take configs back, so that the default holds again."""
     resources = _resources(topics, brokers, cluster=cluster)
-    changes = tuple(ConfigChange(ConfigOperation.DELETE, key) for key in dict.fromkeys(keys))
+    changes = tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in dict.fromkeys(keys))
     _alter(who, dict.fromkeys(resources, changes), "unset", dry_run=dry_run)
 
 
-def _alter(who: Asking, wanted: Mapping[Resource, Sequence[ConfigChange]], verb: str, *, dry_run: bool) -> None:
+def _alter(who: Asking, wanted: Mapping[Resource, Sequence[AlterConfigOp]], verb: str, *, dry_run: bool) -> None:
     results = ask(who, lambda admin: admin.alter_configs(wanted, validate_only=dry_run))
     verdicts = [
         Verdict(

@@ -17,7 +17,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ...client.admin_client import AdminClient
-from ...client.configuration import load
+from ...client.configuration import load_client_config
 from ...client.errors import AdminError
 from ...text.escaping import escaped
 from .asking import DEFAULT_BOOTSTRAP, Asking, ask
@@ -117,7 +117,7 @@ def _play(console: PlainConsole, bootstrap: str) -> None:
         for outcome in await step.play(admin):
             console.print(_outcome(outcome.element, outcome.done, outcome.error))
 
-    config = load("", "", bootstrap=bootstrap, default_bootstrap=bootstrap)
+    config = load_client_config("", "", bootstrap=bootstrap, default_bootstrap=bootstrap)
     ask(Asking(config, as_json=False), play)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ...client.admin_client import AdminClient
 from ...client.errors import AdminError
-from ...client.model import ConfigChange, NewTopic, Resource
+from ...client.model import AlterConfigOp, NewTopic, Resource
 from ...protocol.config_resources import ConfigOperation
 from .demo_policy import DAY_MS
 
@@ -67,7 +67,7 @@ def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = 
 
 
 def _retention(why: str, name: str, days: int) -> DemoStep:
-    change = ConfigChange(ConfigOperation.SET, "retention.ms", str(days * DAY_MS))
+    change = AlterConfigOp(ConfigOperation.SET, "retention.ms", str(days * DAY_MS))
 
     async def play(admin: AdminClient) -> list[Outcome]:
         results = await admin.alter_configs({Resource.topic(name): [change]})

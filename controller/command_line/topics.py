@@ -3,14 +3,14 @@
 import base64
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import click
 
+from ... import client
 from ...client.errors import AdminError
 from ...client.model import (
     BROKER_DEFAULT,
-    ConfigChange,
+    AlterConfigOp,
     ConfigEntry,
     CreatedTopic,
     NewTopic,
@@ -26,9 +26,6 @@ from .asking import Asking, Verdict, admin_options, ask, complain, conclude, err
 from .changes import parse_assignment, parse_changes, parse_settings
 from .output import is_conversation, readers_may_leave
 from .typed import INT16, INT32
-
-if TYPE_CHECKING:
-    from ...client.admin_client import AdminClient
 
 NO_DRY_RUN = "Kafka's DeleteTopics cannot be tried: the request has no validate_only, so --dry-run would either delete or prove nothing."
 NO_ID = bytes(16)
@@ -54,7 +51,7 @@ def topics() -> None:
 def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
     """The topics, or those that match PATTERN ('sales.*')."""
 
-    async def question(admin: "AdminClient") -> list[tuple[str, int, int, bool]]:
+    async def question(admin: "client.AdminClient") -> list[tuple[str, int, int, bool]]:
         found = (await admin.list_topics(include_internal=internal)).values()
         return [
             (topic.name, topic.num_partitions, topic.replication_factor, topic.is_internal)
@@ -80,7 +77,9 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
 def describe(*, names: Sequence[str], who: Asking) -> None:
     """Show partitions, leaders, replicas and configs. All topics if none is named."""
 
-    async def question(admin: "AdminClient") -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
+    async def question(
+        admin: "client.AdminClient",
+    ) -> tuple[Results[str, TopicDescription], dict[str, dict[str, str | None]]]:
         found = await admin.describe_topics(names or tuple(await admin.list_topics()))
         there = [Resource.topic(name) for name, topic in found.items() if isinstance(topic, TopicDescription)]
         configs = await admin.describe_configs(there) if there else {}
@@ -223,18 +222,18 @@ def alter(
     *,
     names: Sequence[str],
     partitions: int | None,
-    changes: tuple[ConfigChange, ...],
+    changes: tuple[AlterConfigOp, ...],
     deleted: tuple[str, ...],
     dry_run: bool,
     who: Asking,
 ) -> None:
     """Give topics more partitions, or other configs."""
-    changes += tuple(ConfigChange(ConfigOperation.DELETE, key) for key in deleted)
+    changes += tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in deleted)
     if partitions is None and not changes:
         raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
     unique = list(dict.fromkeys(names))
 
-    async def question(admin: "AdminClient") -> list[Verdict]:
+    async def question(admin: "client.AdminClient") -> list[Verdict]:
         verdicts: list[Verdict] = []
         if changes:
             wanted = {Resource.topic(name): changes for name in unique}

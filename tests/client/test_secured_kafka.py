@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.client.admin_client import connect
-from minicontroller.client.configuration import load
-from minicontroller.client.errors import Unreachable
-from tests.admin.secured_kafka import (
+from minicontroller.client.admin_client import AdminClient
+from minicontroller.client.configuration import load_client_config
+from minicontroller.client.errors import ClusterUnreachable
+from tests.cli.command import call
+from tests.client.secured_kafka import (
     LOGIN,
     MECHANISMS,
     PASSWORD,
@@ -20,7 +21,6 @@ from tests.admin.secured_kafka import (
     SecuredKafka,
     running_secured_kafka,
 )
-from tests.cli.command import call
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow
@@ -48,11 +48,11 @@ def login(mechanism: str, user: str = USER, password: str = PASSWORD) -> str:
 
 async def attempt(kafka: SecuredKafka, listener: str, text: str) -> str:
     """What comes of a client with this configuration: a sentence, unless it is let in."""
-    config = load(text, "client.properties", bootstrap=kafka.address(listener), default_bootstrap="")
+    config = load_client_config(text, "client.properties", bootstrap=kafka.address(listener), default_bootstrap="")
     try:
-        async with connect(config) as admin:
+        async with AdminClient.connect(config) as admin:
             seen = await admin.describe_cluster()
-    except Unreachable as error:
+    except ClusterUnreachable as error:
         return str(error)
     assert [broker.port for broker in seen.brokers] == [kafka.ports[listener]]
     return LET_IN

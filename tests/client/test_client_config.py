@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.client.configuration import Address, load, parse_addresses
+from minicontroller.client.configuration import Address, load_client_config, parse_addresses
 from minicontroller.controller.errors import ConfigurationError
 from tests.cli.command import call
 from tests.support.cluster import MiniCluster, running_cluster
@@ -16,7 +16,7 @@ PASSWORD = "planted-secret"
 
 
 def read(text: str) -> object:
-    return load(text, "client.properties", bootstrap=None, default_bootstrap="127.0.0.1:9092")
+    return load_client_config(text, "client.properties", bootstrap=None, default_bootstrap="127.0.0.1:9092")
 
 
 def test_addresses_of_every_kind() -> None:
@@ -34,7 +34,7 @@ def test_kafkas_own_keys_are_read() -> None:
     silence.
     """
     text = "bootstrap.servers=a:1\nclient.id=me\nrequest.timeout.ms=1500\nretry.backoff.ms=10\nmetadata.max.age.ms=5\n"
-    config = load(text, "client.properties", bootstrap=None, default_bootstrap="b:2")
+    config = load_client_config(text, "client.properties", bootstrap=None, default_bootstrap="b:2")
     assert (config.bootstrap_servers, config.client_id) == ((Address("a", 1),), "me")
     assert (config.request_timeout_seconds, config.retry_backoff_seconds, config.warnings) == (1.5, 0.01, ())
 
@@ -44,7 +44,7 @@ def test_an_unknown_key_is_a_warning_with_its_line() -> None:
     named.
     """
     text = "\nclient.di=me\nssl.trustore.location=a.pem\nnonsense=1\n"
-    config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
+    config = load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert config.warnings == (
         "client.properties, line 2: no client knows the key client.di; did you mean client.id?",
         "client.properties, line 3: no client knows the key ssl.trustore.location; did you mean ssl.truststore.location?",
@@ -57,7 +57,7 @@ def test_what_is_not_followed_is_a_warning() -> None:
     in silence.
     """
     text = "ssl.cipher.suites=TLS_AES_128_GCM_SHA256\nconfig.providers=file\nconfig.providers.file.class=X\n"
-    config = load(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
+    config = load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="b:2")
     assert [warning.partition(": ")[2] for warning in config.warnings] == [
         "ssl.cipher.suites is not followed here.",
         "config.providers is not followed here.",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from minicontroller.client.admin_client import connect
-from minicontroller.client.errors import AdminError, Unreachable
+from minicontroller.client.admin_client import AdminClient
+from minicontroller.client.errors import AdminError, ClusterUnreachable
 from minicontroller.client.model import CreatedTopic, NewTopic, Resource
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -18,8 +18,8 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataResponseBroker, MetadataResponseTopic
-from tests.admin.fake_node import CLOSE, SILENCE, Answer, FakeNode, config, metadata, with_nodes
 from tests.cli.command import Outcome, call, environment
+from tests.client.fake_node import CLOSE, SILENCE, Answer, FakeNode, config, metadata, with_nodes
 from tests.support.cluster import COMMAND
 
 NO_CONTROLLER = -1
@@ -65,7 +65,7 @@ async def test_only_what_the_wrong_node_refused_is_sent_to_the_right_one() -> No
     nodes[2] = FakeNode({ApiKey.METADATA: tell, ApiKey.CREATE_TOPICS: lambda _: created(b=0)})
 
     async def test() -> None:
-        async with connect(config(nodes[1])) as admin:
+        async with AdminClient.connect(config(nodes[1])) as admin:
             results = await admin.create_topics([NewTopic("a"), NewTopic("b")])
         assert [type(result) for result in results.values()] == [CreatedTopic, CreatedTopic]
         [sent] = nodes[2].heard(CreateTopicsRequest)
@@ -82,8 +82,8 @@ async def test_a_cluster_without_controller_is_waited_for_and_then_named() -> No
     node.answers[ApiKey.METADATA] = lambda _: metadata(NO_CONTROLLER, {1: node})
 
     async def test() -> None:
-        with pytest.raises(Unreachable, match="the cluster has no controller"):
-            async with connect(config(node, seconds=0.1)) as admin:
+        with pytest.raises(ClusterUnreachable, match="the cluster has no controller"):
+            async with AdminClient.connect(config(node, seconds=0.1)) as admin:
                 await admin.create_topics([NewTopic("a")])
         assert len(node.heard(MetadataRequest)) > 1
         assert node.heard(CreateTopicsRequest) == []
@@ -99,7 +99,7 @@ async def test_a_write_whose_answer_does_not_come_is_in_doubt_and_not_repeated(a
     node = alone(lambda _: answer)
 
     async def test() -> None:
-        async with connect(config(node)) as admin:
+        async with AdminClient.connect(config(node)) as admin:
             results = await admin.create_topics([NewTopic("a")])
         assert isinstance(results["a"], AdminError)
         assert results["a"].in_doubt
@@ -134,7 +134,7 @@ async def test_an_answer_that_is_incomplete_harms_only_what_it_leaves_out() -> N
     node = alone(lambda _: created(a=0, c=0))
 
     async def test() -> None:
-        async with connect(config(node)) as admin:
+        async with AdminClient.connect(config(node)) as admin:
             results = await admin.create_topics([NewTopic("a"), NewTopic("b")])
         assert isinstance(results["a"], CreatedTopic)
         assert isinstance(results["b"], AdminError)
@@ -148,7 +148,7 @@ async def test_what_a_node_does_not_offer_is_not_sent() -> None:
     node = alone(lambda _: created())
 
     async def test() -> None:
-        async with connect(config(node)) as admin:
+        async with AdminClient.connect(config(node)) as admin:
             [result] = (await admin.describe_configs([Resource.topic("a")])).values()
         assert isinstance(result, AdminError)
         assert result.code == ErrorCode.UNSUPPORTED_VERSION
@@ -171,7 +171,7 @@ async def test_a_node_that_is_too_old_for_the_greeting_is_asked_again() -> None:
     node.answers[ApiKey.API_VERSIONS] = greet
 
     async def test() -> None:
-        async with connect(config(node)) as admin:
+        async with AdminClient.connect(config(node)) as admin:
             assert isinstance(await admin.create_topic(NewTopic("a")), CreatedTopic)
 
     await with_nodes([node], test)
@@ -183,7 +183,7 @@ async def test_an_address_that_is_silent_holds_nobody_up() -> None:
     silent.answers[ApiKey.API_VERSIONS] = lambda _: SILENCE
 
     async def test() -> None:
-        async with connect(config(silent, node)) as admin:
+        async with AdminClient.connect(config(silent, node)) as admin:
             assert await admin.list_topics() == {}
         assert len(silent.asked) == 1
 
@@ -203,8 +203,8 @@ async def test_an_address_that_is_none_is_an_error_of_those_who_need_it(host: st
     node.answers[ApiKey.METADATA] = lambda _: answer
 
     async def test() -> None:
-        with pytest.raises(Unreachable, match="annot reach"):
-            async with connect(config(node, seconds=0.1)) as admin:
+        with pytest.raises(ClusterUnreachable, match="annot reach"):
+            async with AdminClient.connect(config(node, seconds=0.1)) as admin:
                 await admin.create_topics([NewTopic("a")])
 
     await with_nodes([node], test)

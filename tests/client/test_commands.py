@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.admin.installed import Installed
+from tests.client.installed import Installed
 from tests.support.cluster import Cluster, controller_id, other_ids
 
 

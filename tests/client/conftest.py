@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.admin.installed import Installed
+from tests.client.installed import Installed
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.kafka import running_kafka
 from tests.support.maven import needs_maven

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from minicontroller.protocol.api_keys import ApiKey
-from tests.admin.fake_node import FakeNode, metadata, with_nodes
 from tests.cli.command import environment
+from tests.client.fake_node import FakeNode, metadata, with_nodes
 from tests.support.cluster import COMMAND
 
 LOADED = "import time:"

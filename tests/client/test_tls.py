@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from minicontroller.client.admin_client import connect
-from minicontroller.client.configuration import load
-from minicontroller.client.errors import Unreachable
+from minicontroller.client.admin_client import AdminClient
+from minicontroller.client.configuration import load_client_config
+from minicontroller.client.errors import ClusterUnreachable
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.protocol.api_keys import ApiKey
-from tests.admin.fake_node import HOST, FakeNode, metadata, with_nodes
+from tests.client.fake_node import HOST, FakeNode, metadata, with_nodes
 from tests.support.certificates import Authority, server_context
 
 PASSWORD = "planted-secret"
@@ -55,13 +55,13 @@ async def attempt(text: str, tls: ssl.SSLContext | None, *, host: str = HOST) ->
 
     async def test() -> None:
         nonlocal outcome
-        config = load(text, "client.properties", bootstrap=f"{host}:{node.port}", default_bootstrap="")
+        config = load_client_config(text, "client.properties", bootstrap=f"{host}:{node.port}", default_bootstrap="")
         assert config.warnings == ()
         try:
-            async with connect(config) as admin:
+            async with AdminClient.connect(config) as admin:
                 await admin.list_topics()
             outcome = LET_IN
-        except Unreachable as error:
+        except ClusterUnreachable as error:
             outcome = str(error)
 
     await with_nodes([node], test)
@@ -168,9 +168,9 @@ async def test_tls_at_a_port_without(authority: Authority) -> None:
         [listener] = await nursery.start(partial(trio.serve_tcp, http, 0, host=HOST))
         port = listener.socket.getsockname()[1]
         for text, said in ((trusting(authority), "does not speak TLS"), ("", "HTTP comes, and not Kafka's protocol")):
-            config = load(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
-            with pytest.raises(Unreachable, match=said):
-                async with connect(config) as admin:
+            config = load_client_config(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
+            with pytest.raises(ClusterUnreachable, match=said):
+                async with AdminClient.connect(config) as admin:
                     await admin.list_topics()
         nursery.cancel_scope.cancel()
 
@@ -185,9 +185,9 @@ async def test_a_handshake_that_never_ends_is_given_up(authority: Authority) -> 
     async with trio.open_nursery() as nursery:
         [listener] = await nursery.start(partial(trio.serve_tcp, silence, 0, host=HOST))
         port = listener.socket.getsockname()[1]
-        config = load(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
-        with pytest.raises(Unreachable, match=r"does not answer within 0\.1 seconds"):
-            async with connect(config) as admin:
+        config = load_client_config(text, "client.properties", bootstrap=f"{HOST}:{port}", default_bootstrap="")
+        with pytest.raises(ClusterUnreachable, match=r"does not answer within 0\.1 seconds"):
+            async with AdminClient.connect(config) as admin:
                 await admin.list_topics()
         nursery.cancel_scope.cancel()
 
@@ -233,7 +233,7 @@ def test_a_mistake_is_a_sentence_without_secrets(authority: Authority, tmp_path:
     for place, path in places.items():
         text = text.replace(f"{place}@", str(path))
     with pytest.raises(ConfigurationError) as raised:
-        load(text, "client.properties", bootstrap="a:1", default_bootstrap="")
+        load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="")
     assert said.replace("FOLDER@", str(tmp_path)) in str(raised.value)
     assert str(raised.value).startswith("client.properties")
     assert PASSWORD not in str(raised.value)
@@ -250,7 +250,7 @@ async def test_a_store_of_java_is_refused_with_the_way_to_pem(
     begin = trusting(authority) if store == "keystore" else SSL
     text = f"{begin}ssl.{store}.type={kind}\nssl.{store}.location={file}\n"
     with pytest.raises(ConfigurationError, match=f"is a store of type {kind}, and only PEM is read") as raised:
-        load(text, "client.properties", bootstrap="a:1", default_bootstrap="")
+        load_client_config(text, "client.properties", bootstrap="a:1", default_bootstrap="")
     way = str(raised.value).split("`")[1]
     # Both tools ask for passwords; openssl does so on the terminal unless it is told.
     way = way.replace("openssl pkcs12", f"openssl pkcs12 -passin pass:{PASSWORD} -passout pass:{PASSWORD}")
