@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.protocol.registry import KAFKA
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ def modules() -> list[Path]:
 
 
 def api_names() -> set[str]:
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in HANDLERS}
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KAFKA[key].name).lower() for key in SPECS}
 
 
 def drawn_apis() -> list[str]:
@@ -85,7 +85,7 @@ def test_an_api_has_its_messages_its_handler_and_its_vectors() -> None:
     """Three of the four places hold the same names."""
     messages = {path.stem for path in (ROOT / "protocol" / "messages").glob("*.py")} - {"__init__"}
     vectors = {path.name for path in (ROOT / "tests" / "vectors").iterdir() if (path / "request.json").exists()}
-    handlers = {handler.__module__.rpartition(".")[2] for handler in HANDLERS.values()}
+    handlers = {spec.handler.__module__.rpartition(".")[2] for spec in SPECS.values()}
     assert messages == api_names()
     assert vectors == api_names()
     assert handlers == api_names()

@@ -23,7 +23,7 @@ from ..observe.logs import about
 from ..observe.secrets import redact, secret_values
 from ..requests.changes import Change, kind_and_name
 from ..requests.context import RequestContext
-from ..requests.error_answers import ENTITIES, error_answer
+from ..requests.error_answers import error_answer
 
 log = logging.getLogger("minicontroller.decision")
 
@@ -219,11 +219,11 @@ def _asked_for(context: RequestContext, request: Any, code: ErrorCode) -> list[t
     """Return kind and name of the last elements that a request would have changed. A request that
     changes nothing is listed only if it was not allowed, and without a name.
     """
-    rows = ENTITIES.get(context.api_key)
-    if rows is None:
+    rows = context.spec.rows
+    if rows is None or context.spec.changes is None:
         return [("request", "")] if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else []
-    response = error_answer(context.api_key, request, context.api_version, code=code)
-    return [_named(row) for row in getattr(response, rows)[-KEPT:]]
+    response = error_answer(context.spec, request, context.api_version, code=code)
+    return [_named(row) for row in getattr(response, rows.field)[-KEPT:]]
 
 
 def _named(row: Any) -> tuple[str, str]:

@@ -32,26 +32,17 @@ from ...audit.event import (
 from ...policies.interface import AlterBrokerConfigsRequest, EntityRequest, RequestedTopicState
 from ...policies.states import ReplicaAssignments
 from ...policies.verdict import Verdict
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..observe.secrets import redact, redact_configs, redact_configs_of, secret_values
 from ..requests.changes import Change
-from ..requests.context import RequestContext
 from ..znodes.topics import uuid_text
 from .requests import AuditedRequest
 
 log = logging.getLogger("minicontroller.audit")
 
-OPERATIONS: Mapping[int, str] = {
-    ApiKey.CREATE_TOPICS: "create_topic",
-    ApiKey.DELETE_TOPICS: "delete_topic",
-    ApiKey.CREATE_PARTITIONS: "create_partitions",
-    ApiKey.ALTER_CONFIGS: "alter_configs",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
-}
 CONFIG_OPERATIONS = frozenset({"alter_configs", "incremental_alter_configs"})
 REPLICAS = attrgetter("replicas")
 NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
@@ -122,7 +113,8 @@ def decision(
     judged, verdict, image = None, None, request.image
     if judgement is not None:
         judged, verdict, image = judgement.request, judgement.verdict, judgement.image
-    wanted, operation = getattr(judged, "requested_state", None), _operation(context)
+    wanted = getattr(judged, "requested_state", None)
+    operation = "" if context.changes is None else context.changes.operation
     operations = change.operations if operation in CONFIG_OPERATIONS else None
     code, error, message = 0, NAMES[0], None
     if refusal is not None:
@@ -170,13 +162,6 @@ def decision(
         if isinstance(judged, EntityRequest)
         else None,
     )
-
-
-def _operation(context: RequestContext) -> str:
-    """Name the operation of a request by the API that the client used; an automatic creation is a
-    creation.
-    """
-    return OPERATIONS.get(context.origin.api_key) or OPERATIONS.get(context.api_key, "")
 
 
 def removal(moment: Moment, name: str, before: State | None) -> Removal:

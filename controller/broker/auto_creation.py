@@ -24,7 +24,8 @@ from ...protocol.messages.create_topics import (
 from ..config.node_config import NodeConfig
 from ..errors import Refusal
 from ..requests.bounds import MAX_CHANGES
-from ..requests.context import Handler, RequestContext
+from ..requests.context import RequestContext
+from ..requests.spec import Handler
 
 BROKER_DEFAULT = -1
 PATIENCE_SECONDS = 5.0
@@ -144,7 +145,7 @@ async def _ask_the_controller(
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     asking = msgspec.structs.replace(
         context,
-        api_key=ApiKey.CREATE_TOPICS,
+        spec=route.spec,
         api_version=route.api.max_version,
         origin=msgspec.structs.replace(context.origin, api_version=route.api.max_version, api_key=context.api_key),
     )

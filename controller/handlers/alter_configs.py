@@ -5,6 +5,7 @@ its default.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.header import DecidedElement
 from ...protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -14,25 +15,27 @@ from ...protocol.messages.alter_configs import (
 )
 from ..config.alterations import check_replacement, replace_broker, replace_topic
 from ..requests.context import RequestContext
+from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_turns
 from .changes import PlannedChange
 from .config_changes import Alteration, AlterationPlanner, alter, refused_here
-from .requested_changes import operation_kinds
+from .requested_changes import configured_resources, operation_kinds
 
 if TYPE_CHECKING:
     from .node import Node
 
 
-async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    if context.forwarded:
-        return await decide(node, context, request)
+async def receive(
+    node: "Node", context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
+) -> AlterConfigsResponse:
+    """Answer a request of a client at the node that received it."""
     refused = await refused_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
-    changes = await alter(node, context, request, refused, decide)
+    changes = await alter(node, context, request, refused, ask_controller)
     return _response(request.resources, changes)
 
 
-async def decide(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Decide a request at the controller."""
+async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Answer a request at the active controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], changes)
@@ -69,3 +72,13 @@ def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
 
 def _entries(resource: AlterConfigsResource) -> list[tuple[str, str | None]]:
     return [(config.name, config.value) for config in resource.configs]
+
+
+API = Spec(
+    key=ApiKey.ALTER_CONFIGS,
+    handler=handle,
+    receiver=receive,
+    at_controller=True,
+    rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
+    changes=Changes("alter_configs", configured_resources),
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -25,6 +26,7 @@ from ..metadata.entities import NO_TOPIC_ID, Partition, Topic
 from ..metadata.image import Image
 from ..metadata.leadership import RECOVERED, RECOVERING
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 
 if TYPE_CHECKING:
     from .node import Node
@@ -132,3 +134,10 @@ def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: boo
     return msgspec.structs.replace(
         now, isr=isr, leader_recovery_state=wanted.leader_recovery_state, partition_epoch=now.partition_epoch + 1
     )
+
+
+API = Spec(
+    key=ApiKey.ALTER_PARTITION,
+    handler=handle,
+    sender=Sender.NODE,
+)

@@ -8,9 +8,11 @@ that is too high never comes here: the line answers it in version 0.
 import re
 from functools import lru_cache
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ..requests.context import RequestContext, Routes
+from ..requests.spec import Sender, Spec
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
@@ -41,3 +43,10 @@ def advertised(routes: Routes) -> ApiVersionsResponse:
             for route in routes
         ]
     )
+
+
+API = Spec(
+    key=ApiKey.API_VERSIONS,
+    handler=handle,
+    sender=Sender.ANYONE,
+)

@@ -7,7 +7,8 @@ from inspect import isawaitable
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ..errors import Refusal
-from ..requests.context import Handler, RequestContext
+from ..requests.context import RequestContext
+from ..requests.spec import Handler
 from .node import Node
 
 

@@ -309,7 +309,7 @@ def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> li
             operation_kinds=requested.operation_kinds,
             refusal=refusal,
         )
-        for requested in requested_changes(context.api_key, request)
+        for requested in requested_changes(context.spec, request)
     ]
 
 

@@ -7,7 +7,7 @@ state there. Rows are answered in the order of the request.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -24,8 +24,8 @@ from ..observe.secrets import configs_for_policies, redact_configs_of
 from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
+from ..requests.spec import Handler
 from ..requests.time_slices import Turn, in_turns
-from ..routing.forwarding import at_the_controller
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config, encode_config_change
@@ -329,7 +329,7 @@ async def alter(
     context: RequestContext,
     request: Any,
     decided: Mapping[int, PlannedChange],
-    decide: Callable[["Node", RequestContext, Any], Awaitable[Any]],
+    ask_controller: Handler,
 ) -> list[PlannedChange]:
     """Return what becomes of each resource: those in `decided`, by their place in the request, were
     decided by this node; of the others the controller decides, wherever it is. It is told of all
@@ -349,7 +349,7 @@ async def alter(
         asked = msgspec.structs.replace(context, origin=msgspec.structs.replace(context.origin, decided=elements))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
-        response = await at_the_controller(decide)(node, asked, smaller)
+        response = await ask_controller(node, asked, smaller)
     except Refusal as refusal:
         node.decisions.refused(context, request if is_told else smaller, refusal)
         nothing = PlannedChange(refusal=refusal)

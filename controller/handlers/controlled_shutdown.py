@@ -4,6 +4,7 @@ brokers only.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -13,6 +14,7 @@ from ...protocol.messages.controlled_shutdown import (
 from ..active import partition_states
 from ..active.jobs import ControllerMoved
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 
 if TYPE_CHECKING:
     from .node import Node
@@ -48,3 +50,10 @@ async def shut_down(node: "Node", request: ControlledShutdownRequest) -> Control
             for topic, index in partition_states.still_led(controller.image, request.broker_id)
         ]
     )
+
+
+API = Spec(
+    key=ApiKey.CONTROLLED_SHUTDOWN,
+    handler=handle,
+    sender=Sender.NODE,
+)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...policies.interface import AlterTopicRequest
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -27,6 +28,7 @@ from ..metadata.image import Image
 from ..metadata.placement import assign_replicas, placed_brokers, start_for_new_partitions
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
+from ..requests.spec import Changes, Rows, Spec, copied
 from ..store.base import SetData
 from ..znodes import layout
 from ..znodes.topics import encode_topic
@@ -41,6 +43,7 @@ from .changes import (
     partition_znodes,
 )
 from .parts import Parts, each
+from .requested_changes import named_topics
 
 if TYPE_CHECKING:
     from .node import Node
@@ -224,3 +227,12 @@ def _has_partitions(image: Image, topic: Topic) -> bool:
 
 def _is_complete(image: Image, topic: Topic) -> bool:
     return _has_partitions(image, topic) and image.topics[topic.name].is_complete
+
+
+API = Spec(
+    key=ApiKey.CREATE_PARTITIONS,
+    handler=handle,
+    at_controller=True,
+    rows=Rows("results", CreatePartitionsTopicResult, {"topics": copied("name")}),
+    changes=Changes("create_partitions", named_topics),
+)

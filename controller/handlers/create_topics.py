@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from immutables import Map
 
 from ...policies.interface import CreateTopicRequest
+from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.create_topics import (
@@ -34,6 +35,7 @@ from ..metadata.random_ids import new_id
 from ..metadata.topic_names import validate_topic_name
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
+from ..requests.spec import Changes, Rows, Spec, copied
 from ..requests.time_slices import Turn, in_turns
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
@@ -50,6 +52,7 @@ from .changes import (
     partition_znodes,
 )
 from .parts import Parts, each
+from .requested_changes import named_topics
 
 if TYPE_CHECKING:
     from .node import Node
@@ -311,3 +314,16 @@ def _is_complete(image: Image, topic: Topic) -> bool:
         and len(seen.partitions) == len(topic.partitions)
         and seen.is_complete
     )
+
+
+def _default_message(code: ErrorCode) -> str | None:
+    return "" if code == ErrorCode.NOT_CONTROLLER else None  # as Kafka says it, here only
+
+
+API = Spec(
+    key=ApiKey.CREATE_TOPICS,
+    handler=handle,
+    at_controller=True,
+    rows=Rows("topics", CreatableTopicResult, {"topics": copied("name")}, default_message=_default_message),
+    changes=Changes("create_topic", named_topics),
+)

@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...policies.interface import DeleteTopicRequest
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+from ...protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
 from ..active.jobs import Draft, Element
 from ..clock import now_ms
 from ..errors import Refusal
 from ..metadata.entities import NO_TOPIC_ID, Topic
 from ..metadata.image import Image
 from ..requests.context import RequestContext
+from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
 from ..znodes import layout
 from .changes import PlannedChange, asked_by, carry_out, judge
 from .parts import Parts, each
+from .requested_changes import deleted_topics
 
 if TYPE_CHECKING:
     from .node import Node
@@ -181,3 +189,23 @@ def _marked(topic: Topic) -> Callable[[Image], bool]:
         return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
 
     return holds
+
+
+def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
+    """Move the names of topics into `topics`, where version 6 and later have them."""
+    named = [DeleteTopicState(name=name) for name in request.topic_names]
+    return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
+
+
+API = Spec(
+    key=ApiKey.DELETE_TOPICS,
+    handler=handle,
+    at_controller=True,
+    to_newest_version=_to_newest_version,
+    rows=Rows(
+        "responses",
+        DeletableTopicResult,
+        {"topic_names": called("name"), "topics": copied("name", "topic_id")},
+    ),
+    changes=Changes("delete_topic", deleted_topics),
+)

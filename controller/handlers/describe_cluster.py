@@ -4,12 +4,14 @@ cluster's id (K4-X1).
 
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from ..errors import Refusal
 from ..metadata.operations import cluster_operations
 from ..metadata.partition_view import endpoints_at
 from ..requests.context import RequestContext
+from ..requests.spec import Spec
 
 if TYPE_CHECKING:
     from .node import Node
@@ -45,3 +47,9 @@ def _check_endpoint_type(kind: int) -> None:
         )
     if kind != BROKERS:
         raise Refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}")
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_CLUSTER,
+    handler=handle,
+)

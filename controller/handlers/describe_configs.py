@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from ...policies.configs.values import java_int
+from ...protocol.api_keys import ApiKey
 from ...protocol.compiler import encoder
 from ...protocol.config_resources import ResourceType
 from ...protocol.error_codes import ErrorCode
@@ -32,6 +33,7 @@ from ..metadata.topic_names import validate_topic_name
 from ..requests.bounds import AnswerSize
 from ..requests.context import RequestContext
 from ..requests.long_answers import AT_ONCE, note
+from ..requests.spec import Rows, Spec, copied
 from ..requests.time_slices import in_turns
 from ..store.base import SessionExpired, StoreUnavailable
 
@@ -236,3 +238,11 @@ def _row(entry: DescribedConfig, synonyms: bool, documentation: bool) -> Describ
         config_type=entry.type,
         documentation=entry.documentation if documentation else None,
     )
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_CONFIGS,
+    handler=handle,
+    waits_for_update=True,
+    rows=Rows("results", DescribeConfigsResult, {"resources": copied("resource_type", "resource_name")}),
+)

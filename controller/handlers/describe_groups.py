@@ -5,12 +5,14 @@ not exist, which Kafka calls Dead and no error; of any other this node is not th
 from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ..metadata.operations import group_operations
 from ..requests.context import RequestContext
 from ..requests.long_answers import are_few, noted, rows_in_turns
+from ..requests.spec import Rows, Spec, called
 
 if TYPE_CHECKING:
     from .node import Node
@@ -39,3 +41,10 @@ def _groups(node: "Node", request: DescribeGroupsRequest) -> Iterator[DescribedG
             yield DescribedGroup(group_id=group, group_state=DEAD, authorized_operations=operations)
         else:
             yield DescribedGroup(group_id=group, error_code=ErrorCode.NOT_COORDINATOR)
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_GROUPS,
+    handler=handle,
+    rows=Rows("groups", DescribedGroup, {"groups": called("group_id")}),
+)

@@ -7,6 +7,7 @@ next one begins.
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -23,6 +24,7 @@ from ..metadata.partition_view import endpoints_at, known_partitions, view
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
 from ..requests.long_answers import noted, rows_in_turns
+from ..requests.spec import Rows, Spec, copied
 
 if TYPE_CHECKING:
     from .node import Node
@@ -142,3 +144,11 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
         is_internal=name in INTERNAL_TOPICS,
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
+
+
+API = Spec(
+    key=ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    handler=handle,
+    waits_for_update=True,
+    rows=Rows("topics", DescribeTopicPartitionsResponseTopic, {"topics": copied("name")}),
+)

@@ -1,15 +1,16 @@
 """Envelope (58): how a real broker forwards (K590-9). The inner request runs with its own
 principal, address and version.
 
-The receiver's checks stand in Kafka's order. The line has already ended the connection if it is not
-the inter-broker listener, and refused who is no node.
+The checks stand in Kafka's order. The dispatcher has already ended the connection if the listener
+is not one between nodes, and refused a sender that is no node.
 """
 
 import ipaddress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import ProtocolError
 from ...protocol.header import RequestOrigin
@@ -18,20 +19,22 @@ from ...protocol.registry import KAFKA
 from ..errors import Refusal
 from ..requests.context import RequestContext, Route
 from ..requests.error_answers import error_codes
-from ..routing.forwarding import ControllerNode
-from ..routing.routes import FORWARDABLE_APIS
+from ..requests.spec import Sender, Spec
 from ..security.principal import principal_from_envelope
+
+if TYPE_CHECKING:
+    from .node import Node
 
 FRAME_SIZE_BYTES = 4
 
 
-async def handle(node: ControllerNode, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
+async def handle(node: "Node", ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     principal = _principal(request.request_principal)
     client_host = _address(request.client_host_address)
-    inner, message = _inner(ctx, request.request_data, principal, client_host)
-    return await _answer(inner, _route(inner), message)
+    inner, route, message = _inner(ctx, request.request_data, principal, client_host)
+    return await _answer(inner, route, message)
 
 
 def _principal(data: bytes | None) -> str | None:
@@ -48,28 +51,27 @@ def _address(raw: bytes) -> str:
         raise Refusal(ErrorCode.INVALID_REQUEST) from error
 
 
-def _inner(ctx: RequestContext, frame: bytes, principal: str | None, client_host: str) -> tuple[RequestContext, Any]:
+def _inner(
+    ctx: RequestContext, frame: bytes, principal: str | None, client_host: str
+) -> tuple[RequestContext, Route, Any]:
+    """Return the context, route and message of the inner request."""
     try:
         header, message, _ = KAFKA.decode_request(frame)
     except ProtocolError as error:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION) from error
+    route = ctx.dispatcher.routes.get(header.api_key)
+    if route is None or not route.spec.at_controller:
+        raise Refusal(ErrorCode.INVALID_REQUEST)
     inner = msgspec.structs.replace(
         ctx,
-        api_key=header.api_key,
+        spec=route.spec,
         api_version=header.api_version,
         correlation_id=header.correlation_id,
         client_id=header.client_id,
         origin=RequestOrigin(principal, client_host, header.api_version, header.correlation_id),
         forwarded=True,
     )
-    return inner, message
-
-
-def _route(ctx: RequestContext) -> Route:
-    route = ctx.dispatcher.routes.get(ctx.api_key)
-    if route is None or ctx.api_key not in FORWARDABLE_APIS:
-        raise Refusal(ErrorCode.INVALID_REQUEST)
-    return route
+    return inner, route, message
 
 
 async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
@@ -77,6 +79,14 @@ async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeRe
     sender looks for the new controller.
     """
     response = await ctx.dispatcher.respond(ctx, route, message)
-    if ErrorCode.NOT_CONTROLLER in error_codes(ctx.api_key, response):
+    if ErrorCode.NOT_CONTROLLER in error_codes(ctx.spec, response):
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     return EnvelopeResponse(response_data=ctx.dispatcher.encode(ctx, message, response)[FRAME_SIZE_BYTES:])
+
+
+API = Spec(
+    key=ApiKey.ENVELOPE,
+    handler=handle,
+    sender=Sender.NODE,
+    between_nodes=True,
+)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ..errors import Refusal
@@ -20,6 +21,7 @@ from ..metadata.partition_view import endpoints_at
 from ..observe.logs import about, cut
 from ..requests.context import RequestContext
 from ..requests.long_answers import are_few, noted, rows_in_turns
+from ..requests.spec import Rows, Spec, called
 from .auto_creation import create_missing_topics
 
 if TYPE_CHECKING:
@@ -112,3 +114,18 @@ def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordi
 
 def _nobody(key: str, code: ErrorCode) -> Coordinator:
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)
+
+
+API = Spec(
+    key=ApiKey.FIND_COORDINATOR,
+    handler=handle,
+    waits_for_update=True,
+    rows=Rows(
+        "coordinators",
+        Coordinator,
+        {"coordinator_keys": called("key")},
+        since=MANY_KEYS_SINCE,
+        fixed={"node_id": -1, "host": "", "port": -1},
+        default_message=lambda _code: "",
+    ),
+)

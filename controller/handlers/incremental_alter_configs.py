@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ConfigOperation, ResourceType
 from ...protocol.error_codes import ErrorCode
 from ...protocol.header import DecidedElement
@@ -22,10 +23,11 @@ from ..config.alterations import IncrementalChange, alter_broker, alter_topic, c
 from ..errors import Refusal
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
+from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_turns
 from .changes import PlannedChange
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
-from .requested_changes import operands, operation_kinds
+from .requested_changes import configured_resources, operands, operation_kinds
 
 if TYPE_CHECKING:
     from .node import Node
@@ -36,11 +38,10 @@ meanwhile.
 """
 
 
-async def handle(
-    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
+async def receive(
+    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest, ask_controller: Handler
 ) -> IncrementalAlterConfigsResponse:
-    if context.forwarded:
-        return await decide(node, context, request)
+    """Answer a request of a client at the node that received it."""
     decided = await refused_here(
         node,
         request.resources,
@@ -60,10 +61,10 @@ async def handle(
                 levels=_levels(wanted),
             )
     if request.validate_only or all(change.refusal is not None for change in decided.values()):
-        return _response(request.resources, await alter(node, context, request, decided, decide))
+        return _response(request.resources, await alter(node, context, request, decided, ask_controller))
     with trio.move_on_after(PATIENCE_SECONDS, shield=True):
         # Whoever leaves now does not keep what is judged and recorded from being done.
-        changes = await alter(node, context, request, decided, decide)
+        changes = await alter(node, context, request, decided, ask_controller)
         for resource, change in zip(request.resources, changes, strict=True):
             if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
                 _alter_loggers(resource)
@@ -71,10 +72,10 @@ async def handle(
     raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took note of the loggers' new levels in time.")
 
 
-async def decide(
+async def handle(
     node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """Decide a request at the controller."""
+    """Answer a request at the active controller."""
     alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
     changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], changes)
@@ -150,3 +151,13 @@ def _alter_loggers(resource: AlterConfigsResource) -> None:
         logger = logging.getLogger(None if config.name == log_levels.ROOT else config.name)
         deleted = config.config_operation == ConfigOperation.DELETE
         logger.setLevel(logging.NOTSET if deleted else log_levels.LEVELS[config.value or ""])
+
+
+API = Spec(
+    key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    handler=handle,
+    receiver=receive,
+    at_controller=True,
+    rows=Rows("responses", AlterConfigsResourceResponse, {"resources": copied("resource_type", "resource_name")}),
+    changes=Changes("incremental_alter_configs", configured_resources),
+)

@@ -4,6 +4,7 @@ nothing to start: it agrees at once.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -12,6 +13,7 @@ from ...protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicError,
 )
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 from .control import stale
 
 if TYPE_CHECKING:
@@ -51,3 +53,10 @@ def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) 
 
 def _agree(node: "Node", replicas: list[int]) -> ErrorCode:
     return ErrorCode.NONE if node.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+API = Spec(
+    key=ApiKey.LEADER_AND_ISR,
+    handler=handle,
+    sender=Sender.NODE,
+)

@@ -4,8 +4,10 @@ the filters.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ..requests.context import RequestContext
+from ..requests.spec import Spec
 
 if TYPE_CHECKING:
     from .node import Node
@@ -13,3 +15,9 @@ if TYPE_CHECKING:
 
 def handle(_node: "Node", _context: RequestContext, _request: ListGroupsRequest) -> ListGroupsResponse:
     return ListGroupsResponse()
+
+
+API = Spec(
+    key=ApiKey.LIST_GROUPS,
+    handler=handle,
+)

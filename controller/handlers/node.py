@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..broker.dynamic_configs import DynamicConfigs
     from ..policy.rule_files import RuleFiles
     from ..policy.runner import PolicyRunner
-    from ..routing.forwarding import Forwarder
 
 
 @dataclass(kw_only=True)
@@ -41,7 +40,6 @@ class Node:
     auto_creation: AutoCreation = field(default_factory=AutoCreation)
     controller: "ActiveController | None" = None
     """Set while this node is the elected controller and has loaded its state."""
-    forwarder: "Forwarder | None" = None
     policy: "PolicyRunner | None" = None
     rule_files: "RuleFiles | None" = None
     audit: "AuditLog | None" = None

@@ -1,15 +1,13 @@
-"""What the request for a change asks for, element by element: what the audit log tells of one that
-is refused before it is judged.
-
-Rule: a table by API, as the error forms are one. Nothing is judged here.
+"""The changes that a request asks for, element by element, as the audit log tells of a request
+that is refused before it is judged. Nothing is judged here.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...protocol.api_keys import ApiKey
 from ...protocol.config_resources import ConfigOperation
 from ..requests.changes import KINDS, RequestedChange, kind_and_name
+from ..requests.spec import Spec
 
 UNKNOWN_TYPE = 0
 UNKNOWN_OPERATION = "unknown"
@@ -39,33 +37,24 @@ def operation_kinds(resource: Any) -> dict[str, str]:
     }
 
 
-def _named(request: Any) -> Iterator[RequestedChange]:
+def named_topics(request: Any) -> Iterator[RequestedChange]:
     for topic in request.topics:
         yield RequestedChange(topic.name or "")
 
 
-def _deleted(request: Any) -> Iterator[RequestedChange]:
+def deleted_topics(request: Any) -> Iterator[RequestedChange]:
     for name in request.topic_names:
         yield RequestedChange(name)
-    yield from _named(request)
+    yield from named_topics(request)
 
 
-def _configured(request: Any) -> Iterator[RequestedChange]:
+def configured_resources(request: Any) -> Iterator[RequestedChange]:
     for resource in request.resources:
         kind, name = kind_and_name(resource.resource_type, resource.resource_name)
         yield RequestedChange(name, kind, operands(resource), operation_kinds(resource))
 
 
-REQUESTED_CHANGES: Mapping[int, Callable[[Any], Iterator[RequestedChange]]] = {
-    ApiKey.CREATE_TOPICS: _named,
-    ApiKey.DELETE_TOPICS: _deleted,
-    ApiKey.CREATE_PARTITIONS: _named,
-    ApiKey.ALTER_CONFIGS: _configured,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: _configured,
-}
-"""The APIs whose elements are decisions."""
-
-
-def requested_changes(api_key: int, request: Any) -> list[RequestedChange]:
+def requested_changes(spec: Spec, request: Any) -> list[RequestedChange]:
     """Return the elements of a request, each once and in its first place."""
-    return list({(each.kind, each.resource): each for each in REQUESTED_CHANGES[api_key](request)}.values())
+    requested = () if spec.changes is None else spec.changes.requested(request)
+    return list({(each.kind, each.resource): each for each in requested}.values())

@@ -1,8 +1,10 @@
 """SaslAuthenticate (36): one token of the exchange that SaslHandshake v1 began."""
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 from ..security.sasl import Challenge, Proved, ProvedNode, SaslState
 
 
@@ -25,3 +27,10 @@ def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest)
     return SaslAuthenticateResponse(
         error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=step.message, auth_bytes=b""
     )
+
+
+API = Spec(
+    key=ApiKey.SASL_AUTHENTICATE,
+    handler=handle,
+    sender=Sender.ANYONE,
+)

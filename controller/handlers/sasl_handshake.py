@@ -5,9 +5,11 @@ The mechanism of nodes is not among those that are told: it proves no user, and 
 authenticates nobody takes it, too.
 """
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 from ..security.node_proof import MECHANISM
 
 
@@ -24,3 +26,10 @@ def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) ->
         error_code=ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         mechanisms=sasl.enabled_mechanisms,
     )
+
+
+API = Spec(
+    key=ApiKey.SASL_HANDSHAKE,
+    handler=handle,
+    sender=Sender.ANYONE,
+)

@@ -4,9 +4,11 @@ to delete: it agrees at once.
 
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 from .control import stale
 
 if TYPE_CHECKING:
@@ -25,3 +27,10 @@ def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) 
     return StopReplicaResponse(
         partition_errors=[StopReplicaPartitionError(topic_name=name, partition_index=index) for name, index in named]
     )
+
+
+API = Spec(
+    key=ApiKey.STOP_REPLICA,
+    handler=handle,
+    sender=Sender.NODE,
+)

@@ -20,11 +20,9 @@ from ..errors import Refusal, TooMuch
 from ..observe.logs import about
 from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
-from ..routing.forwarding import at_the_controller
-from . import decided_elements, incremental_alter_configs
+from . import decided_elements
 from .changes import PlannedChange, committed, refused_whole, ruling
 from .parts import Parts
-from .requested_changes import REQUESTED_CHANGES
 
 if TYPE_CHECKING:
     from .node import Node
@@ -41,7 +39,7 @@ def record_unauthorized(
     """Record a request that was refused before any handler saw it; None if there is nothing to
     record, or nobody who would.
     """
-    if context.api_key not in REQUESTED_CHANGES or node.audit is None:
+    if context.spec.changes is None or node.audit is None:
         return None
     return _record(node, context, request, refusal)
 
@@ -96,15 +94,16 @@ async def _tell(
     """Tell the controller in a request that asks for nothing, in the name of the API that the
     client used.
     """
+    route = context.dispatcher.routes.get(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    if route is None or route.ask_controller is None:
+        return
     asking = msgspec.structs.replace(
         context,
-        api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        spec=route.spec,
         origin=msgspec.structs.replace(
             context.origin,
             api_key=context.api_key,
             decided=[decided_elements.encode(change) for change in changes],
         ),
     )
-    await at_the_controller(incremental_alter_configs.decide)(
-        node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only)
-    )
+    await route.ask_controller(node, asking, IncrementalAlterConfigsRequest(validate_only=validate_only))

@@ -9,6 +9,7 @@ say that configs have changed, the answer waits until those are read.
 from collections.abc import Awaitable, Collection, Iterable
 from typing import TYPE_CHECKING
 
+from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -30,6 +31,7 @@ from ..metadata.entities import (
 )
 from ..metadata.image import Image
 from ..requests.context import RequestContext
+from ..requests.spec import Sender, Spec
 from ..znodes.topics import least_topic_bytes
 from .control import stale
 
@@ -147,3 +149,10 @@ def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetad
             state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name)
         ).partition_states.append(state)
     return list(topics.values())
+
+
+API = Spec(
+    key=ApiKey.UPDATE_METADATA,
+    handler=handle,
+    sender=Sender.NODE,
+)

@@ -279,8 +279,8 @@ def _requests(families: Families, node: str, running: ServingNode) -> None:
     families.add("accidents", [node], dispatcher.counters.accidents)
     families.add("protocol_errors", [node], failures.protocol_errors)
     families.add("failed_authentications", [node], failures.failed_authentications)
-    if running.node.forwarder is not None:
-        for result, count in sorted(running.node.forwarder.outcomes.items()):
+    if running.forwarder is not None:
+        for result, count in sorted(running.forwarder.outcomes.items()):
             families.add("forwarded_requests", [node, result], count)
 
 

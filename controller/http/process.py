@@ -16,6 +16,7 @@ from ..handlers.node import Node
 from ..metadata.image import Image
 from ..network.server import Server
 from ..routing.dispatcher import Dispatcher
+from ..routing.forwarding import Forwarder
 
 
 class ServingNode(Protocol):
@@ -33,6 +34,10 @@ class ServingNode(Protocol):
 
     @property
     def dispatcher(self) -> Dispatcher: ...
+
+    @property
+    def forwarder(self) -> Forwarder | None:
+        """None where forwarding is off."""
 
     @property
     def stopping(self) -> trio.Event:

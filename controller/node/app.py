@@ -39,7 +39,7 @@ from ..clock import now_ms
 from ..config.keys import KEYS
 from ..config.node_config import NodeConfig
 from ..errors import ConfigurationError
-from ..handlers import HANDLERS
+from ..handlers import SPECS
 from ..handlers.alter_partition import alter
 from ..handlers.node import Node
 from ..handlers.unauthorized_requests import record_unauthorized
@@ -94,6 +94,8 @@ class RunningNode:
     """host:port of the listener for clients."""
     server: Server
     dispatcher: Dispatcher
+    forwarder: Forwarder | None = None
+    """None where forwarding is off."""
     stopping: trio.Event = field(default_factory=trio.Event)
     hands_over: bool = True
 
@@ -152,25 +154,22 @@ async def run_node(
         )
         node.audit = node.metrics.audit = open_audit(audit, node)
         store.on_session(node.metrics.session_changed)
-        dispatcher = Dispatcher(node, routed(HANDLERS), node.decisions.refused, partial(record_unauthorized, node))
         server = Server(connection_limits(config, room))
         secret = SharedSecret(server.part_from_nodes)
         membership = Membership(node.cluster_id, node.broker_id, secret.current)
         logins = NodeLogins(config, membership)
+        forwarder = _forwarder(tasks, node, logins)
+        dispatcher = Dispatcher(
+            node,
+            routed(SPECS.values(), forwarder),
+            node.decisions.refused,
+            partial(record_unauthorized, node),
+        )
         await server.open(with_proof(listeners, membership), dispatcher)
         broker = registration(config, server.ports)
         membership.addresses = frozenset(endpoint.address for endpoint in broker.endpoints)
         node.local_nodes[node.broker_id] = node
         links = ControlLinks(tasks, config, node.cache, logins)
-        if config.boolean("controller.forwarding.enable"):
-            node.forwarder = Forwarder(
-                tasks,
-                broker_id=node.broker_id,
-                cache=node.cache,
-                inter_broker_listener=config.inter_broker_listener.name,
-                logins=logins.at,
-                request_timeout_seconds=node.request_timeout_ms / 1000,
-            )
         election = Election(node, links.link, clock_ms)
         followers = Followers(
             node.cache,
@@ -197,7 +196,7 @@ async def run_node(
         if rules is not None:
             tasks.start_soon(rules.run)
         tasks.start_soon(election.run)
-        running = RunningNode(node, bootstrap_of(config, broker), server, dispatcher)
+        running = RunningNode(node, bootstrap_of(config, broker), server, dispatcher, forwarder)
         task_status.started(running)
         await running.stopping.wait()
 
@@ -214,6 +213,20 @@ async def run_node(
 
 
 # ------------------ starting
+
+
+def _forwarder(tasks: trio.Nursery, node: Node, logins: NodeLogins) -> Forwarder | None:
+    """Return the node's way to the active controller, None where forwarding is off."""
+    if not node.config.boolean("controller.forwarding.enable"):
+        return None
+    return Forwarder(
+        tasks,
+        broker_id=node.broker_id,
+        cache=node.cache,
+        inter_broker_listener=node.config.inter_broker_listener.name,
+        logins=logins.at,
+        request_timeout_seconds=node.request_timeout_ms / 1000,
+    )
 
 
 async def prepare(store: Store) -> str:

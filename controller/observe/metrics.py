@@ -8,10 +8,8 @@ ever a label: what they can make us remember is bounded by our own tables.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import partial
-from operator import attrgetter
-from typing import Any, Protocol
+from collections.abc import Container, Iterable
+from typing import Protocol
 
 from ...policies.verdict import Finding
 from ...protocol.api_keys import ApiKey
@@ -40,21 +38,8 @@ BOUNDS = (
 """Upper bounds of the latency buckets, in seconds: from a read out of the image to Kafka's default
 timeout.
 """
-LOOKED_AT = 16
-"""Rows of a read's answer that are looked at for its outcome: whoever makes more notes the first
-error (`long_answers.py`).
-"""
 NEWER_THAN_OURS = -1
 """Stands for every version of ApiVersions that we do not speak (KIP-511): the client chose it."""
-
-_READ_ROWS: dict[int, str] = {
-    ApiKey.METADATA: "topics",
-    ApiKey.DESCRIBE_CONFIGS: "results",
-    ApiKey.DESCRIBE_GROUPS: "groups",
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "topics",
-    ApiKey.FIND_COORDINATOR: "coordinators",
-}
-"""The field of a read's response that holds its rows."""
 
 
 class Latencies:
@@ -75,67 +60,30 @@ class Latencies:
 class RequestMetrics:
     """Counts the requests that a node answered."""
 
-    __slots__ = ("_entities", "_readers", "latencies", "outcomes")
+    __slots__ = ("latencies", "outcomes")
 
-    def __init__(self, entities: Mapping[int, str]) -> None:
-        """`entities` names the field of a response to a change that holds its rows, by API. The
-        responses that have no rows carry an error code of their own.
-        """
-        self._entities = entities
+    def __init__(self) -> None:
         self.outcomes: dict[tuple[int, int, int], int] = {}
         """By API, version and error code."""
         self.latencies: dict[int, Latencies] = {}
         """By API, from the frame's arrival until its answer is encoded."""
-        self._readers: dict[int, Callable[[Any], int]] = {}
 
-    def answered(self, api_key: int, version: int, response: Any, seconds: float, first_error: int = 0) -> None:
-        """Count an answered request; `first_error` is that of its rows, if it is known already."""
-        reader = self._readers.get(api_key)
-        if reader is None:
-            reader = self._readers[api_key] = self._outcome_reader(api_key)
-            self.latencies[api_key] = Latencies()
-        key = (api_key, version, first_error or reader(response))
-        outcomes = self.outcomes
+    def answered(self, api_key: int, version: int, error_code: int, seconds: float) -> None:
+        """Count an answered request by the first error code of its response, 0 if there is none."""
+        key, outcomes = (api_key, version, error_code), self.outcomes
         try:
             outcomes[key] += 1
         except KeyError:
             outcomes[key] = 1
-        self.latencies[api_key].observe(seconds)
+        latencies = self.latencies.get(api_key)
+        if latencies is None:
+            latencies = self.latencies[api_key] = Latencies()
+        latencies.observe(seconds)
 
     def refused_version(self) -> None:
         """Count an ApiVersions request newer than ours, which is answered in the oldest form."""
         key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
-
-    def _outcome_reader(self, api_key: int) -> Callable[[Any], int]:
-        """Make a function that returns the first error code of this API's responses, or 0."""
-        if api_key in self._entities:
-            return partial(_first_error, attrgetter(self._entities[api_key]))
-        if api_key in _READ_ROWS:
-            return partial(_error_among_first_rows, attrgetter(_READ_ROWS[api_key]))
-        return _own_code
-
-
-def _first_error(rows: Callable[[Any], Iterable[Any]], response: Any) -> int:
-    for row in rows(response):
-        code: int = getattr(row, "error_code", 0)  # one that is encoded already had its error noted, if any
-        if code:
-            return code
-    return 0
-
-
-def _error_among_first_rows(rows: Callable[[Any], Sequence[Any]], response: Any) -> int:
-    code = _own_code(response)
-    for row in rows(response)[:LOOKED_AT]:
-        if code:
-            break
-        code = getattr(row, "error_code", 0)  # a row that is encoded already tells none
-    return code
-
-
-def _own_code(response: Any) -> int:
-    code: int = getattr(response, "error_code", 0)
-    return code
 
 
 FAILED = "failed"

@@ -1,6 +1,6 @@
 """What is known of one request: who sent it, from where, in which version, and who answers it."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -10,27 +10,26 @@ from ...protocol.header import RequestOrigin
 from ...protocol.registry import KAFKA, Api, Registry
 from ..observe.logs import ClientWarnings
 from ..security.caller import Caller
-
-Handler = Callable[[Any, "RequestContext", Any], Any | Awaitable[Any]]
-"""`handle(node, context, request)` returns the response, or an awaitable of it. Messages are the
-structs of `protocol.messages`; each handler names its own.
-"""
+from .spec import Changes, Handler, Spec
 
 
 class Route(msgspec.Struct, frozen=True):
     """How a listener answers one API."""
 
     api: Api
+    spec: Spec
     handler: Handler
-    """Answers here, or forwards to the controller."""
+    """Answers here, or forwards to the active controller."""
+    ask_controller: Handler | None = None
+    """Runs the handler of an API of the controller there, without its `receiver`."""
 
 
 class Routes:
     """The APIs that a listener answers, by key. They are advertised, and no others are answered."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], registry: Registry = KAFKA) -> None:
+    def __init__(self, routes: Iterable[Route], registry: Registry = KAFKA) -> None:
         self.registry = registry
-        self._routes = {int(key): Route(registry[key], handler) for key, handler in sorted(handlers.items())}
+        self._routes = {int(route.api.key): route for route in sorted(routes, key=lambda route: route.api.key)}
         self.get = self._routes.get
         """`get(api_key) -> Route | None`: bound once, since every request passes here."""
 
@@ -55,9 +54,10 @@ class DispatcherView(Protocol):
 
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
-    """Who asks one request, and how: made when it is decoded and passed down the line."""
+    """Who asks one request, and how. It is made when the request is decoded."""
 
-    api_key: int
+    spec: Spec
+    """The declaration of the API."""
     api_version: int
     """The version in which the answer will be encoded."""
     correlation_id: int
@@ -85,6 +85,18 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
     """
     dispatcher: DispatcherView
     """Answers the requests of the listener at which this one came in."""
+
+    @property
+    def api_key(self) -> ApiKey:
+        return self.spec.key
+
+    @property
+    def changes(self) -> Changes | None:
+        """What the API that the client used changes. A topic that a read creates automatically is
+        created.
+        """
+        route = self.dispatcher.routes.get(self.origin.api_key)
+        return self.spec.changes if route is None else route.spec.changes or self.spec.changes
 
     @property
     def policy_api(self) -> str:

@@ -28,17 +28,16 @@ from ..observe.logs import ClientWarnings, about, cut
 from ..observe.metrics import RequestMetrics
 from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
 from ..requests.context import RequestContext, Route, Routes
-from ..requests.error_answers import ENTITIES, error_answer
+from ..requests.error_answers import error_answer, first_error
 from ..requests.long_answers import AT_ONCE, rows_in_turns
+from ..requests.spec import Sender, Spec
 from ..security.authorize import authorize
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
 from ..security.principal import principal_from_text
 from .request_log import describe_accident, describe_request
-from .routes import FORWARDABLE_APIS
 
 log = logging.getLogger("minicontroller.answer")
 
-BEFORE_AUTHENTICATION = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 MAX_REMEMBERED_SOFTWARE = 1_000
 """How many names of clients whose leftover bytes were logged are remembered: strangers choose them,
 so there is an end to it.
@@ -90,7 +89,7 @@ class Dispatcher:
         self.routes = routes
         self._decode_request = routes.registry.decode_request
         self._encode_response = routes.registry.encode_response
-        self.metrics = RequestMetrics(ENTITIES)
+        self.metrics = RequestMetrics()
         self._node = node
         self._on_refused = on_refused
         self._record_refusal = record_refusal
@@ -118,14 +117,14 @@ class Dispatcher:
             raise MalformedMessage(
                 f"client {client_id_of(frame)!r}, {_name(api_key)} version {version}: {error}"
             ) from error
-        ctx = self._context(caller, header, now)
+        ctx = self._context(caller, route.spec, header, now)
         if leftover:
             self._accept_leftover(caller, ctx, leftover)
         try:
             if header.origin is not None and not ctx.forwarded:
                 self._refuse_forged(ctx, header.origin)
             self._authorize(ctx)
-            if len(frame) > SMALL_BYTES and api_key in FORWARDABLE_APIS:
+            if len(frame) > SMALL_BYTES and route.spec.at_controller:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
         except TooMuch as refusal:
@@ -138,13 +137,13 @@ class Dispatcher:
             return self.encode(ctx, request, response)
         return self._answer_later(ctx, request, response)
 
-    def _context(self, caller: Caller, header: RequestHeader, now: float) -> RequestContext:
+    def _context(self, caller: Caller, spec: Spec, header: RequestHeader, now: float) -> RequestContext:
         """Return the context of a request. Only a node of the cluster is believed that somebody
         else sent it.
         """
         forwarded = header.origin is not None and caller.from_peer
         return RequestContext(
-            api_key=header.api_key,
+            spec=spec,
             api_version=header.api_version,
             correlation_id=header.correlation_id,
             client_id=header.client_id,
@@ -191,9 +190,9 @@ class Dispatcher:
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
         response = await self._wait(ctx, request, pending)
-        rows = ENTITIES.get(ctx.api_key)
-        if rows is not None and len(getattr(response, rows)) > AT_ONCE:
-            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows))
+        rows = ctx.spec.rows
+        if rows is not None and ctx.spec.changes is not None and len(getattr(response, rows.field)) > AT_ONCE:
+            response = await self._wait(ctx, request, _with_encoded_rows(ctx, response, rows.field))
         return self.encode(ctx, request, response)
 
     async def _wait(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> Any:
@@ -203,18 +202,17 @@ class Dispatcher:
             return self.error_response(ctx, request, error)
 
     def encode(self, ctx: RequestContext, request: Any, response: Any) -> bytes:
+        key, version = ctx.spec.key, ctx.api_version
         try:
-            answer = self._encode_response(
-                ctx.api_key, ctx.api_version, ctx.correlation_id, response, ctx.update_number
-            )
+            answer = self._encode_response(key, version, ctx.correlation_id, response, ctx.update_number)
         except Exception as error:  # noqa: BLE001 - a handler made what cannot be said in this version: a bug like any other
             response = self.error_response(ctx, request, error)
-            answer = self._encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
-        if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(ctx.api_key):
+            answer = self._encode_response(key, version, ctx.correlation_id, response)
+        if len(answer) > self._max_answer_bytes and len(answer) > self._allowed(key):
             response = self.error_response(ctx, request, _too_large(ctx, answer, self._max_answer_bytes))
-            answer = self._encode_response(ctx.api_key, ctx.api_version, ctx.correlation_id, response)
-        seconds = trio.current_time() - ctx.arrived
-        self.metrics.answered(ctx.api_key, ctx.api_version, response, seconds, ctx.first_error)
+            answer = self._encode_response(key, version, ctx.correlation_id, response)
+        code = ctx.first_error or first_error(ctx.spec, response)
+        self.metrics.answered(key, version, code, trio.current_time() - ctx.arrived)
         return answer
 
     def _allowed(self, api_key: int) -> int:
@@ -227,11 +225,11 @@ class Dispatcher:
         ctx.first_error = 0
         if isinstance(error, Refusal):
             self._on_refused(ctx, request, error)
-            return error_answer(ctx.api_key, request, ctx.api_version, code=error.code, message=error.message)
+            return error_answer(ctx.spec, request, ctx.api_version, code=error.code, message=error.message)
         self.counters.accidents += 1
         log.error("%s failed:\n%s", describe_request(ctx, request), describe_accident(error, request), extra=about(ctx))
         self._on_refused(ctx, request, Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, reason="A defect: the log tells more."))
-        return error_answer(ctx.api_key, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        return error_answer(ctx.spec, request, ctx.api_version, code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
         """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
@@ -254,7 +252,7 @@ class Dispatcher:
 
     def _authorize(self, ctx: RequestContext) -> None:
         try:
-            authorize(ctx.caller, ctx.api_key)
+            authorize(ctx.caller, nodes_only=ctx.spec.sender is Sender.NODE)
         except NoNode:
             self.counters.forged_node_requests += 1
             self._suspect(ctx, f"sends {_name(ctx.api_key)}")
@@ -278,7 +276,7 @@ def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
     """Return the refusal of an answer that is too large. What a request changes is done by then: it
     is told as what may have been done.
     """
-    code = ErrorCode.REQUEST_TIMED_OUT if ctx.api_key in FORWARDABLE_APIS else ErrorCode.INVALID_REQUEST
+    code = ErrorCode.REQUEST_TIMED_OUT if ctx.spec.at_controller else ErrorCode.INVALID_REQUEST
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
 
 
@@ -308,15 +306,15 @@ def _admit(caller: Caller, route: Route, now: float) -> None:
     """Check that the connection has proved enough for this API. Raises ProtocolError, which ends
     it, as Kafka does.
     """
-    api = route.api
-    if api.key in BEFORE_AUTHENTICATION:
+    api, spec = route.api, route.spec
+    if spec.sender is Sender.ANYONE:
         return
     if not caller.authenticated:
         raise ProtocolError(f"{api.name} before authentication")
     if now >= caller.expires:
         raise ProtocolError(f"{api.name} after the session's end, without a new authentication")
-    if api.key == ApiKey.ENVELOPE and not caller.listener.inter_broker:
-        raise ProtocolError("Envelope at a listener where nodes do not meet")
+    if spec.between_nodes and not caller.listener.inter_broker:
+        raise ProtocolError(f"{api.name} at a listener where nodes do not meet")
 
 
 def _older_api_versions(route: Route) -> ApiVersionsResponse:

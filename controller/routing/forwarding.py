@@ -17,9 +17,7 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
-from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ...protocol.registry import KAFKA
 from ...protocol.schema import WireStruct
 from ..errors import Refusal
@@ -27,8 +25,9 @@ from ..metadata.cache import MetadataCache
 from ..metadata.entities import Broker, Endpoint
 from ..metadata.image import Image
 from ..network.peer import PeerConnection, PeerUnavailable, TooLargeForPeer
-from ..requests.context import Handler, RequestContext
+from ..requests.context import RequestContext
 from ..requests.error_answers import refuses_everything
+from ..requests.spec import Handler
 from ..security.credentials import Credentials
 
 RETRY_SECONDS = 0.1
@@ -50,24 +49,22 @@ class ControllerNode(Protocol):
 
     @property
     def controller(self) -> object | None:
-        """Set while this node is the controller and serves."""
-
-    @property
-    def forwarder(self) -> "Forwarder | None":
-        """None where forwarding is off (`controller.forwarding.enable=false`)."""
+        """Set while this node is the active controller and serves."""
 
 
-def at_the_controller(handler: Handler) -> Handler:
-    """Return a handler that has the same API handled at the controller, wherever it is."""
+def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handler:
+    """Return a handler that has the same API handled at the active controller, wherever it is.
+    `forwarder` is None where forwarding is off (`controller.forwarding.enable=false`).
+    """
 
-    def routed(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
-        if not ctx.forwarded and node.forwarder is not None:
-            return node.forwarder.ask(node, ctx, request, handler)
+    def ask_controller(node: ControllerNode, ctx: RequestContext, request: Any) -> Any:
+        if not ctx.forwarded and forwarder is not None:
+            return forwarder.ask(node, ctx, request, handler)
         if node.controller is None:
             raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
         return handler(node, ctx, request)
 
-    return routed
+    return ask_controller
 
 
 Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
@@ -122,7 +119,7 @@ class Forwarder:
                 self.outcomes["not_reached" if answer is None else "answered"] += 1
             else:
                 answer = None
-            if answer is not None and not refuses_everything(ctx.api_key, answer, ErrorCode.NOT_CONTROLLER):
+            if answer is not None and not refuses_everything(ctx.spec, answer, ErrorCode.NOT_CONTROLLER):
                 return answer
             await self._wait_for_another(controller, deadline)
 
@@ -177,14 +174,13 @@ class Forwarder:
         """Return the controller's answer, or None if the request certainly was not done. Raises
         Refusal.
         """
-        key = ApiKey(ctx.api_key)
-        update_number, answer = -1, None
+        key, update_number, answer = ctx.spec.key, -1, None
         with trio.move_on_at(deadline + REPLY_GRACE_SECONDS) as scope:
             try:
                 header, answer = await self._peer(controller).ask(
                     key,
                     KAFKA[key].max_version,
-                    _newest_form(_with_time_left(request, deadline)),
+                    _newest_version(ctx, _with_time_left(request, deadline)),
                     client_id=ctx.client_id,
                     origin=msgspec.structs.replace(ctx.origin, received_node=self._broker_id),
                 )
@@ -250,18 +246,7 @@ def _with_time_left(request: Any, deadline: float) -> Any:
     return msgspec.structs.replace(request, timeout_ms=left)
 
 
-def _newest_form(request: Any) -> Any:
-    """Return the request as its newest version says it, where that differs by more than added
-    fields.
-    """
-    upgrade = UPGRADES.get(type(request))
-    return request if upgrade is None else upgrade(request)
-
-
-def _delete_topics_by_state(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
-    """Move the names of topics into `topics`, where version 6 and later have them."""
-    named = [DeleteTopicState(name=name) for name in request.topic_names]
-    return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
-
-
-UPGRADES: dict[type, Callable[[Any], Any]] = {DeleteTopicsRequest: _delete_topics_by_state}
+def _newest_version(ctx: RequestContext, request: Any) -> Any:
+    """Return the request as its newest version says it."""
+    convert = ctx.spec.to_newest_version
+    return request if convert is None else convert(request)

@@ -1,36 +1,61 @@
-"""Which APIs are handled, in which versions, and where: here, or at the controller.
+"""How a node answers each API: at once, after the metadata update that its clients may know of, or
+at the active controller.
 
-Rule: an API of the controller has the same signature as any other, so the dispatcher has no branch
-for it.
+The wrappers are chosen here from what the API's `Spec` declares, so that neither handlers nor the
+dispatcher know of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable
+from inspect import isawaitable
+from typing import Any
 
-from ...protocol.api_keys import ApiKey
 from ...protocol.registry import KAFKA, Registry
-from ..requests.context import Handler, Routes
-from .forwarding import at_the_controller
-
-CONTROLLER_APIS = frozenset(
-    {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-    }
-)
-"""K590-1, and what KIP-4 sends there. Whoever receives one that is not the controller forwards it.
-
-AlterConfigs and IncrementalAlterConfigs go there too, but by their own handlers: part of each is
-judged by the node that was asked.
-"""
-
-FORWARDABLE_APIS = CONTROLLER_APIS | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
-"""What a real broker may send in an Envelope."""
+from ..requests.context import RequestContext, Route, Routes
+from ..requests.spec import Handler, Receiver, Spec
+from .forwarding import Forwarder, at_the_controller
 
 
-def routed(handlers: Mapping[ApiKey, Handler], registry: Registry = KAFKA) -> Routes:
-    """Return the routes to these handlers. APIs of the controller go by way of the controller."""
-    return Routes(
-        {key: at_the_controller(handler) if key in CONTROLLER_APIS else handler for key, handler in handlers.items()},
-        registry,
-    )
+def routed(specs: Iterable[Spec], forwarder: Forwarder | None = None, registry: Registry = KAFKA) -> Routes:
+    """Return the routes to these APIs. Without a forwarder a request that only the active
+    controller serves is refused with NOT_CONTROLLER elsewhere.
+    """
+    return Routes([_route(spec, forwarder, registry) for spec in specs], registry)
+
+
+def _route(spec: Spec, forwarder: Forwarder | None, registry: Registry) -> Route:
+    api = registry[spec.key]
+    if not spec.at_controller:
+        return Route(api, spec, _up_to_date(spec.handler) if spec.waits_for_update else spec.handler)
+    ask_controller = at_the_controller(spec.handler, forwarder)
+    if spec.receiver is None:
+        return Route(api, spec, ask_controller, ask_controller)
+    return Route(api, spec, _received(spec.receiver, spec.handler, ask_controller), ask_controller)
+
+
+def _received(receiver: Receiver, handler: Handler, ask_controller: Handler) -> Handler:
+    """Return a handler for an API whose requests are partly answered where they come in. A request
+    that was forwarded has been there already.
+    """
+
+    def handle(node: Any, context: RequestContext, request: Any) -> Any:
+        if context.forwarded:
+            return handler(node, context, request)
+        return receiver(node, context, request, ask_controller)
+
+    return handle
+
+
+def _up_to_date(handler: Handler) -> Handler:
+    """Return a handler that waits until this node has all metadata that its clients may have seen
+    (K4-6).
+    """
+
+    async def handle_later(node: Any, context: RequestContext, request: Any) -> Any:
+        await node.cache.wait_expected_update()
+        response = handler(node, context, request)
+        return await response if isawaitable(response) else response
+
+    def handle(node: Any, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
+        return handle_later(node, context, request) if node.cache.is_behind else handler(node, context, request)
+
+    return handle

@@ -203,7 +203,7 @@ class World:
         configs = [AlterableConfig(name="retention.ms", value=str(value))] if value else []
         resources = [AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=configs) for name in names]
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
-        return await self.ask(alter_configs.decide, ApiKey.ALTER_CONFIGS, 2, request)
+        return await self.ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, request)
 
     async def configure(self, *, value: int, validate_only: bool = False) -> Any:
         """A broker, or the default of all."""
@@ -211,7 +211,7 @@ class World:
         name = self.random.choice(["", "1", "02"])
         resources = [AlterConfigsResource(resource_type=BROKER, resource_name=name, configs=configs)]
         request = AlterConfigsRequest(resources=resources, validate_only=validate_only)
-        return await self.ask(alter_configs.decide, ApiKey.ALTER_CONFIGS, 2, request)
+        return await self.ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, request)
 
     async def act(self) -> None:
         """Something that makes sense, or does not."""

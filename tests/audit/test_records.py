@@ -8,11 +8,13 @@ from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Reque
 from minicontroller.controller.audit.records import Moment, Origin, decision
 from minicontroller.controller.audit.requests import AuditedRequest
 from minicontroller.controller.errors import Refusal
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.changes import PlannedChange
 from minicontroller.controller.metadata.entities import Broker
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.requests.changes import Judgement
-from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.context import RequestContext, Routes
+from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.policies import ClusterState, CreateTopicRequest, TopicManagementPolicy
 from minicontroller.policies.states import requested_state
 from minicontroller.policies.verdict import PolicyOutcome as Decided
@@ -34,7 +36,7 @@ class Unreadable(TopicManagementPolicy):
 def test_every_field_has_its_place() -> None:
     """P-1: an event is made by position, and each value stands in the field that it belongs to."""
     context = RequestContext(
-        api_key=ApiKey.CREATE_TOPICS,
+        spec=SPECS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=99,
         client_id="client",
@@ -42,7 +44,7 @@ def test_every_field_has_its_place() -> None:
         listener="LISTENER",
         forwarded=True,
         caller=None,  # type: ignore[arg-type]
-        dispatcher=None,  # type: ignore[arg-type]
+        dispatcher=Dispatcher(None, Routes(())),
     )
     judged = CreateTopicRequest(
         topic="t",

@@ -11,7 +11,7 @@ import pytest
 
 from minicontroller.audit.event import REDACTED, Decision, Effect
 from minicontroller.controller.audit.log import audit_settings
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.node.app import open_audit
 from minicontroller.controller.requests.bounds import MAX_CHANGES
 from minicontroller.protocol.api_keys import ApiKey
@@ -152,7 +152,7 @@ async def test_where_nobody_can_take_note(tmp_path: Path) -> None:
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"audit.dir": str(tmp_path)})
     node.audit = open_audit(audit_settings(node.config), node)
     request = altering((BROKER, "2", {"log.retention.ms": "1"}), (TOPIC, "t", {"retention.ms": None}))
-    answer = await Client(node, handlers=HANDLERS).ask(request, 2)
+    answer = await Client(node, handlers=SPECS).ask(request, 2)
     assert [row.error_code for row in answer.responses] == [ErrorCode.NOT_CONTROLLER] * 2
 
 

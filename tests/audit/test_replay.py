@@ -38,7 +38,7 @@ async def alter(cluster: SmallCluster, name: str, configs: dict[str, str]) -> in
             )
         ]
     )
-    answer = await alter_configs.decide(node, context_for(node, ApiKey.ALTER_CONFIGS, 2), request)
+    answer = await alter_configs.handle(node, context_for(node, ApiKey.ALTER_CONFIGS, 2), request)
     return answer.responses[0].error_code
 
 

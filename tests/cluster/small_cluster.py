@@ -26,14 +26,7 @@ from minicontroller.controller.broker.followers import Followers
 from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.config.loading import config_from_mapping
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import (
-    HANDLERS,
-    alter_configs,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    incremental_alter_configs,
-)
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.alter_partition import alter
 from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
@@ -43,6 +36,7 @@ from minicontroller.controller.node.app import open_audit, prepare, tell_the_con
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer
 from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.base import Store
 from minicontroller.protocol.api_keys import ApiKey
@@ -59,6 +53,7 @@ from minicontroller.protocol.messages.leader_and_isr import LeaderAndIsrRequest,
 from minicontroller.protocol.registry import KAFKA
 from tests.store.worlds import World
 
+ROUTES = routed(SPECS.values())
 TIMEOUT_MS = 5_000
 TOPIC, BROKER = 2, 4
 PATIENCE_SECONDS = 20.0  # of the mock clock, where there is one
@@ -82,8 +77,8 @@ class WireLink:
         _, read, leftover = KAFKA.decode_request(frame, of_a_node=True)
         assert not leftover
         if self._broker.broker_id in self._cluster.deaf:
-            return error_answer(key, read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
-        response: Any = HANDLERS[key](member.node, context_for(member.node, key, version), read)
+            return error_answer(SPECS[key], read, version, code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        response: Any = SPECS[key].handler(member.node, context_for(member.node, key, version), read)
         if isawaitable(response):
             response = await response
         if isinstance(message, LeaderAndIsrRequest):
@@ -299,7 +294,7 @@ class SmallCluster:
         )
         node = self.rulers()[-1].node
         try:
-            answer = await create_topics.handle(node, context_for(node, ApiKey.CREATE_TOPICS, 7), request)
+            answer = await answer_of(node, context_for(node, ApiKey.CREATE_TOPICS, 7), request)
         except Refusal as refusal:
             return [refusal.code] * len(names)
         return [result.error_code for result in answer.topics]
@@ -308,7 +303,7 @@ class SmallCluster:
         node = self.rulers()[-1].node
         request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
         try:
-            answer = await delete_topics.handle(node, context_for(node, ApiKey.DELETE_TOPICS, 5), request)
+            answer = await answer_of(node, context_for(node, ApiKey.DELETE_TOPICS, 5), request)
         except Refusal as refusal:
             return [refusal.code] * len(names)
         return [result.error_code for result in answer.responses]
@@ -319,10 +314,11 @@ class SmallCluster:
             topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)], timeout_ms=timeout_ms
         )
         try:
-            answer = await create_partitions.handle(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)
+            answer = await answer_of(node, context_for(node, ApiKey.CREATE_PARTITIONS, 3), request)
         except Refusal as refusal:
             return refusal.code
-        return answer.results[0].error_code
+        code: int = answer.results[0].error_code
+        return code
 
     async def replace_configs(self, name: str, configs: Mapping[str, str]) -> int:
         """AlterConfigs: what is not named is gone."""
@@ -331,7 +327,8 @@ class SmallCluster:
         node = self.rulers()[-1].node
         context = context_for(node, ApiKey.ALTER_CONFIGS, 2)
         request = alter_configs_message.AlterConfigsRequest(resources=[resource])
-        return (await alter_configs.handle(node, context, request)).responses[0].error_code
+        code: int = (await answer_of(node, context, request)).responses[0].error_code
+        return code
 
     async def change_config(self, name: str, key: str, value: str | None, *, resource_type: int = TOPIC) -> int:
         """IncrementalAlterConfigs of one key; None takes it away."""
@@ -342,7 +339,8 @@ class SmallCluster:
         node = self.rulers()[-1].node
         context = context_for(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
         request = incremental_message.IncrementalAlterConfigsRequest(resources=[resource])
-        return (await incremental_alter_configs.handle(node, context, request)).responses[0].error_code
+        code: int = (await answer_of(node, context, request)).responses[0].error_code
+        return code
 
     async def shut_down(self, broker_id: int) -> ControlledShutdownResponse:
         epoch = self.members[broker_id].node.broker_epoch
@@ -355,10 +353,19 @@ class SmallCluster:
         return self.members[broker_id].node.cache.image
 
 
+async def answer_of(node: Node, context: RequestContext, request: Any) -> Any:
+    """The answer to a request of a client by the route that it takes at a node that does not
+    forward.
+    """
+    route = ROUTES.get(context.api_key)
+    assert route is not None
+    return await route.handler(node, context, request)
+
+
 def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
     caller = Caller(Listener(name="PLAINTEXT"), "10.0.0.9", 50_000)
     return RequestContext(
-        api_key=key,
+        spec=SPECS[key],
         api_version=version,
         correlation_id=7,
         client_id="tests",
@@ -366,7 +373,7 @@ def context_for(node: Node, key: ApiKey, version: int) -> RequestContext:
         listener="PLAINTEXT",
         arrived=trio.current_time(),
         caller=caller,
-        dispatcher=Dispatcher(node, Routes({})),
+        dispatcher=Dispatcher(node, Routes(())),
     )
 
 

@@ -10,35 +10,32 @@ from typing import Any
 
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.handlers import (
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_topic_partitions,
-    find_coordinator,
-    list_groups,
-    metadata,
-)
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import Broker, Endpoint, Partition, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.requests.context import Handler
+from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Caller, Listener
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader
 from minicontroller.protocol.registry import KAFKA
+from tests.support.specs import specs_with
 
-HANDLERS: Mapping[ApiKey, Handler] = {
-    ApiKey.METADATA: metadata.handle,
-    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
-    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
-    ApiKey.LIST_GROUPS: list_groups.handle,
-    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
-    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
+READS = {
+    key: SPECS[key]
+    for key in (
+        ApiKey.METADATA,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    )
 }
 """What reads."""
 
@@ -138,9 +135,10 @@ class Client:
         listener: str = "PLAINTEXT",
         principal: str | None = None,
         peer: bool = False,
-        handlers: Mapping[ApiKey, Handler] = HANDLERS,
+        handlers: Mapping[ApiKey, Spec | Handler] = READS,
+        forwarder: Forwarder | None = None,
     ) -> None:
-        self._dispatcher = Dispatcher(node, routed(handlers), node.decisions.refused)
+        self._dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder), node.decisions.refused)
         self._caller = Caller(Listener(name=listener), "10.0.0.9", 50_000)
         self._caller.principal = principal
         self._caller.from_peer = peer

@@ -17,7 +17,7 @@ from minicontroller.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from tests.handlers.asking import HANDLERS, Client, node_with
+from tests.handlers.asking import READS, Client, node_with
 
 
 class Creations:
@@ -49,4 +49,4 @@ def ruling_node(seen: Image, settings: Mapping[str, str] | None = None) -> Node:
 
 
 def client_of(node: Node, creations: Creations, principal: str | None = None) -> Client:
-    return Client(node, principal=principal, handlers={**HANDLERS, ApiKey.CREATE_TOPICS: creations.handle})
+    return Client(node, principal=principal, handlers={**READS, ApiKey.CREATE_TOPICS: creations.handle})

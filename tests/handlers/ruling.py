@@ -18,7 +18,7 @@ from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
 from minicontroller.controller.broker.dynamic_configs import DynamicConfigs
 from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import Broker, Topic
 from minicontroller.controller.metadata.image import Image
@@ -55,7 +55,7 @@ class Link:
         await trio.lowlevel.checkpoint()
         if self._node.broker_id in self._deaf:
             await trio.sleep_forever()
-        return await Client(self._node, handlers=HANDLERS, peer=True).ask(message, VERSIONS[type(message)])
+        return await Client(self._node, handlers=SPECS, peer=True).ask(message, VERSIONS[type(message)])
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -95,7 +95,7 @@ class Ruling:
         return self.image.topics[name]
 
     def client(self, **how: Any) -> Client:
-        return Client(self.node, handlers=HANDLERS, **how)
+        return Client(self.node, handlers=SPECS, **how)
 
     async def ask(self, request: Any, version: int, **how: Any) -> Any:
         """One request of a client at the controller's node."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.observe.logs import ABOUT, ClientWarnings
 from minicontroller.controller.security.caller import Caller
 from minicontroller.protocol.api_keys import ApiKey
@@ -114,7 +114,7 @@ async def test_inter_broker_apis_are_advertised_to_everyone() -> None:
     """Everyone is told of these APIs, as by Kafka's brokers in ZooKeeper mode; whether they come
     from a node is decided when they come.
     """
-    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: HANDLERS[ApiKey.API_VERSIONS]}
+    handlers = {**TINY_HANDLERS, ApiKey.UPDATE_METADATA: SPECS[ApiKey.API_VERSIONS].handler}
     async with serving(handlers=handlers) as served:
         keys = [row.api_key for row in (await advertised(served)).api_keys]
         assert {ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE} <= set(keys)

@@ -21,7 +21,7 @@ from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
 from minicontroller.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from minicontroller.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from tests.handlers.asking import HANDLERS, Client, broker, image, led, node_with, see, topic
+from tests.handlers.asking import READS, Client, broker, image, led, node_with, see, topic
 from tests.handlers.creations import Creations, client_of, ruling_node
 from tests.handlers.ruling import ruling
 from tests.server.harness import NODES, TINY_HANDLERS, serving
@@ -288,14 +288,16 @@ async def test_from_any_node() -> None:
     async with serving(handlers=handlers, listeners=[NODES]) as far, trio.open_nursery() as nursery:
         at_far = Endpoint("NODES", "127.0.0.1", far.server.ports["NODES"], "SASL_PLAINTEXT")
         node = node_with(image([broker(1), Broker(2, (at_far,))], controller_id=2))
-        node.forwarder = Forwarder(
+        forwarder = Forwarder(
             nursery,
             broker_id=1,
             cache=node.cache,
             inter_broker_listener="NODES",
             logins=lambda *_: (PlainCredentials("node", "node-secret"),),
         )
-        answer = await Client(node, principal="User:alice", handlers={**handlers, **HANDLERS}).ask(wanting("new"), LAST)
+        answer = await Client(node, principal="User:alice", handlers={**handlers, **READS}, forwarder=forwarder).ask(
+            wanting("new"), LAST
+        )
         nursery.cancel_scope.cancel()
     assert codes(answer) == {"new": ErrorCode.LEADER_NOT_AVAILABLE}
     ((context, _),) = creations.calls

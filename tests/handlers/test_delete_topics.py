@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio.testing
 
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.znodes import layout
 from minicontroller.policies import ClusterState, DeleteTopicRequest, PolicyViolation, TopicManagementPolicy
 from minicontroller.protocol.error_codes import ErrorCode
@@ -223,7 +223,7 @@ async def test_not_the_controller(version: int) -> None:
     is forwarded.
     """
     node = node_with(image([broker(1), broker(2)], controller_id=2), {"delete.topic.enable": "false"})
-    answer = await Client(node, handlers=HANDLERS).ask(named(version, "a", "a"), version)
+    answer = await Client(node, handlers=SPECS).ask(named(version, "a", "a"), version)
     assert [(row.name, row.error_code, row.error_message) for row in answer.responses] == [
         ("a", ErrorCode.NOT_CONTROLLER, None)
     ] * 2

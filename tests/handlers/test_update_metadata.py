@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import LEADER_DURING_DELETE
 from minicontroller.protocol.error_codes import ErrorCode
@@ -74,7 +74,7 @@ def telling(
 
 
 async def code_of(node: Node, request: UpdateMetadataRequest, version: int, *, peer: bool = True) -> int:
-    code: int = (await Client(node, handlers=HANDLERS, peer=peer).ask(request, version)).error_code
+    code: int = (await Client(node, handlers=SPECS, peer=peer).ask(request, version)).error_code
     return code
 
 

@@ -167,7 +167,7 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     """One search at a time, some wait for it, and the next one is told to come again."""
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes({}))))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
         histories = Histories(process)
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
@@ -183,7 +183,7 @@ async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock:
     """
     async with ruling({"audit.dir": str(tmp_path / "audit"), "audit.flush.interval.ms": LONG_MS}) as world:
         process = Process(1)
-        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes({}))))
+        process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")

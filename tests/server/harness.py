@@ -8,10 +8,11 @@ from typing import Any, Self, TypeVar
 
 import trio
 
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
-from minicontroller.controller.requests.context import Handler, RequestContext
+from minicontroller.controller.requests.context import RequestContext
+from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.forwarding import Forwarder
 from minicontroller.controller.routing.routes import routed
@@ -30,6 +31,7 @@ from minicontroller.protocol.messages.sasl_authenticate import SaslAuthenticateR
 from minicontroller.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from minicontroller.protocol.registry import KAFKA
 from minicontroller.protocol.schema import WireStruct
+from tests.support.specs import specs_with
 
 R = TypeVar("R", bound=WireStruct)
 
@@ -47,7 +49,6 @@ class TinyNode:
 
     def __init__(self, *, controller: object | None = None) -> None:
         self.controller = controller
-        self.forwarder: Forwarder | None = None
         self.seen: list[RequestContext] = []
         self.gate = trio.Event()
         """Opened by the test: what `when_open` answers wait for."""
@@ -76,8 +77,8 @@ async def created_when_open(node: TinyNode, ctx: RequestContext, request: Create
     return CreateTopicsResponse(topics=[CreatableTopicResult(name=topic.name) for topic in request.topics])
 
 
-TINY_HANDLERS: Mapping[ApiKey, Handler] = {
-    **HANDLERS,
+TINY_HANDLERS: Mapping[ApiKey, Spec | Handler] = {
+    **SPECS,
     ApiKey.METADATA: metadata_of_names,
     ApiKey.CREATE_TOPICS: created_when_open,
 }
@@ -176,13 +177,14 @@ class Served:
 @asynccontextmanager
 async def serving(
     *,
-    handlers: Mapping[ApiKey, Handler] = TINY_HANDLERS,
+    handlers: Mapping[ApiKey, Spec | Handler] = TINY_HANDLERS,
     listeners: Sequence[Listener] = (CLIENTS,),
     limits: ConnectionLimits | None = None,
     node: TinyNode | None = None,
+    forwarder: Forwarder | None = None,
 ) -> AsyncIterator[Served]:
     node = node or TinyNode(controller="this one")
-    dispatcher = Dispatcher(node, routed(handlers))
+    dispatcher = Dispatcher(node, routed(specs_with(handlers), forwarder))
     server = Server(limits)
     await server.open(listeners, dispatcher)
     async with trio.open_nursery() as nursery:

@@ -64,11 +64,14 @@ class Recorder:
 class Pair:
     """Node 1 at `near`, which forwards; node 2 at `far`."""
 
-    def __init__(self, near: Served, far: Served, cache: MetadataCache, recorder: Recorder) -> None:
+    def __init__(
+        self, near: Served, far: Served, cache: MetadataCache, recorder: Recorder, forwarder: Forwarder
+    ) -> None:
         self.near = near
         self.far = far
         self.cache = cache
         self.recorder = recorder
+        self.forwarder = forwarder
 
     def elect(self, broker_id: int, epoch: int = 1, *, port: int | None = None) -> None:
         """Node 1 is told who rules."""
@@ -88,6 +91,7 @@ async def pair(
     far_handler: Callable[..., Any] | None = None,
     near_handler: Callable[..., Any] | None = None,
     elected: bool = True,
+    forwards: bool = True,
     limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[Pair]:
     recorder, cache = Recorder(), MetadataCache()
@@ -103,11 +107,17 @@ async def pair(
             serving(handlers=far_handlers, listeners=[CLIENTS, far_listener], limits=limits)
         )
         nursery = await stack.enter_async_context(trio.open_nursery())
-        near_node.forwarder = Forwarder(nursery, broker_id=1, cache=cache, inter_broker_listener="NODES", logins=logins)
+        forwarder = Forwarder(nursery, broker_id=1, cache=cache, inter_broker_listener="NODES", logins=logins)
         near = await stack.enter_async_context(
-            serving(handlers=near_handlers, listeners=[CLIENTS, SASL, NODES], node=near_node, limits=limits)
+            serving(
+                handlers=near_handlers,
+                listeners=[CLIENTS, SASL, NODES],
+                node=near_node,
+                limits=limits,
+                forwarder=forwarder if forwards else None,
+            )
         )
-        both = Pair(near, far, cache, recorder)
+        both = Pair(near, far, cache, recorder, forwarder)
         if elected:
             both.elect(2)
         yield both

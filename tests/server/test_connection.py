@@ -9,8 +9,9 @@ import trio
 from minicontroller.controller.network import connection
 from minicontroller.controller.network.limits import ConnectionLimits
 from minicontroller.controller.network.server import Server
-from minicontroller.controller.requests.context import RequestContext, Routes
+from minicontroller.controller.requests.context import RequestContext
 from minicontroller.controller.routing.dispatcher import Dispatcher
+from minicontroller.controller.routing.routes import routed
 from minicontroller.controller.security.caller import Listener
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.error_codes import ErrorCode
@@ -24,6 +25,7 @@ from minicontroller.protocol.messages.metadata import (
 )
 from minicontroller.protocol.registry import KAFKA, Registry
 from tests.server.harness import CLIENTS, NODES, TINY_HANDLERS, Client, TinyNode, authenticated, serving, until
+from tests.support.specs import specs_with
 
 OTHERS = Listener(name="OTHERS", host="127.0.0.1")
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
@@ -208,7 +210,7 @@ async def test_two_listeners_speak_two_dialects() -> None:
     """
     async with serving() as served:
         registry = Registry([ApiKey.METADATA], lambda key: msgspec.structs.replace(KAFKA[key], max_version=5))
-        routes = Routes({ApiKey.METADATA: TINY_HANDLERS[ApiKey.METADATA]}, registry)
+        routes = routed(specs_with({ApiKey.METADATA: TINY_HANDLERS[ApiKey.METADATA]}), registry=registry)
         server = Server()
         await server.open([CLIENTS], served.dispatcher)
         await server.open([OTHERS], Dispatcher(served.node, routes))

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import HANDLERS
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.requests.bounds import MAX_CHANGES
-from minicontroller.controller.requests.context import Handler, RequestContext, Routes
-from minicontroller.controller.requests.error_answers import ERROR_FORMS, error_answer, error_codes, refuses_everything
+from minicontroller.controller.requests.context import RequestContext, Routes
+from minicontroller.controller.requests.error_answers import error_answer, error_codes, refuses_everything
 from minicontroller.controller.requests.long_answers import rows_in_turns
+from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import MAX_CHARACTERS, describe_request
 from minicontroller.controller.security.caller import Caller
@@ -49,18 +50,13 @@ EVERY_VERSION = [
 ]
 
 
-def test_every_api_with_a_handler_has_an_error_form() -> None:
-    """A refusal of the whole request can be said by every API that is served."""
-    assert set(HANDLERS) <= set(ERROR_FORMS)
-
-
 @pytest.mark.parametrize(
     ("key", "version"), EVERY_VERSION, ids=[f"{key.name}-{version}" for key, version in EVERY_VERSION]
 )
 def test_every_error_form_can_be_said_in_every_version(key: ApiKey, version: int) -> None:
     """The form encodes in each version, whatever the request named, and carries the code."""
     request = sample(KAFKA[key].request, version)
-    answer = error_answer(key, request, version, code=ErrorCode.REQUEST_TIMED_OUT, message="why")
+    answer = error_answer(SPECS[key], request, version, code=ErrorCode.REQUEST_TIMED_OUT, message="why")
     _, read = KAFKA.decode_response(key, version, KAFKA.encode_response(key, version, 1, answer)[4:])
     assert str(int(ErrorCode.REQUEST_TIMED_OUT)) in msgspec.json.encode(read).decode()
 
@@ -97,16 +93,18 @@ def _flatten(hint: Any) -> list[Any]:
 def test_the_code_is_copied_to_every_entity() -> None:
     """A whole-request error names each topic, resource and group of the request."""
     topics = CreateTopicsRequest(topics=[CreatableTopic(name="a"), CreatableTopic(name="b")])
-    answer = error_answer(ApiKey.CREATE_TOPICS, topics, 7, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message="no")
+    answer = error_answer(
+        SPECS[ApiKey.CREATE_TOPICS], topics, 7, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message="no"
+    )
     assert [(t.name, t.error_code, t.error_message) for t in answer.topics] == [("a", 31, "no"), ("b", 31, "no")]
     deleted = DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=b"i" * 16)], topic_names=["n"])
-    answer = error_answer(ApiKey.DELETE_TOPICS, deleted, 6, code=ErrorCode.REQUEST_TIMED_OUT)
+    answer = error_answer(SPECS[ApiKey.DELETE_TOPICS], deleted, 6, code=ErrorCode.REQUEST_TIMED_OUT)
     assert [(t.name, t.topic_id, t.error_code) for t in answer.responses] == [("n", bytes(16), 7), (None, b"i" * 16, 7)]
     groups = DescribeGroupsRequest(groups=["g", "h"])
-    answer = error_answer(ApiKey.DESCRIBE_GROUPS, groups, 0, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer = error_answer(SPECS[ApiKey.DESCRIBE_GROUPS], groups, 0, code=ErrorCode.UNKNOWN_SERVER_ERROR)
     assert [(g.group_id, g.error_code) for g in answer.groups] == [("g", -1), ("h", -1)]
     keys = FindCoordinatorRequest(coordinator_keys=["g", "h"])
-    answer = error_answer(ApiKey.FIND_COORDINATOR, keys, 4, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    answer = error_answer(SPECS[ApiKey.FIND_COORDINATOR], keys, 4, code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     assert [(c.key, c.node_id, c.port, c.error_code) for c in answer.coordinators] == [
         ("g", -1, -1, 15),
         ("h", -1, -1, 15),
@@ -114,7 +112,7 @@ def test_the_code_is_copied_to_every_entity() -> None:
     asked = MetadataRequest(
         topics=[MetadataRequestTopic(name="a"), MetadataRequestTopic(name=None, topic_id=b"i" * 16)]
     )
-    answer = error_answer(ApiKey.METADATA, asked, 12, code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    answer = error_answer(SPECS[ApiKey.METADATA], asked, 12, code=ErrorCode.UNKNOWN_SERVER_ERROR)
     assert [(t.name, t.error_code) for t in answer.topics] == [("a", -1), ("", -1)]
     assert answer.controller_id == -1
 
@@ -122,7 +120,9 @@ def test_the_code_is_copied_to_every_entity() -> None:
 def test_minus_one_never_carries_a_message() -> None:
     """UNKNOWN_SERVER_ERROR tells nothing of our insides."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
-    answer = error_answer(ApiKey.CREATE_TOPICS, request, 7, code=ErrorCode.UNKNOWN_SERVER_ERROR, message="/etc/passwd")
+    answer = error_answer(
+        SPECS[ApiKey.CREATE_TOPICS], request, 7, code=ErrorCode.UNKNOWN_SERVER_ERROR, message="/etc/passwd"
+    )
     assert answer.topics[0].error_message is None
 
 
@@ -133,8 +133,8 @@ def test_nothing_was_done_only_if_every_entity_says_so() -> None:
     no, yes = CreatableTopicResult(error_code=41), CreatableTopicResult()
     wanted = (ApiKey.CREATE_TOPICS, ErrorCode.NOT_CONTROLLER)
     for topics, everything in (([no, no], True), ([no, yes], False), ([], False)):
-        assert refuses_everything(wanted[0], CreateTopicsResponse(topics=topics), wanted[1]) is everything
-    assert list(error_codes(ApiKey.METADATA, MetadataResponse())) == []
+        assert refuses_everything(SPECS[wanted[0]], CreateTopicsResponse(topics=topics), wanted[1]) is everything
+    assert list(error_codes(SPECS[ApiKey.METADATA], MetadataResponse())) == []
 
 
 # ------------------------------------------------------------------ through the line
@@ -226,14 +226,14 @@ def test_an_enormous_request_is_cut_in_the_log() -> None:
     random = Random(1)
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{random.random()}") for _ in range(20_000)])
     ctx = RequestContext(
-        api_key=19,
+        spec=SPECS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=1,
         client_id="x\ny",
         origin=RequestOrigin(client_host="127.0.0.1", api_version=7),
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, Routes({})),
+        dispatcher=Dispatcher(None, Routes(())),
     )
     text = describe_request(ctx, request)
     assert len(text) < MAX_CHARACTERS + 200
@@ -256,7 +256,9 @@ def test_a_message_for_very_many_elements_is_left_out() -> None:
     """What a refusal costs does not grow with its text and its elements multiplied."""
     for count, said in ((10, "n" * 8_000), (1_000, None)):
         request = DeleteTopicsRequest(topic_names=["t"] * count)
-        answer = error_answer(20, request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000)
+        answer = error_answer(
+            SPECS[ApiKey.DELETE_TOPICS], request, 5, code=ErrorCode.INVALID_REQUEST, message="n" * 8_000
+        )
         assert {row.error_message for row in answer.responses} == {said}
 
 
@@ -288,7 +290,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
         rows[place].error_code = ErrorCode.NOT_COORDINATOR
         return DescribeGroupsResponse(groups=await rows_in_turns(rows, ctx))
 
-    handlers: Mapping[ApiKey, Handler] = {
+    handlers: Mapping[ApiKey, Spec | Handler] = {
         **TINY_HANDLERS,
         ApiKey.CREATE_TOPICS: created,
         ApiKey.DESCRIBE_GROUPS: described,

@@ -205,8 +205,7 @@ async def test_forwarding_can_be_off() -> None:
     """With `controller.forwarding.enable=false` every topic is answered a plain NOT_CONTROLLER,
     with the empty text that Kafka sends.
     """
-    async with pair() as nodes, await nodes.near.connect() as client:
-        nodes.near.node.forwarder = None
+    async with pair(forwards=False) as nodes, await nodes.near.connect() as client:
         created = await client.ask(4, CREATE, CreateTopicsResponse)
         assert [(topic.error_code, topic.error_message) for topic in created.topics] == [(41, ""), (41, "")]
         deleted = await client.ask(5, DeleteTopicsRequest(topic_names=["t"]), DeleteTopicsResponse)

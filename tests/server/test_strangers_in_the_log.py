@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from minicontroller.audit.event import REDACTED
+from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.observe.logs import CLIENT_LINES, FORMATTERS, SELDOM_SECONDS, ClientWarnings
 from minicontroller.controller.observe.secrets import MAX_PARTS
 from minicontroller.controller.requests.context import RequestContext, Routes
@@ -21,6 +22,7 @@ from minicontroller.controller.routing.request_log import (
     describe_request,
 )
 from minicontroller.controller.security.caller import Caller
+from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.header import RequestHeader, RequestOrigin
 from minicontroller.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from minicontroller.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -48,12 +50,12 @@ class Counted(list[Any]):
 def context(**said: Any) -> RequestContext:
     known = {"client_id": "c", "origin": RequestOrigin(said.pop("principal", None), "127.0.0.1", 7), **said}
     return RequestContext(
-        api_key=19,
+        spec=SPECS[ApiKey.CREATE_TOPICS],
         api_version=7,
         correlation_id=1,
         listener="CLIENTS",
         caller=Caller(CLIENTS, "127.0.0.1", 1),
-        dispatcher=Dispatcher(None, Routes({})),
+        dispatcher=Dispatcher(None, Routes(())),
         **known,
     )
 

@@ -12,13 +12,6 @@ import trio
 
 from minicontroller.audit.event import AuditEvent
 from minicontroller.controller.errors import Refusal
-from minicontroller.controller.handlers import (
-    alter_configs,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    incremental_alter_configs,
-)
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.node.app import load_policy, load_rules
 from minicontroller.controller.requests.context import RequestContext
@@ -34,7 +27,7 @@ from minicontroller.protocol.messages.create_topics import (
 )
 from minicontroller.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.audit.logs import events_in
-from tests.cluster.small_cluster import SmallCluster, context_for
+from tests.cluster.small_cluster import SmallCluster, answer_of, context_for
 from tests.store.worlds import MemoryWorld
 
 NAMES = ("a.orders", "a.users", "b.orders", "b.users", "c", "a/b")
@@ -92,22 +85,22 @@ class Life:
                 creation = CreateTopicsRequest(
                     topics=[self._wanted(name) for name in names], timeout_ms=TIMEOUT_MS, validate_only=validates
                 )
-                await self._ask(create_topics.handle, ApiKey.CREATE_TOPICS, 7, creation)
+                await self._ask(ApiKey.CREATE_TOPICS, 7, creation)
             case "delete":
                 deletion = DeleteTopicsRequest(topic_names=list(names), timeout_ms=TIMEOUT_MS)
-                await self._ask(delete_topics.handle, ApiKey.DELETE_TOPICS, 5, deletion)
+                await self._ask(ApiKey.DELETE_TOPICS, 5, deletion)
             case "grow":
                 wishes = [CreatePartitionsTopic(name=name, count=chance.randint(1, 6)) for name in names]
                 growth = CreatePartitionsRequest(topics=wishes, timeout_ms=TIMEOUT_MS, validate_only=validates)
-                await self._ask(create_partitions.handle, ApiKey.CREATE_PARTITIONS, 3, growth)
+                await self._ask(ApiKey.CREATE_PARTITIONS, 3, growth)
             case "alter":
-                await self._ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, self._alteration(names, validates))
+                await self._ask(ApiKey.ALTER_CONFIGS, 2, self._alteration(names, validates))
             case "adjust":
                 adjustment = self._adjustment(names, validates)
                 key = ApiKey.INCREMENTAL_ALTER_CONFIGS
-                await self._ask(incremental_alter_configs.handle, key, 1, adjustment)
+                await self._ask(key, 1, adjustment)
             case _:
-                await self._ask(alter_configs.handle, ApiKey.ALTER_CONFIGS, 2, self._of_a_broker())
+                await self._ask(ApiKey.ALTER_CONFIGS, 2, self._of_a_broker())
 
     def _wanted(self, name: str) -> CreatableTopic:
         chance = self._chance
@@ -165,13 +158,13 @@ class Life:
         resource = altering.AlterConfigsResource(resource_type=BROKER, resource_name="", configs=configs)
         return altering.AlterConfigsRequest(resources=[resource])
 
-    async def _ask(self, handler: Any, key: ApiKey, version: int, request: Any) -> None:
+    async def _ask(self, key: ApiKey, version: int, request: Any) -> None:
         await self._cluster.until(lambda: bool(self._cluster.rulers()))
         node: Node = self._cluster.rulers()[-1].node
         context: RequestContext = context_for(node, key, version)
         context = msgspec.structs.replace(context, principal=self._chance.choice(PRINCIPALS))
         try:
-            await handler(node, context, request)
+            await answer_of(node, context, request)
         except Refusal:
             return
 
