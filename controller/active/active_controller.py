@@ -1,24 +1,28 @@
-"""The elected controller: from winning `/controller` to losing it.
+"""The active controller: its life from winning the election until another controller is elected.
 
-Rule: it begins by reading everything, and whenever it is in doubt it begins again. So there is one
-way to learn the state of the cluster, whether a predecessor died, a connection broke or the cluster
-is new; and what a predecessor left unfinished (topics without states, deletions, leaders that died)
-is finished by the same steps that handle the event when it happens.
+Rule: it begins by loading everything from the store, and loads everything again whenever a write is
+in doubt. So there is one way to learn the state of the cluster, whether it is new, its controller
+died or a connection broke. What a predecessor left unfinished (topics without leaders, deletions,
+elections) is finished by the same code that handles these events when they happen.
 """
 
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 import trio
 
+from ..audit.log import AuditLog
 from ..audit.recorder import AuditRecorder
 from ..audit.records import Origin
 from ..audit.requests import AuditedRequest
+from ..config.node_config import NodeConfig
+from ..metadata.cache import MetadataCache
 from ..metadata.entities import NO_TOPIC_ID, Broker, Topic
 from ..metadata.image import Image
+from ..observe.metrics import NodeMetrics
 from ..store.base import Check, SessionExpired, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..znodes import layout
@@ -27,75 +31,108 @@ from .channel import LinkFactory
 from .deletion import Deletions
 from .jobs import ControllerMoved, Draft, Element, InDoubt, observation
 from .loading import ensure_paths, load
-from .local_nodes import LocalNodes
+from .local_nodes import DynamicConfigsView, LocalNode, LocalNodes
+from .node_updates import NodeUpdates
+from .partition_states import LeaderElector
 from .propagation import Propagation
 from .rereading import reread
 from .store_watches import StoreWatches, identify
 from .writer import Writer
 
-if TYPE_CHECKING:
-    from ..handlers.node import Node
-
 T = TypeVar("T")
 log = logging.getLogger("minicontroller.controller")
 
 STEP_DOWN_SECONDS = 1.0
-"""For what was begun to be safe and told; a node that does not answer holds a successor up no
-longer.
-"""
+"""How long a controller that steps down may take to commit and send what it has begun."""
+
+
+class ControllerNode(Protocol):
+    """The part of a node that election and active controller use."""
+
+    broker_id: int
+    cluster_id: str
+    config: NodeConfig
+    store: Store
+    cache: MetadataCache
+    broker_epoch: int
+    metrics: NodeMetrics
+    audit: AuditLog | None
+    controller: "ActiveController | None"
+    """Set by the active controller while it serves."""
+
+    @property
+    def dynamic_configs(self) -> DynamicConfigsView: ...
+
+    @property
+    def local_nodes(self) -> Mapping[int, LocalNode]: ...
+
+    @property
+    def rule_files(self) -> object | None: ...
 
 
 class ActiveController:
-    """The controller of one epoch. `image` is what the store holds; `write` is the only way to
+    """The controller of one epoch. `image` is what the store holds, and `write` the only way to
     change it.
     """
 
     def __init__(
-        self, node: "Node", epoch: int, fence: Check, link: LinkFactory, doubt: Callable[[], None] = lambda: None
+        self,
+        node: ControllerNode,
+        epoch: int,
+        fence: Check,
+        link: LinkFactory,
+        contradicted: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare a controller; `doubt` is called when somebody says that another one rules, which
-        only the store can tell.
+        """Prepare a controller for `run`. `fence` goes into each of its commits. `contradicted` is
+        called when a broker answers that it follows another controller.
         """
         self.node = node
         self.epoch = epoch
         self.fence = fence
-        self._resign = trio.Event()
-        self._step_down = trio.Event()
-        self.deletions = Deletions(self)
-        self.local_nodes = LocalNodes(node)
-        self._propagation = Propagation(
-            is_here=self.local_nodes.is_here,
-            inter_broker_listener=node.config.inter_broker_listener.name,
-            controller_epoch=epoch,
-            image=lambda: self.image,
-            link=link,
-            on_replicas_deleted=self.deletions.replicas_deleted,
-            on_replicas_lost=self._replicas_lost,
-            contradicted=doubt,
-        )
+        self._resigned = trio.Event()
+        self._stepping_down = trio.Event()
         self.recorder = (
             None if node.audit is None else AuditRecorder(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
         )
-        """Where decisions are recorded; None if the audit log is off."""
-        image = Image(controller_id=node.broker_id, controller_epoch=epoch)
+        """Records decisions; None if the audit log is off."""
+        self._created = None if self.recorder is None else self.recorder.created
         self.writer = Writer(
             node.store,
             fence,
-            image,
+            Image(controller_id=node.broker_id, controller_epoch=epoch),
             self._committed,
             observer=self.recorder,
             room=node.config.integer("queued.max.requests"),
             reread=self._reread,
         )
-        self._watches = StoreWatches(self)
+        self.local_nodes = LocalNodes(node.broker_id, node, node.local_nodes)
+        self.propagation = Propagation(
+            is_here=self.local_nodes.is_here,
+            inter_broker_listener=node.config.inter_broker_listener.name,
+            controller_epoch=epoch,
+            image=lambda: self.image,
+            link=link,
+            on_replicas_deleted=self._replicas_deleted,
+            on_replicas_lost=self._replicas_lost,
+            contradicted=contradicted,
+        )
+        self._updates = NodeUpdates(self.local_nodes, self.propagation)
+        self.deletions = Deletions(node.store, self.writer, self.propagation, self.local_nodes)
+        self._elector = LeaderElector(node.store, epoch, self._allows_unclean_election)
+        self._deletes_topics = node.config.boolean("delete.topic.enable")
+        self._watches = StoreWatches(
+            node.store,
+            self.writer,
+            self._elector,
+            brokers_changed=self.brokers_changed,
+            directory_lost=self._directory_lost,
+            deletes_topics=self._deletes_topics,
+            created=self._created,
+        )
 
     @property
     def image(self) -> Image:
         return self.writer.image
-
-    @property
-    def propagation(self) -> Propagation:
-        return self._propagation
 
     async def write(
         self,
@@ -106,47 +143,50 @@ class ActiveController:
         in_any_case: bool = False,
     ) -> T:
         """Write as `Writer.write` does. Raises ControllerMoved if another controller is elected
-        before the change is safe.
+        before the change is committed.
         """
         return await self.writer.write(plan, request=request, urgent=urgent, in_any_case=in_any_case)
 
     async def wait_propagated(self, broker_id: int | None, *, configs: bool) -> bool:
-        """Wait until this node, or every registered one (None), and this controller's own shows the
-        changes so far (K4-6), among them `configs`. False if the reign ended before.
+        """Wait until this broker, or every registered one (None), has all changes so far (K4-6).
+        With `configs`, wait also until it has read changed configs. Return False if the controller
+        stopped before.
         """
-        return await self._propagation.wait_acknowledged(broker_id, configs=configs)
+        return await self.propagation.wait_acknowledged(broker_id, configs=configs)
 
     def reaches(self, broker_id: int) -> bool:
-        """Whether this node is told of changes as they come, as far as anybody knows."""
-        return self._propagation.reaches(broker_id)
+        """Return whether the last request to this broker was answered, or none was sent yet."""
+        return self.propagation.reaches(broker_id)
 
     def expect_update(self, broker_id: int) -> int:
         """Return the number of the newest update, and have it sent to this node
         (`MetadataCache.expect_update`). -1 for a node of this process, which is updated by call.
         """
-        return -1 if broker_id in self.node.local_nodes else self._propagation.expect_update(broker_id)
+        return -1 if broker_id in self.node.local_nodes else self.propagation.expect_update(broker_id)
 
     def resign(self) -> None:
-        """Stop at once: another controller rules, or may."""
-        self._resign.set()
+        """Stop at once: another controller was or may have been elected."""
+        self._resigned.set()
 
     def step_down(self) -> None:
-        """Stop in good order: begin nothing more, finish what was begun, tell it, and leave the
+        """Stop in good order: begin nothing more, commit and send what was begun, and leave the
         rest to the next controller.
         """
-        self._step_down.set()
+        self._stepping_down.set()
 
     # ------------------------------------------------------------------ its life
 
     async def run(self) -> None:
-        """Rule until the place is lost; when this returns nothing of it runs any more."""
+        """Be the active controller until another one is elected, or this one resigns or steps down.
+        All of its tasks have ended when this returns.
+        """
         reason, end = "an accident ended its reign", "it stepped down"
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_when_resigned, nursery.cancel_scope)
                 nursery.start_soon(self._finish_and_resign)
                 try:
-                    await self._rule(nursery)
+                    await self._serve_epoch(nursery)
                 except (ControllerMoved, SessionExpired) as error:
                     end = "its session ended" if isinstance(error, SessionExpired) else "another one was elected"
                 nursery.cancel_scope.cancel()
@@ -160,25 +200,28 @@ class ActiveController:
             log.info("broker %d is no longer the controller of epoch %d: %s", self.node.broker_id, self.epoch, reason)
 
     async def _end_when_resigned(self, scope: trio.CancelScope) -> None:
-        await self._resign.wait()
+        await self._resigned.wait()
         scope.cancel()
 
     async def _finish_and_resign(self) -> None:
-        await self._step_down.wait()
+        await self._stepping_down.wait()
         self.node.controller = None  # requests that come now, here or by forwarding, wait for the next one
         with trio.move_on_after(STEP_DOWN_SECONDS):
             await self.writer.finish()
-            await self._propagation.wait_acknowledged(configs=True)
+            await self.propagation.wait_acknowledged(configs=True)
         self.resign()
 
-    async def _rule(self, nursery: trio.Nursery) -> None:
+    async def _serve_epoch(self, nursery: trio.Nursery) -> None:
+        """Load the state and serve, again whenever a write is in doubt. Raises what ends the
+        epoch: ControllerMoved or SessionExpired.
+        """
         self._nursery = nursery
-        await nursery.start(self._propagation.run)
+        await nursery.start(self.propagation.run)
         nursery.start_soon(self.deletions.run)
         while True:
             await wait_connected(self.node.store)
             try:
-                await self._begin()
+                await self._load()
             except StoreUnavailable:
                 continue  # the connection broke again; the session's end arrives as SessionExpired
             try:
@@ -191,51 +234,46 @@ class ActiveController:
     async def _serve(self) -> None:
         """Serve until the writer ends, and raise what ended it."""
         end: Exception | None = None
-        async with trio.open_nursery() as reign:
-            reign.start_soon(self._watches.run)
-            reign.start_soon(self._settle_everything)
+        async with trio.open_nursery() as tasks:
+            tasks.start_soon(self._watches.run)
+            tasks.start_soon(self._finish_predecessors_work)
             try:
                 await self.writer.run()
             except (InDoubt, ControllerMoved, SessionExpired) as error:
                 end = error  # raised outside of the nursery, so that it is not wrapped in a group
-            reign.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
         assert end is not None
         raise end
 
-    async def _begin(self) -> None:
-        """Read the state, tell everyone, and start to serve."""
+    async def _load(self) -> None:
+        """Load the state from the store, send it to all nodes, and accept requests."""
         watches, store = self._watches, self.node.store
         await ensure_paths(store)
         await notifications.begin(store, self.fence, watches.notifications.send)
-        count = await _count_of_commits(store)  # before the rest: what is late of an earlier life changes it
-        created = None if self.recorder is None else self.recorder.created
-        state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, created)
+        count = await _count_of_commits(store)  # read first: a late commit of an earlier epoch changes it
+        state = await load(store, watches.brokers.send, watches.topics.send, watches.deletions.send, self._created)
         state = state.with_brokers(self._with_shutdowns(state.brokers.values()))
-        if not self.node.config.boolean("delete.topic.enable"):
+        if not self._deletes_topics:
             state = state.with_topics(_unmarked(state.topics.values()))
-        watches.deletions.send()  # marks that mean nothing are removed
+        watches.deletions.send()  # markers that mean nothing are removed
         watches.states_known()
         image = msgspec.structs.replace(state, controller_id=self.node.broker_id, controller_epoch=self.epoch)
-        if self.node.rule_files is not None:  # a quota may be among them, now or when they change
+        if self.node.rule_files is not None:  # a quota may be among the rules, now or when they change
             image = image.with_counts()
         self.writer.reset(image, count)
-        self.local_nodes.tell_everything(image)
-        self.local_nodes.tell_configs(image)
-        self._propagation.restart(image)
-        if not self._step_down.is_set():
+        self._updates.restart(image)
+        if not self._stepping_down.is_set():
             self.node.controller = self
         log.info(
             "broker %d is the controller of epoch %d: %d topics, %d brokers",
             self.node.broker_id, self.epoch, len(image.topics), len(image.brokers),
         )  # fmt: skip
 
-    async def _settle_everything(self) -> None:
-        """Settle what a predecessor, or a time without a controller, left undone."""
-        with contextlib.suppress(ControllerMoved):  # then it is the next one's to settle
+    async def _finish_predecessors_work(self) -> None:
+        """Do what a predecessor, or a time without a controller, left undone."""
+        with contextlib.suppress(ControllerMoved):  # the next controller does it
             await self.write(self._identify_topics, urgent=True)
-            await self._elect(
-                lambda draft: partition_states.settle(draft, self.node.store, self.epoch, self.unclean_leader_election)
-            )
+            await self._elect(self._elector.elect_everywhere)
             self.deletions.resume(self.image)
 
     async def _identify_topics(self, draft: Draft) -> None:
@@ -244,15 +282,14 @@ class ActiveController:
             if not topic.marked_for_deletion:
                 identify(draft, topic)
 
-    # ------------------------------------------------------------------ what happens to the cluster
+    # ------------------------------------------------------------------ brokers
 
     async def brokers_changed(self, brokers: Iterable[Broker]) -> None:
-        """Take over the registrations: tell everyone, and elect where it matters."""
+        """Take over the registrations, send them to all nodes, and elect leaders."""
         image = self.image
         before = image.brokers
         self.writer.adopt(image.with_brokers(self._with_shutdowns(brokers)))
-        self.local_nodes.tell_brokers(self.image)
-        self._propagation.brokers_changed(self.image)
+        self._updates.brokers_changed(self.image)
         now = self.image.brokers
         changed = {
             broker_id
@@ -263,19 +300,23 @@ class ActiveController:
             log.info("broker %d %s", broker_id, "registered" if broker_id in now else "is gone")
         if changed:
             bounced = frozenset(broker_id for broker_id in changed if broker_id in before and broker_id in now)
-            await self._elect(
-                lambda draft: partition_states.settle(
-                    draft, self.node.store, self.epoch, self.unclean_leader_election, brokers=changed, bounced=bounced
-                )
-            )
-            self._tell_liveness(image, changed)
+            await self._elect(lambda draft: self._elector.elect_after_change_of(draft, changed, bounced))
+            self._updates.liveness_changed(image, self.image, changed)
             self.deletions.resume(self.image)
 
     def local_node_registered(self) -> None:
-        """Tell a registered node of this process by call from now on."""
-        self.local_nodes.tell_brokers(self.image)
-        self.local_nodes.tell_configs(self.image)
-        self._propagation.brokers_changed(self.image)
+        """Update a local node by call from now on, since its registration is known."""
+        self._updates.local_node_registered(self.image)
+
+    def begin_shutdown(self, broker_id: int) -> None:
+        """Begin a controlled shutdown: the broker stays in the metadata, but cannot be elected."""
+        broker = self.image.brokers[broker_id]
+        brokers = {**self.image.brokers, broker_id: msgspec.structs.replace(broker, shutting_down=True)}
+        self.writer.adopt(self.image.with_brokers(brokers.values()))
+
+    def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
+        """Have a broker stop its replicas of these partitions, by topic (controlled shutdown)."""
+        self._updates.stop_followers(self.image, broker_id, partitions)
 
     def _with_shutdowns(self, brokers: Iterable[Broker]) -> list[Broker]:
         """Return brokers that were just read with their controlled shutdowns, which only this
@@ -289,34 +330,13 @@ class ActiveController:
             for broker in brokers
         ]
 
-    async def _reread(self, image: Image, path: str) -> Sequence[Element]:
-        """Take over what others wrote where a commit of ours met it; a partition that they added
-        may want a leader.
-        """
-        created = None if self.recorder is None else self.recorder.created
-        news = list(await reread(self.node.store, image, path, created))
-        if await ensure_paths(self.node.store):  # others have removed what everything lies below
-            news.append(observation(lambda image: image))
-        self.states_are_stale(element.topic for element in news if element.topic is not None)
-        return news
-
-    async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
-        """Carry elections out. Where a state is not what it was taken for, judge what it is."""
-        elements = await self.write(plan, urgent=True)
-        self.states_are_stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
-
-    def states_are_stale(self, topics: Iterable[str]) -> None:
-        """Read, tell and judge anew topics whose states others than this controller
-        have written.
-        """
-        self._watches.states_changed(topics)
-
-    def ask_for_lost_replicas(self, broker_id: int) -> None:
-        """Ask a broker that has lost a directory, by LeaderAndIsr, which of its replicas are gone
-        with it.
-        """
+    def _directory_lost(self, broker_id: int) -> None:
+        """Ask a broker that has lost a directory, by LeaderAndIsr, which replicas it has lost."""
         log.warning("broker %d has lost a log directory", broker_id)
-        self._propagation.tell_replicas(broker_id, self.image)
+        self.propagation.tell_replicas(broker_id, self.image)
+
+    def _replicas_deleted(self, broker_id: int, topics: list[Topic]) -> None:
+        self.deletions.replicas_deleted(broker_id, topics)
 
     def _replicas_lost(self, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> None:
         """Take replicas that a broker has lost for offline, as if it were dead (Kafka:
@@ -324,19 +344,30 @@ class ActiveController:
         """
 
         async def plan(draft: Draft) -> list[Element]:
-            topics = partition_states.lose(draft, broker, lost)
-            store, unclean = self.node.store, self.unclean_leader_election
-            return await partition_states.settle_topics(draft, store, self.epoch, unclean, topics)
+            return await self._elector.elect_for_topics(draft, partition_states.lose(draft, broker, lost))
 
         async def elect() -> None:
-            with contextlib.suppress(ControllerMoved):  # the next one is told, too
+            with contextlib.suppress(ControllerMoved):  # the next controller learns of it, too
                 await self._elect(plan)
 
         self._nursery.start_soon(elect)
 
+    # ------------------------------------------------------------------ topics and configs
+
+    async def _elect(self, plan: Callable[[Draft], Awaitable[list[Element]]]) -> None:
+        """Carry out elections. A topic whose state turns out to be another one is read again, and
+        its leaders are elected then.
+        """
+        elements = await self.write(plan, urgent=True)
+        self.states_are_stale([each.topic for each in elements if each.topic is not None and each.refusal is not None])
+
+    def states_are_stale(self, topics: Iterable[str]) -> None:
+        """Read the states of these topics again, since somebody else has written them."""
+        self._watches.states_changed(topics)
+
     def entity_changed(self, kind: str, name: str) -> None:
-        """Note that somebody, perhaps this controller, changed the configs of a topic, or what all
-        topics inherit.
+        """Read the configs of a topic or broker again, since somebody, perhaps this controller, has
+        changed them.
         """
         if kind in (layout.TOPICS_ENTITY, layout.BROKERS_ENTITY):
             self._watches.configs_changed([(kind, name)])
@@ -344,79 +375,32 @@ class ActiveController:
             topics = (topic.name for topic in self.image.topics.values() if not topic.is_complete)
             self._watches.configs_changed((layout.TOPICS_ENTITY, topic) for topic in topics)
 
-    def begin_shutdown(self, broker_id: int) -> None:
-        """Begin a broker's controlled shutdown: it stays in the metadata, but cannot be elected any
-        more.
-        """
-        broker = self.image.brokers[broker_id]
-        brokers = {**self.image.brokers, broker_id: msgspec.structs.replace(broker, shutting_down=True)}
-        self.writer.adopt(self.image.with_brokers(brokers.values()))
-
-    def unclean_leader_election(self, topic: Topic) -> bool:
+    def _allows_unclean_election(self, topic: Topic) -> bool:
         override = topic.configs.get("unclean.leader.election.enable")
         if override is not None:
             return override.strip().lower() == "true"
         return self.node.dynamic_configs.current.boolean("unclean.leader.election.enable")
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ commits
 
     def _committed(self, before: Image, after: Image, elements: Sequence[Element]) -> None:
         self.node.metrics.commits += 1
         self.node.metrics.committed_elements += len(elements)
-        self._tell(before, dict.fromkeys(element.topic for element in elements if element.topic is not None))
-        if after.configs is not before.configs:
-            self.local_nodes.tell_configs(after)
-
-    def _tell(self, before: Image, names: Iterable[str]) -> None:
-        changed, forgotten, removed = [], [], []
-        for name in names:
-            topic, old = self.image.topics.get(name), before.topics.get(name)
-            if topic is old:
-                continue
-            if topic is None or topic.marked_for_deletion:
-                is_known = old is not None and old.marked_for_deletion
-                if topic is not None and not (old is not None and is_known and old.topic_id == topic.topic_id):
-                    forgotten.append(topic)
-                    self._propagation.topic_forgotten(topic)
-                elif topic is None and old is not None and not is_known:  # others have removed it
-                    removed.append(name)
-                    self._propagation.topic_forgotten(old)
-                continue
-            if old is not None and len(old.partitions) > len(topic.partitions):  # others have replaced it
-                self._propagation.topic_forgotten(old)
-                old = None
-            changed.append(topic)
-            self._propagation.topic_changed(old, topic)
-        self.local_nodes.tell(self.image, changed, [*removed, *(topic.name for topic in forgotten)])
-        for topic in forgotten:
+        names = dict.fromkeys(element.topic for element in elements if element.topic is not None)
+        for topic in self._updates.topics_changed(before, after, names):
             self.deletions.start(topic)
+        if after.configs is not before.configs:
+            self._updates.configs_changed(after)
 
-    def _tell_liveness(self, before: Image, brokers: Collection[int]) -> None:
-        """Tell that replicas are offline or online with their brokers, also where that changed no
-        state.
+    async def _reread(self, image: Image, path: str) -> Sequence[Element]:
+        """Return what others have written at the path where they conflicted with a commit of this
+        controller. Partitions that they have added may need a leader.
         """
-        told = []
-        for name, topic in self.image.topics.items():
-            old = before.topics.get(name)
-            if old is None or topic.marked_for_deletion:
-                continue
-            same = [
-                index
-                for index, (partition, known) in enumerate(zip(topic.partitions, old.partitions, strict=False))
-                if partition is known and partition.has_state and any(each in brokers for each in partition.replicas)
-            ]
-            if same:
-                told.append(topic)
-                self._propagation.liveness_changed(topic, same)
-        self.local_nodes.tell(self.image, told, ())
-
-    def stop_followers(self, broker_id: int, partitions: Mapping[str, Iterable[int]]) -> None:
-        """Stop a broker's followers of these partitions (controlled shutdown)."""
-        for name, indexes in partitions.items():
-            topic = self.image.topics.get(name)
-            for index in indexes if topic is not None else ():
-                assert topic is not None
-                self._propagation.stop_replica(topic, index, broker_id)
+        news = list(await reread(self.node.store, image, path, self._created))
+        if await ensure_paths(self.node.store):  # others have removed what everything lies below
+            news.append(observation(lambda image: image))
+        self.states_are_stale(element.topic for element in news if element.topic is not None)
+        return news
 
 
 async def _count_of_commits(store: Store) -> int:

@@ -14,7 +14,7 @@ has not heard of would not start, silently.
 import logging
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import trio
 
@@ -26,9 +26,6 @@ from ..metadata.entities import Broker, Topic
 from ..metadata.image import Image
 from ..requests.time_slices import Turn
 from . import control_requests
-
-if TYPE_CHECKING:
-    from .propagation import Propagation
 
 log = logging.getLogger("minicontroller.propagation")
 
@@ -66,10 +63,29 @@ class ControlLink(Protocol):
 LinkFactory = Callable[[Broker], ControlLink]
 
 
+class ChannelOwner(Protocol):
+    """The part of `Propagation` that its channels call."""
+
+    image: Callable[[], Image]
+    """Returns the newest image."""
+    inter_broker_listener: str
+    contradicted: Callable[[], None]
+    """Called when a broker answers that it follows another controller."""
+
+    def acknowledged(self) -> None:
+        """Wake the tasks that wait for acknowledgements."""
+
+    def leader_and_isr_answered(self, broker: Broker, answer: LeaderAndIsrResponse) -> None: ...
+
+    def replicas_deleted(self, broker: Broker, topics: list[Topic]) -> None: ...
+
+    def encoded_topic(self, topic: Topic, live: frozenset[int]) -> bytes: ...
+
+
 class Channel:
     """Keeps what one registered node must still be told, and tells it."""
 
-    def __init__(self, broker: Broker, link: ControlLink, owner: "Propagation") -> None:
+    def __init__(self, broker: Broker, link: ControlLink, owner: ChannelOwner) -> None:
         self.broker = broker
         self.acknowledged = -1
         """The newest change that the node has in its metadata."""

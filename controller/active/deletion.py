@@ -1,8 +1,8 @@
-"""Topics on their way out: after the marker, the replicas; after the replicas, the znodes.
+"""Deletes topics that are marked for deletion: first their replicas, then their znodes.
 
-Rule: a topic is gone for clients when it is marked (every node is told so at once); what follows is
-asynchronous, needs every replica, and is resumed from the marker by whichever controller finds it.
-A replica on a broker that is not there waits for its return.
+Rule: for clients a topic is gone as soon as it is marked, and every node is updated at once. The
+rest is done in the background and needs every replica; a replica on a broker that is not live waits
+for its return. A new active controller resumes every deletion whose marker it finds.
 """
 
 import contextlib
@@ -10,34 +10,35 @@ import functools
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import trio
 
 from ..metadata.entities import Topic
 from ..metadata.image import Image
-from ..store.base import Delete, Operation
+from ..store.base import Delete, Operation, Store
 from ..znodes import layout
 from .jobs import ControllerMoved, Draft, Element
-
-if TYPE_CHECKING:
-    from .active_controller import ActiveController
-
+from .local_nodes import LocalNodes
+from .propagation import Propagation
+from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
 
 RETRY_SECONDS = 5.0
-"""Until what others hindered is tried again."""
+"""The pause before znodes are deleted again that others kept writing below."""
 
 Key = tuple[str, bytes]
-"""Name and id: a topic of the same name may be born, and marked, before this one is forgotten."""
+"""A topic's name and id: another one of the same name may be created, and marked, meanwhile."""
 
 
 class Deletions:
     """The replicas of marked topics that are still to be deleted."""
 
-    def __init__(self, controller: "ActiveController") -> None:
-        self._controller = controller
+    def __init__(self, store: Store, writer: Writer, propagation: Propagation, local_nodes: LocalNodes) -> None:
+        self._store = store
+        self._writer = writer
+        self._propagation = propagation
+        self._local_nodes = local_nodes
         self._replicas_left: dict[Key, set[int]] = {}
         self._without_replicas: list[Topic] = []
         self._wake = trio.Event()
@@ -45,16 +46,14 @@ class Deletions:
     def start(self, topic: Topic) -> None:
         """Delete the replicas of a topic that has been marked."""
         brokers = {replica for partition in topic.partitions for replica in partition.replicas}
-        brokers.difference_update(self._controller.local_nodes.ids)  # they have no logs
+        brokers.difference_update(self._local_nodes.ids)  # they have no logs
         self._replicas_left[_key(topic)] = brokers
-        for broker_id in brokers.intersection(self._controller.image.brokers):
-            self._controller.propagation.delete_replicas(topic, broker_id)
+        for broker_id in brokers.intersection(self._writer.image.brokers):
+            self._propagation.delete_replicas(topic, broker_id)
         self._finish_if_empty(topic)
 
     def resume(self, image: Image) -> None:
-        """Begin, or go on with, every marked topic: a controller was elected, or a broker came
-        back.
-        """
+        """Start or continue the deletion of every marked topic."""
         self._replicas_left = {key: left for key, left in self._replicas_left.items() if key[0] in image.topics}
         for topic in image.topics.values():
             if topic.marked_for_deletion:
@@ -74,9 +73,7 @@ class Deletions:
             self._wake.set()
 
     async def run(self) -> None:
-        """Delete the znodes of topics without replicas, many in one commit; what is left, the next
-        controller finds marked.
-        """
+        """Delete the znodes of topics that have no replicas left, many in one commit."""
         left: list[Topic] = []
         while True:
             with trio.move_on_after(RETRY_SECONDS if left else math.inf):
@@ -90,10 +87,10 @@ class Deletions:
         """Delete the znodes of these topics, and return the topics of which some are left: others
         keep writing below them.
         """
-        left = await self._controller.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
+        left = await self._writer.write(lambda draft: self._plan(draft, topics, _znodes_of_whole_topic))
         refused = left()
         if refused:
-            left = await self._controller.write(lambda draft: self._plan(draft, refused, self._existing_znodes))
+            left = await self._writer.write(lambda draft: self._plan(draft, refused, self._existing_znodes))
         for topic in left():
             log.warning(
                 "the znodes of topic %s cannot be deleted, because others write there: trying again", topic.name
@@ -122,7 +119,7 @@ class Deletions:
         """Return the deletions of a topic's znodes that exist: it was never whole, a predecessor
         began, or others wrote below it.
         """
-        store, marker = self._controller.node.store, layout.delete_topic_path(topic.name)
+        store, marker = self._store, layout.delete_topic_path(topic.name)
         found: list[str] = []
         level = [layout.topic_path(topic.name), layout.topic_config_path(topic.name)]
         while level:

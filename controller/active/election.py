@@ -1,20 +1,18 @@
-"""Standing for controller: who creates `/controller` rules, and whoever rules is fenced by
-`/controller_epoch`.
+"""The election of the active controller: the node that creates `/controller` is elected.
 
-As Kafka does it (KafkaZkClient.registerControllerAndIncrementControllerEpoch): one multi creates
-the ephemeral `/controller` and raises the epoch from the value and version that were read, so of
-two candidates one wins and the other sees why. The version of the epoch znode is the fencing token
-of everything the winner writes.
+As in Kafka (KafkaZkClient.registerControllerAndIncrementControllerEpoch), one multi creates the
+ephemeral `/controller` and raises `/controller_epoch` from the value and version that were read, so
+one of two candidates wins. The new version of the epoch znode fences everything that the winner
+writes.
 
-Rule: only who is registered stands, in the session of its registration: a controller that no broker
-can be told of rules nobody. An accident ends the reign and not the node, which then leaves others
-the first turn, the longer the more often it happens.
+Rule: a node stands for election only while it is registered, and in the session of its
+registration, since brokers cannot be told of a controller that is not. An unexpected error ends the
+controller and not the node, which then waits before it stands again, longer each time.
 """
 
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import trio
 
@@ -36,31 +34,30 @@ from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
 from ..znodes.content import MalformedZnodeError
-from .active_controller import ActiveController
+from .active_controller import ActiveController, ControllerNode
 from .channel import LinkFactory
-
-if TYPE_CHECKING:
-    from ..handlers.node import Node
 
 log = logging.getLogger("minicontroller.controller")
 
 PAUSE_SECONDS = 1.0
-"""After an accident, before standing again; doubled by each further one."""
-MAX_EPOCH = 2**31 - 1
+"""The pause before a node stands again after an unexpected error; each further error doubles it."""
 MAX_PAUSE_SECONDS = 60.0
+MAX_EPOCH = 2**31 - 1
 
 
 class Election:
-    """Stands for election whenever there is no controller, and rules when elected."""
+    """Stands for election whenever there is no active controller, and runs it when elected."""
 
-    def __init__(self, node: "Node", link: LinkFactory, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, node: ControllerNode, link: LinkFactory, clock_ms: Callable[[], int]) -> None:
         self._node = node
         self._link = link
         self._clock_ms = clock_ms
         self._changed = Signal()
         self._withdrawn = trio.Event()
-        self._reigning: ActiveController | None = None
+        self._controller: ActiveController | None = None
+        """The controller that runs after this node was elected."""
         self._vacated = trio.Event()
+        """Set when that controller has ended and `/controller` is free."""
         self._pause = PAUSE_SECONDS
 
     async def run(self) -> None:
@@ -78,7 +75,7 @@ class Election:
                 await self._recover()
 
     async def _stand(self, session_id: int) -> None:
-        """Stand once; whoever cannot win waits for what could change that."""
+        """Stand once, or wait for a change if this node cannot win now."""
         store = self._node.store
         if not await self._is_registered(session_id):
             await while_it_lasts(store, session_id, self._changed.wait)
@@ -87,14 +84,14 @@ class Election:
         if entry is None:
             fence_and_epoch = await self._elect()
             if fence_and_epoch is not None:
-                await self._reign(*fence_and_epoch, session_id)
+                await self._run_controller(*fence_and_epoch, session_id)
         elif entry.stat.ephemeral_owner == session_id:
-            await self._give_up_what_was_won_unheard(entry)
+            await self._give_up_unconfirmed_claim(entry)
         else:
             await while_it_lasts(store, session_id, self._changed.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
-        """Whether the store shows this node registered, with a watch on that: another process may
+        """Return whether the store has this node's registration, and watch it: another process may
         have registered under the same id.
         """
         entry = await self._node.store.get(layout.broker_path(self._node.broker_id), self._changed.send)
@@ -105,25 +102,25 @@ class Election:
             await self._withdrawn.wait()
         self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS)
 
-    async def _give_up_what_was_won_unheard(self, entry: Entry) -> None:
-        """Give up a claim of ours that came about unheard, or could not be taken back, to stand
-        anew in a new epoch.
+    async def _give_up_unconfirmed_claim(self, entry: Entry) -> None:
+        """Delete a `/controller` of this session whose creation was never confirmed, or that could
+        not be deleted, to stand again in a new epoch.
         """
         with contextlib.suppress(NodeMissing, VersionConflict):
             await self._node.store.commit([Delete(layout.CONTROLLER, entry.stat.version)])
 
     async def withdraw(self) -> None:
-        """Stand no more, and end a reign in good order. When this returns the place is another
-        one's to take.
+        """Stand no more, and have a running controller step down. When this returns another node
+        can be elected.
         """
         self._withdrawn.set()
         self._changed.send()
-        if self._reigning is not None:
-            self._reigning.step_down()
+        if self._controller is not None:
+            self._controller.step_down()
             await self._vacated.wait()
 
     async def _elect(self) -> tuple[Check, int] | None:
-        """Try once to win the election, and return the fence and the epoch, or None if another one
+        """Try once to win the election. Return the fence and the epoch, or None if another node
         won.
         """
         store, broker_id = self._node.store, self._node.broker_id
@@ -158,8 +155,8 @@ class Election:
         return Check(layout.CONTROLLER_EPOCH, version + 1), epoch
 
     def _next_epoch(self, stored: int) -> int:
-        """Return an epoch after that of the store, and after the one that nodes follow, who would
-        believe no lower one if somebody had set the store's back.
+        """Return an epoch above the store's and above the one that nodes follow. Nodes would not
+        follow a lower one if somebody had set the store's epoch back.
         """
         followed = self._node.cache.image.controller_epoch
         if stored < followed < MAX_EPOCH:
@@ -167,33 +164,33 @@ class Election:
             return followed + 1
         return stored + 1
 
-    async def _reign(self, fence: Check, epoch: int, session_id: int) -> None:
+    async def _run_controller(self, fence: Check, epoch: int, session_id: int) -> None:
         self._node.metrics.elections_won += 1
-        controller = self._reigning = ActiveController(self._node, epoch, fence, self._link, self._changed.send)
-        self._vacated, began, accident = trio.Event(), trio.current_time(), False
+        controller = self._controller = ActiveController(self._node, epoch, fence, self._link, self._changed.send)
+        self._vacated, began, failed = trio.Event(), trio.current_time(), False
         if self._withdrawn.is_set():
             controller.resign()
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch_place, controller, session_id)
+                nursery.start_soon(self._watch_claim, controller, session_id)
                 await controller.run()
                 nursery.cancel_scope.cancel()
         except Exception:
             log.exception("an accident ended the reign of epoch %d", epoch)
-            accident = True
+            failed = True
         finally:
-            self._reigning = None
+            self._controller = None
             with trio.move_on_after(1, shield=True):
                 await self._vacate(fence)
             self._vacated.set()
         if trio.current_time() - began > MAX_PAUSE_SECONDS:
             self._pause = PAUSE_SECONDS
-        if accident:
+        if failed:
             await self._recover()
 
-    async def _watch_place(self, controller: ActiveController, session_id: int) -> None:
-        """Resign when the session is over, or `/controller` or the registration is no
-        longer ours.
+    async def _watch_claim(self, controller: ActiveController, session_id: int) -> None:
+        """Have the controller resign when the session ends, or `/controller` or the registration is
+        no longer this session's.
         """
         store = self._node.store
         async with trio.open_nursery() as nursery:
@@ -218,7 +215,9 @@ class Election:
                 await self._changed.wait()
 
     async def _vacate(self, fence: Check) -> None:
-        """Leave the place to another node at once, unless one has it already."""
+        """Delete `/controller`, so that another node can be elected at once, unless one was
+        already.
+        """
         try:
             await self._node.store.commit([fence, Delete(layout.CONTROLLER)])
         except (NodeMissing, VersionConflict):

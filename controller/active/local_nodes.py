@@ -1,89 +1,109 @@
-"""The nodes of the controller's own process, itself included: what UpdateMetadata does for the
-others, done without the wire.
+"""Updates the nodes of the active controller's own process by call, as UpdateMetadata does for all
+others.
 
-Rule: they are told in the turn in which the controller learns of a change, and nodes that held the
-same image share the next one: a cluster in one process pays for one view, not for one a node. Only
-nodes that are registered are told, as everywhere, and none that has heard of a newer controller:
-what this one has still to say is old. They have no logs, so there is nothing that LeaderAndIsr or
-StopReplica would tell them.
+Rule: local nodes are updated in the time slice in which the controller learns of a change, and they
+share one image, so that a cluster in one process pays for one. As elsewhere, only registered nodes
+are updated, and none that has seen a newer controller epoch. They have no logs, so they need
+neither LeaderAndIsr nor StopReplica.
 """
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
+from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache, first_update_number
 from ..metadata.entities import NO_ENTITY_CONFIGS, UNREADABLE, Broker, Topic
 from ..metadata.image import Image
 from ..znodes import layout
 
-if TYPE_CHECKING:
-    from ..handlers.node import Node
+
+class DynamicConfigsView(Protocol):
+    """The part of a node's dynamic configs that the active controller uses."""
+
+    current: NodeConfig
+    """The node's configuration with the dynamic configs in force."""
+
+    def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
+        """Put the configs that a controller has written in force. None leaves what is in force."""
+
+
+class LocalNode(Protocol):
+    """The part of a local node that the active controller updates."""
+
+    cache: MetadataCache
+    broker_epoch: int
+    """The broker epoch of the node's registration."""
+
+    @property
+    def dynamic_configs(self) -> DynamicConfigsView: ...
 
 
 class LocalNodes:
-    """Tells the controller's own node, and its local_nodes as long as they are registered."""
+    """Updates the active controller's own node always, and the other local nodes while they are
+    registered.
+    """
 
-    def __init__(self, node: "Node") -> None:
-        self.ids: Collection[int] = frozenset({node.broker_id})
-        self._own_id = node.broker_id
-        self._own = node.cache
-        self._node = node
-        self._local_nodes = node.local_nodes
-        self._others: dict[int, MetadataCache] = {}
+    def __init__(self, broker_id: int, own: LocalNode, others: Mapping[int, LocalNode]) -> None:
+        """`own` is the active controller's node, with this id; `others` may contain it too."""
+        self.ids: Collection[int] = frozenset({broker_id})
+        """The broker ids of the nodes that are updated here."""
+        self._own_id = broker_id
+        self._own = own
+        self._nodes = others
+        self._updated: dict[int, MetadataCache] = {}
+        """The caches of the other nodes that are updated, by broker id."""
 
     def is_here(self, broker: Broker) -> bool:
-        """Whether this is the registration of a node of this process."""
+        """Return whether this is the registration of a local node."""
         if broker.broker_id == self._own_id:
             return True
-        node = self._local_nodes.get(broker.broker_id)
+        node = self._nodes.get(broker.broker_id)
         return node is not None and node.broker_epoch == broker.epoch
 
-    def tell_everything(self, image: Image) -> None:
-        """Tell all topics and brokers after the controller has read the state anew."""
-        self._others.clear()
-        if not _has_newer(self._own, image):
+    def update_everything(self, image: Image) -> None:
+        """Update all topics and brokers, after the controller has loaded its state."""
+        self._updated.clear()
+        own = self._own.cache
+        if not _has_newer(own, image):
             topics = _visible(image, image.topics.values())
-            told = {topic.name for topic in topics}
-            self._own.apply(
+            names = {topic.name for topic in topics}
+            own.apply(
                 controller_id=image.controller_id,
                 controller_epoch=image.controller_epoch,
                 brokers=image.brokers.values(),
                 changed=topics,
-                removed=[name for name in self._own.image.topics if name not in told],
+                removed=[name for name in own.image.topics if name not in names],
             )
-            self._own.updated_to(first_update_number(image.controller_epoch))
-        self._welcome(image)
+            own.updated_to(first_update_number(image.controller_epoch))
+        self._take_in_registered(image)
 
-    def tell_brokers(self, image: Image) -> None:
-        """Tell the brokers that live now. A local node among them that was not told so far is told
-        everything.
-        """
-        self._tell(image, (), (), list(image.brokers.values()))
-        self._welcome(image)
+    def update_brokers(self, image: Image) -> None:
+        """Update the live brokers. A local node that has registered since gets everything."""
+        self._update(image, (), (), list(image.brokers.values()))
+        self._take_in_registered(image)
 
-    def tell(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
-        """Tell which topics changed, and which are gone or going."""
-        self._tell(image, _visible(image, changed), removed, None)
+    def update_topics(self, image: Image, changed: Iterable[Topic], removed: Collection[str]) -> None:
+        """Update topics that changed; `removed` names those that are deleted or marked for it."""
+        self._update(image, _visible(image, changed), removed, None)
 
-    def tell_configs(self, image: Image) -> None:
-        """Tell the configs of brokers, which other nodes read in the store when they are told of a
-        change.
-        """
+    def update_configs(self, image: Image) -> None:
+        """Update the configs of brokers, which other nodes read from the store."""
         of_cluster = _broker_configs(image, layout.DEFAULT_ENTITY)
         for broker_id in self.ids:
-            node = self._node if broker_id == self._own_id else self._local_nodes.get(broker_id)
+            node = self._own if broker_id == self._own_id else self._nodes.get(broker_id)
             if node is not None and not _has_newer(node.cache, image):
                 node.dynamic_configs.apply(_broker_configs(image, str(broker_id)), of_cluster)
 
-    def _tell(
+    def _update(
         self, image: Image, changed: Collection[Topic], removed: Collection[str], brokers: list[Broker] | None
     ) -> None:
-        before = self._own.image
-        for cache in (self._own, *self._others.values()):
+        own = self._own.cache
+        before = own.image
+        for cache in (own, *self._updated.values()):
             if _has_newer(cache, image):
                 continue
-            if cache is not self._own and cache.image is before:
-                cache.become(self._own.image, changed, removed)
+            if cache is not own and cache.image is before:
+                cache.become(own.image, changed, removed)
             else:
                 cache.apply(
                     controller_id=image.controller_id,
@@ -93,20 +113,23 @@ class LocalNodes:
                     removed=removed,
                 )
 
-    def _welcome(self, image: Image) -> None:
-        here = {
-            broker_id: self._local_nodes[broker_id].cache
+    def _take_in_registered(self, image: Image) -> None:
+        """Give the own node's image to local nodes that have registered, and leave out those whose
+        registration is gone.
+        """
+        registered = {
+            broker_id: self._nodes[broker_id].cache
             for broker_id, broker in image.brokers.items()
             if broker_id != self._own_id and self.is_here(broker)
         }
-        known, now = self._others, self._own.image
-        for broker_id, cache in here.items():
+        known, now = self._updated, self._own.cache.image
+        for broker_id, cache in registered.items():
             if known.get(broker_id) is not cache and not _has_newer(cache, now):
                 gone = [name for name in cache.image.topics if name not in now.topics]
                 cache.become(now, list(now.topics.values()), gone)
                 cache.updated_to(first_update_number(now.controller_epoch))
-        self._others = here
-        self.ids = frozenset({self._own_id, *here})
+        self._updated = registered
+        self.ids = frozenset({self._own_id, *registered})
 
 
 def _broker_configs(image: Image, name: str) -> dict[str, str] | None:
@@ -120,6 +143,6 @@ def _has_newer(cache: MetadataCache, image: Image) -> bool:
 
 
 def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:
-    """Return the topics that are told: those that were led, and are not on their way out."""
+    """Return the topics that nodes see: those that had a leader and are not marked for deletion."""
     live = image.live_ids()
     return [topic.as_told(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]

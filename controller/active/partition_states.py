@@ -1,8 +1,7 @@
-"""Changes of partition states, as jobs of the writer: what `leadership` decides, written down and
-told.
+"""Plans of writes to partition states: leader elections, lost replicas, controlled shutdown.
 
-Rule: a state is written on the condition that it is the one that was judged (the znode's version),
-so an election never overwrites what a leader wrote meanwhile.
+Rule: a state is written on the condition that its znode still has the version which the election
+was based on, so an election never overwrites what a leader has written meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,51 +18,69 @@ from ..znodes.topics import encode_partition_state
 from .jobs import Draft, Element
 from .loading import load_topics
 
-Unclean = Callable[[Topic], bool]
 
+class LeaderElector:
+    """Elects leaders as jobs of the writer, for the active controller of one epoch."""
 
-async def settle(
-    draft: Draft,
-    store: Store,
-    epoch: int,
-    unclean: Unclean,
-    *,
-    brokers: Collection[int] | None = None,
-    bounced: Collection[int] = (),
-) -> list[Element]:
-    """Give every partition with a replica on one of these brokers (None: every partition) the
-    leader and the ISR it should have.
+    def __init__(self, store: Store, epoch: int, allows_unclean_election: Callable[[Topic], bool]) -> None:
+        self._store = store
+        self._epoch = epoch
+        self._allows_unclean_election = allows_unclean_election
 
-    Bounced brokers, which came back under the same id, are taken for dead first: they lost what
-    only their memory held. What a broker had lost in an earlier registration it may have again.
-    """
-    if brokers is not None:
+    async def elect_everywhere(self, draft: Draft) -> list[Element]:
+        """Give every partition the leader and the ISR that it should have."""
+        live = draft.image.live_ids()
+        for topic in list(draft.image.topics.values()):
+            await draft.turn.pause()
+            if not topic.marked_for_deletion:
+                await self._elect(draft, topic, live)
+        return draft.elements
+
+    async def elect_after_change_of(
+        self, draft: Draft, brokers: Collection[int], bounced: Collection[int]
+    ) -> list[Element]:
+        """Elect leaders for the partitions with a replica on one of these brokers, which have
+        registered or are gone. `bounced` are those that have registered again under the same id:
+        they count as dead first, since they have lost what only their memory held. Replicas that a
+        broker had lost in an earlier registration may exist again.
+        """
         _forget_losses(draft, brokers)
-    for topic in list(draft.image.topics.values()):
-        await draft.turn.pause()
-        if not topic.marked_for_deletion and (brokers is None or _has_replica_on(topic, brokers)):
-            if bounced:
-                live = frozenset(draft.image.live_ids()) - frozenset(bounced)
-                await _settle_topic(draft, store, topic.name, live, epoch, unclean=unclean(topic))
-            await _settle_topic(draft, store, topic.name, draft.image.live_ids(), epoch, unclean=unclean(topic))
-    return draft.elements
+        live = draft.image.live_ids()
+        for topic in list(draft.image.topics.values()):
+            await draft.turn.pause()
+            if not topic.marked_for_deletion and _has_replica_on(topic, brokers):
+                if bounced:
+                    await self._elect(draft, topic, frozenset(live) - frozenset(bounced))
+                await self._elect(draft, draft.image.topics[topic.name], live)
+        return draft.elements
 
+    async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[Element]:
+        """Give every partition of these topics the leader and the ISR that it should have."""
+        for name in names:
+            await draft.turn.pause()
+            topic = draft.image.topics.get(name)
+            if topic is not None and not topic.marked_for_deletion:
+                await self._elect(draft, topic, draft.image.live_ids())
+        return draft.elements
 
-async def settle_topics(
-    draft: Draft, store: Store, epoch: int, unclean: Unclean, names: Collection[str]
-) -> list[Element]:
-    """Give every partition of these topics the leader and the ISR it should have."""
-    for name in names:
-        await draft.turn.pause()
-        topic = draft.image.topics.get(name)
-        if topic is not None and not topic.marked_for_deletion:
-            await _settle_topic(draft, store, name, draft.image.live_ids(), epoch, unclean=unclean(topic))
-    return draft.elements
+    async def _elect(self, draft: Draft, topic: Topic, live: Collection[int]) -> None:
+        unclean = self._allows_unclean_election(topic)
+        changed = {
+            index: state
+            for index, partition in enumerate(topic.partitions)
+            if (state := leadership.elect_leader(partition, live, unclean=unclean)) is not None
+        }
+        if not changed:
+            return
+        parents: list[Operation] = []
+        if any(not topic.partitions[index].has_state for index in changed):
+            parents = await missing_parents(self._store, topic, changed)
+        stage_states(draft, topic, changed, self._epoch, parents)
 
 
 def lose(draft: Draft, broker: Broker, lost: Mapping[bytes, Collection[int]]) -> list[str]:
     """Mark the replicas of these partitions, by topic id, as lost by a registration of a broker,
-    and return the topics to be settled.
+    and return the names of the topics that need elections.
     """
     now = draft.image.brokers.get(broker.broker_id)
     if now is None or now.epoch != broker.epoch:
@@ -107,8 +124,8 @@ def _without_losses(brokers: Collection[int], topic: Topic | None) -> Topic | No
 
 
 async def read_anew(draft: Draft, store: Store, committed: Image, names: Collection[str]) -> None:
-    """Read the states of these topics as others have written them, but not of a topic of which
-    something of ours is on its way.
+    """Read the states of these topics as others have written them, except of topics that this
+    controller has changes for that are not committed yet.
     """
     quiet = [
         name
@@ -126,32 +143,15 @@ def _with_states(topic_id: bytes, states: Mapping[int, Partition], topic: Topic 
     news = {}
     for index, state in states.items():
         if index < len(topic.partitions) and (known := topic.partitions[index]).replicas == state.replicas:
-            told = msgspec.structs.replace(state, lost_replicas=known.lost_replicas)
-            if told != known:
-                news[index] = told
+            now = msgspec.structs.replace(state, lost_replicas=known.lost_replicas)
+            if now != known:
+                news[index] = now
     return topic.with_partitions(news) if news else topic
 
 
-async def _settle_topic(
-    draft: Draft, store: Store, name: str, live: Collection[int], epoch: int, *, unclean: bool
-) -> None:
-    topic = draft.image.topics[name]
-    changed = {
-        index: state
-        for index, partition in enumerate(topic.partitions)
-        if (state := leadership.elect_leader(partition, live, unclean=unclean)) is not None
-    }
-    if not changed:
-        return
-    parents: list[Operation] = []
-    if any(not topic.partitions[index].has_state for index in changed):
-        parents = await missing_parents(store, topic, changed)
-    stage_states(draft, topic, changed, epoch, parents)
-
-
 async def missing_parents(store: Store, topic: Topic, partitions: Collection[int]) -> list[Operation]:
-    """Return what creates the missing znodes above the states of these partitions: others than us
-    create topics without them.
+    """Return the operations that create the missing znodes above the states of these partitions:
+    topics that others have created lack them.
     """
     (existing,) = await store.children_many([layout.partitions_path(topic.name)])
     known = set(existing or ())
@@ -161,12 +161,12 @@ async def missing_parents(store: Store, topic: Topic, partitions: Collection[int
 
 
 def missing_parent(topic: Topic) -> list[Operation]:
-    """Return what creates the znode above the partitions, where the topic has none."""
+    """Return the operation that creates the `partitions` znode of a topic which has none."""
     return [] if topic.has_partitions_znode else [Create(layout.partitions_path(topic.name))]
 
 
 def with_parent(topic: Topic) -> Topic:
-    """Return the topic with the znode above its partitions."""
+    """Return the topic as it is once its `partitions` znode exists."""
     return topic if topic.has_partitions_znode else msgspec.structs.replace(topic, has_partitions_znode=True)
 
 
@@ -195,9 +195,8 @@ def stage_states(
 
 
 async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, list[int]]:
-    """Controlled shutdown: take the broker out of the ISR everywhere, moving leadership first.
-
-    Returns the partitions that it follows no more, by topic: it may stop them.
+    """Move leaderships away from a broker in controlled shutdown, and remove it from every ISR.
+    Returns the partitions, by topic, that it followed and may stop.
     """
     stopped: dict[str, list[int]] = {}
     live = draft.image.live_ids()

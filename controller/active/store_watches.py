@@ -9,16 +9,15 @@ a while.
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 import trio
 
-from ..metadata.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, EntityConfigs, Topic
+from ..metadata.entities import NO_ENTITY_CONFIGS, NO_TOPIC_ID, Broker, EntityConfigs, Topic
 from ..metadata.image import Image
 from ..metadata.random_ids import new_id
 from ..metadata.topic_names import is_valid_topic_name
-from ..store.base import Delete, NodeMissing, SessionExpired, SetData, StoreUnavailable
+from ..store.base import Delete, NodeMissing, SessionExpired, SetData, Store, StoreUnavailable
 from ..store.sessions import wait_connected
 from ..store.signal import Signal
 from ..znodes import layout
@@ -26,9 +25,8 @@ from ..znodes.topics import encode_topic
 from . import notifications, partition_states
 from .jobs import ControllerMoved, Draft, Element
 from .loading import ensure_paths, entity_configs, load_broker_configs, load_brokers, load_topics, topic_names
-
-if TYPE_CHECKING:
-    from .active_controller import ActiveController
+from .partition_states import LeaderElector
+from .writer import Writer
 
 log = logging.getLogger("minicontroller.controller")
 
@@ -46,10 +44,30 @@ class StoreWatches:
     changed.
     """
 
-    def __init__(self, controller: "ActiveController") -> None:
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        elector: LeaderElector,
+        *,
+        brokers_changed: Callable[[Iterable[Broker]], Awaitable[None]],
+        directory_lost: Callable[[int], None],
+        deletes_topics: bool,
+        created: dict[str, int] | None,
+    ) -> None:
+        """Prepare to follow the watches. `brokers_changed` is awaited with all registered brokers,
+        `directory_lost` called with the id of a broker that has lost a log directory.
+        `deletes_topics` is the config `delete.topic.enable`; `created` is filled as `load_topics`
+        does.
+        """
         self.brokers, self.topics, self.deletions, self.configs = Signal(), Signal(), Signal(), Signal()
-        self._controller = controller
-        self._store = controller.node.store
+        self._store = store
+        self._writer = writer
+        self._elector = elector
+        self._brokers_changed = brokers_changed
+        self._directory_lost = directory_lost
+        self._deletes_topics = deletes_topics
+        self._created = created
         self.notifications, self.states = Signal(), Signal()
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
@@ -106,14 +124,14 @@ class StoreWatches:
             signal.send()
 
     async def _read_brokers(self) -> None:
-        await self._controller.brokers_changed(await load_brokers(self._store, self.brokers.send))
+        await self._brokers_changed(await load_brokers(self._store, self.brokers.send))
 
     async def _read_topics(self) -> None:
         names = await topic_names(self._store, self.topics.send)
-        known, there = self._controller.image.topics, set(names)
+        known, there = self._writer.image.topics, set(names)
         missing = [name for name, topic in known.items() if name not in there and not topic.marked_for_deletion]
         if missing or not all(name in known for name in names):
-            await self._controller.write(lambda draft: self._adopt_topics(draft, names, missing))
+            await self._writer.write(lambda draft: self._adopt_topics(draft, names, missing))
 
     async def _adopt_topics(self, draft: Draft, names: list[str], missing: list[str]) -> None:
         """Take over topics that others have written without states, and drop those that they have
@@ -122,18 +140,14 @@ class StoreWatches:
         This is a job, so that nothing of ours is half-way. Unknown are topics that neither the
         draft nor the image has: one whose end is planned and not yet sent is still in the store.
         """
-        known = self._controller.image.topics
+        known = self._writer.image.topics
         unknown = [name for name in names if name not in draft.image.topics and name not in known]
         await self._drop(draft, [name for name in missing if self._is_unchanged(draft, name)])
-        recorder = self._controller.recorder
-        found = await load_topics(self._store, unknown, frozenset(), None if recorder is None else recorder.created)
+        found = await load_topics(self._store, unknown, frozenset(), self._created)
         for topic in found:
             log.info("topic %s was created by another broker", topic.name)
             self._adopt(draft, topic)
-        controller = self._controller
-        await partition_states.settle_topics(
-            draft, self._store, controller.epoch, controller.unclean_leader_election, [topic.name for topic in found]
-        )
+        await self._elector.elect_for_topics(draft, [topic.name for topic in found])
 
     async def _drop(self, draft: Draft, names: list[str]) -> None:
         """Drop topics that others have removed without a mark: nobody is shown them any more
@@ -153,9 +167,9 @@ class StoreWatches:
     async def _read_deletions(self) -> None:
         marked = await self._store.children(layout.DELETE_TOPICS, self.deletions.send)
         names = [name for name in marked if is_valid_topic_name(name)]
-        topics = self._controller.image.topics
+        topics = self._writer.image.topics
         if any(name not in topics or not topics[name].marked_for_deletion for name in names):
-            await self._controller.write(lambda draft: self._adopt_markers(draft, names))
+            await self._writer.write(lambda draft: self._adopt_markers(draft, names))
 
     async def _adopt_markers(self, draft: Draft, names: list[str]) -> None:
         """Take over deletion markers that others have written of topics that exist, and remove the
@@ -168,7 +182,7 @@ class StoreWatches:
                 continue
             if topic is not None and not self._is_unchanged(draft, name):
                 continue  # the mark is of a topic of this name whose end is planned and not yet sent
-            if topic is None or not self._controller.node.config.boolean("delete.topic.enable"):
+            if topic is None or not self._deletes_topics:
                 draft.stage(None, [Delete(layout.delete_topic_path(name))])
             else:
                 draft.stage(name, (), evolve=_marked)
@@ -176,34 +190,31 @@ class StoreWatches:
     async def _read_notifications(self) -> None:
         found = await notifications.read(self._store, self.notifications.send)
         for broker_id in found.lost_directories:
-            self._controller.ask_for_lost_replicas(broker_id)
+            self._directory_lost(broker_id)
         self.states_changed(found.changed_isrs)
         if found.paths:
-            await self._controller.write(lambda draft: notifications.remove(draft, found.paths), urgent=True)
+            await self._writer.write(lambda draft: notifications.remove(draft, found.paths), urgent=True)
 
     async def _read_states(self) -> None:
         names, self._changed_states = self._changed_states, set()
         try:
-            elements = await self._controller.write(lambda draft: self._adopt_states(draft, sorted(names)), urgent=True)
+            elements = await self._writer.write(lambda draft: self._adopt_states(draft, sorted(names)), urgent=True)
         except StoreUnavailable:
             self._changed_states |= names
             raise
         self.states_changed(each.topic for each in elements if each.topic is not None and each.refusal is not None)
 
     async def _adopt_states(self, draft: Draft, names: list[str]) -> list[Element]:
-        controller = self._controller
-        await partition_states.read_anew(draft, self._store, controller.image, names)
+        await partition_states.read_anew(draft, self._store, self._writer.image, names)
         for name in names:
             topic = draft.image.topics.get(name)
             if topic is not None and topic.topic_id == NO_TOPIC_ID and not topic.marked_for_deletion:
                 identify(draft, topic)
-        return await partition_states.settle_topics(
-            draft, self._store, controller.epoch, controller.unclean_leader_election, names
-        )
+        return await self._elector.elect_for_topics(draft, names)
 
     def _is_unchanged(self, draft: Draft, name: str) -> bool:
         """Whether nothing is planned for a topic that the store does not show yet."""
-        return draft.image.topics.get(name) is self._controller.image.topics.get(name)
+        return draft.image.topics.get(name) is self._writer.image.topics.get(name)
 
     async def _read_configs(self) -> None:
         entities, self._changed_configs = self._changed_configs, set()
@@ -211,7 +222,7 @@ class StoreWatches:
         brokers = sorted(name for kind, name in entities if kind == layout.BROKERS_ENTITY)
         self._again = set()
         try:
-            await self._controller.write(lambda draft: self._adopt_configs(draft, topics, brokers))
+            await self._writer.write(lambda draft: self._adopt_configs(draft, topics, brokers))
         except StoreUnavailable:
             self._changed_configs |= entities
             raise
@@ -227,7 +238,7 @@ class StoreWatches:
         notification or not. The rest is as it was read, whatever its version: a znode that was
         deleted and made again begins at version 0.
         """
-        committed = self._controller.image.configs
+        committed = self._writer.image.configs
         for path, found in (await load_broker_configs(self._store, brokers)).items():
             known = draft.image.configs.get(path, NO_ENTITY_CONFIGS)
             if known is not committed.get(path, NO_ENTITY_CONFIGS):
@@ -242,10 +253,7 @@ class StoreWatches:
             topic, configs = draft.image.topics[name], entity_configs(f"topic {name}", entry)
             if not topic.has_configs(configs.configs, configs.version):
                 draft.stage(name, (), evolve=functools.partial(_with_configs, configs))
-        controller = self._controller
-        await partition_states.settle_topics(
-            draft, self._store, controller.epoch, controller.unclean_leader_election, topics
-        )
+        await self._elector.elect_for_topics(draft, topics)
 
 
 def identify(draft: Draft, topic: Topic) -> None:

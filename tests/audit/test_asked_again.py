@@ -179,7 +179,7 @@ class World:
 
     async def ask(self, handler: Any, key: ApiKey, version: int, request: Any) -> Any:
         await self.cluster.until(lambda: bool(self.cluster.rulers()))
-        node = self.cluster.rulers()[-1].node
+        node = self.cluster.controller_node
         try:
             return await handler(node, context_for(node, key, version), request)
         except Refusal as refusal:

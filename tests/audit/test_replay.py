@@ -28,7 +28,7 @@ async def a_cluster(folder: Path, nursery: trio.Nursery, *broker_ids: int) -> Sm
 
 
 async def alter(cluster: SmallCluster, name: str, configs: dict[str, str]) -> int:
-    node = cluster.controller.node
+    node = cluster.controller_node
     request = AlterConfigsRequest(
         resources=[
             AlterConfigsResource(

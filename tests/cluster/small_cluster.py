@@ -244,6 +244,11 @@ class SmallCluster:
         (controller,) = self.rulers()
         return controller
 
+    @property
+    def controller_node(self) -> Node:
+        """The node of the controller; of several, the one that started last."""
+        return [member.node for member in self.members.values() if member.node.controller is not None][-1]
+
     async def until(self, reached: Callable[[], bool]) -> None:
         """Look until it is so; the clock is a mock, or the wait is for another process."""
         with trio.fail_after(PATIENCE_SECONDS):
@@ -292,7 +297,7 @@ class SmallCluster:
             ],
             timeout_ms=timeout_ms,
         )
-        node = self.rulers()[-1].node
+        node = self.controller_node
         try:
             answer = await answer_of(node, context_for(node, ApiKey.CREATE_TOPICS, 7), request)
         except Refusal as refusal:
@@ -300,7 +305,7 @@ class SmallCluster:
         return [result.error_code for result in answer.topics]
 
     async def delete(self, *names: str, timeout_ms: int = TIMEOUT_MS) -> list[int]:
-        node = self.rulers()[-1].node
+        node = self.controller_node
         request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
         try:
             answer = await answer_of(node, context_for(node, ApiKey.DELETE_TOPICS, 5), request)
@@ -309,7 +314,7 @@ class SmallCluster:
         return [result.error_code for result in answer.responses]
 
     async def grow(self, name: str, count: int, *, timeout_ms: int = TIMEOUT_MS) -> int:
-        node = self.rulers()[-1].node
+        node = self.controller_node
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)], timeout_ms=timeout_ms
         )
@@ -324,7 +329,7 @@ class SmallCluster:
         """AlterConfigs: what is not named is gone."""
         entries = [alter_configs_message.AlterableConfig(name=key, value=value) for key, value in configs.items()]
         resource = alter_configs_message.AlterConfigsResource(resource_type=2, resource_name=name, configs=entries)
-        node = self.rulers()[-1].node
+        node = self.controller_node
         context = context_for(node, ApiKey.ALTER_CONFIGS, 2)
         request = alter_configs_message.AlterConfigsRequest(resources=[resource])
         code: int = (await answer_of(node, context, request)).responses[0].error_code
@@ -336,7 +341,7 @@ class SmallCluster:
         resource = incremental_message.AlterConfigsResource(
             resource_type=resource_type, resource_name=name, configs=[step]
         )
-        node = self.rulers()[-1].node
+        node = self.controller_node
         context = context_for(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
         request = incremental_message.IncrementalAlterConfigsRequest(resources=[resource])
         code: int = (await answer_of(node, context, request)).responses[0].error_code
@@ -344,7 +349,7 @@ class SmallCluster:
 
     async def shut_down(self, broker_id: int) -> ControlledShutdownResponse:
         epoch = self.members[broker_id].node.broker_epoch
-        return await shut_down(self.controller.node, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=epoch))
+        return await shut_down(self.controller_node, ControlledShutdownRequest(broker_id=broker_id, broker_epoch=epoch))
 
     # ------------------------------------------------------------------ what is seen
 

@@ -141,7 +141,7 @@ async def test_a_node_that_cannot_be_told_is_waited_for(
 
 async def create_by_way_of(cluster: SmallCluster, broker_id: int, name: str) -> int:
     """Create a topic by a request that this node forwards, and return the error code."""
-    node = cluster.controller.node
+    node = cluster.controller_node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
     context.forwarded, context.origin.received_node = True, broker_id
     request = CreateTopicsRequest(
@@ -163,7 +163,7 @@ async def test_a_node_that_is_not_registered_waits_for_what_it_is_told(
     await cluster.start_in_turn(1, 2, 3)
     await cluster.kill(3)
     await cluster.until(lambda: not cluster.controller.image.is_live(3))
-    node = cluster.controller.node
+    node = cluster.controller_node
     context = context_for(node, ApiKey.CREATE_TOPICS, 7)
     context.forwarded, context.origin.received_node = True, 3
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)

@@ -122,7 +122,7 @@ async def test_who_may_not_delete_is_refused_while_the_owner_deletes(cluster: Sm
     """Each of two who delete a topic at the same time is judged by himself, whoever is faster; who
     may, is told of one end (K4-D3).
     """
-    node = cluster.rulers()[-1].node
+    node = cluster.controller_node
     node.policy = PolicyRunner(
         rules=rules(
             "[[rule]]\nname = 'owned'\noperations = 'delete'\ncondition = 'principal in [\"User:owner\", \"User:friend\"]'"

@@ -46,13 +46,13 @@ def test_everyone_has_the_same_image(nodes: list[Node]) -> None:
     """The nodes of a process have one image, not three alike, so that they cost the
     memory of one.
     """
-    local_nodes = LocalNodes(nodes[0])
-    local_nodes.tell_everything(cluster("a"))
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a"))
     after = cluster("a", "b")
-    local_nodes.tell(after, [after.topics["b"]], ())
+    local_nodes.update_topics(after, [after.topics["b"]], ())
     assert set(nodes[0].cache.image.topics) == {"a", "b"}
     assert nodes[1].cache.image is nodes[2].cache.image is nodes[0].cache.image
-    local_nodes.tell(cluster("b"), (), ["a"])
+    local_nodes.update_topics(cluster("b"), (), ["a"])
     assert [set(node.cache.image.topics) for node in nodes] == [{"b"}] * 3
 
 
@@ -60,13 +60,13 @@ def test_a_node_without_registration_is_not_told(nodes: list[Node]) -> None:
     """A node whose registration is gone, or is of an earlier life, does not exist for
     the cluster.
     """
-    local_nodes = LocalNodes(nodes[0])
-    local_nodes.tell_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a", epochs={1: 10, 2: 20, 3: 29}))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}, {"a"}, set()]
     assert local_nodes.ids == {1, 2}
-    local_nodes.tell_brokers(cluster("a", epochs={1: 10, 3: 30}))
+    local_nodes.update_brokers(cluster("a", epochs={1: 10, 3: 30}))
     after = cluster("a", "b", epochs={1: 10, 3: 30})
-    local_nodes.tell(after, [after.topics["b"]], ())
+    local_nodes.update_topics(after, [after.topics["b"]], ())
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a"}, {"a", "b"}]
     assert local_nodes.ids == {1, 3}
 
@@ -75,13 +75,13 @@ def test_who_knew_something_else_is_told_what_changed(nodes: list[Node]) -> None
     """A node that heard from another controller in between keeps its own image, and is given the
     same changes.
     """
-    local_nodes = LocalNodes(nodes[0])
-    local_nodes.tell_everything(cluster("a"))
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("a"))
     nodes[1].cache.apply(controller_id=1, controller_epoch=5, brokers=None, changed=[topic("z")])
     after = cluster("a", "b")
-    local_nodes.tell(after, [after.topics["b"]], ())
+    local_nodes.update_topics(after, [after.topics["b"]], ())
     assert [set(node.cache.image.topics) for node in nodes] == [{"a", "b"}, {"a", "b", "z"}, {"a", "b"}]
-    local_nodes.tell_everything(cluster("a"))
+    local_nodes.update_everything(cluster("a"))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
 
 
@@ -90,7 +90,7 @@ def test_what_was_never_led_is_not_told(nodes: list[Node]) -> None:
     out.
     """
     never_led = Topic(name="n", topic_id=b"n" * 16, partitions=(Partition(replicas=(9,)),))
-    LocalNodes(nodes[0]).tell_everything(cluster("a").with_topic(never_led))
+    LocalNodes(1, nodes[0], nodes[0].local_nodes).update_everything(cluster("a").with_topic(never_led))
     assert [set(node.cache.image.topics) for node in nodes] == [{"a"}] * 3
 
 
@@ -98,12 +98,12 @@ def test_nobody_is_told_what_is_old(nodes: list[Node]) -> None:
     """A controller that wakes up and reads everything anew has a successor by then: whoever has
     heard of it is told nothing.
     """
-    local_nodes = LocalNodes(nodes[0])
-    local_nodes.tell_everything(cluster("old"))
+    local_nodes = LocalNodes(1, nodes[0], nodes[0].local_nodes)
+    local_nodes.update_everything(cluster("old"))
     for node in nodes[:2]:
         node.cache.apply(controller_id=2, controller_epoch=6, brokers=None, changed=[topic("new")], removed=["old"])
-    local_nodes.tell_everything(cluster("old"))
-    local_nodes.tell_brokers(cluster("old"))
+    local_nodes.update_everything(cluster("old"))
+    local_nodes.update_brokers(cluster("old"))
     assert [set(node.cache.image.topics) for node in nodes[:2]] == [{"new"}] * 2
     assert [node.cache.image.controller_epoch for node in nodes[:2]] == [6, 6]
 

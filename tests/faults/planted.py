@@ -266,7 +266,7 @@ def answered_ahead_of_the_node() -> None:
     """A node answers questions by what it knows, also where its own clients know more by an answer
     of the controller.
     """
-    put_in(cache.MetadataCache, "expect", lambda *_arguments: None)
+    put_in(cache.MetadataCache, "expect_update", lambda *_arguments: None)
 
 
 @planted(troubles=("false_marks",))

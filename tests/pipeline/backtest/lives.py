@@ -70,8 +70,9 @@ class Life:
 
     async def _change_controller(self) -> None:
         controller = self._cluster.controller
-        assert controller.node.policy is not None
-        controller.node.policy.kill()
+        policy = self._cluster.controller_node.policy
+        assert policy is not None
+        policy.kill()
         await self._cluster.kill(controller.node.broker_id)
         await self._cluster.until_succeeded(controller.epoch)
         await self._start(controller.node.broker_id)
@@ -160,7 +161,7 @@ class Life:
 
     async def _ask(self, key: ApiKey, version: int, request: Any) -> None:
         await self._cluster.until(lambda: bool(self._cluster.rulers()))
-        node: Node = self._cluster.rulers()[-1].node
+        node: Node = self._cluster.controller_node
         context: RequestContext = context_for(node, key, version)
         context = msgspec.structs.replace(context, principal=self._chance.choice(PRINCIPALS))
         try:
