@@ -16,7 +16,7 @@ import trio
 
 from ..audit.log import AuditLog
 from ..audit.recorder import AuditRecorder
-from ..audit.records import Origin
+from ..audit.records import EventOrigin
 from ..audit.requests import AuditedRequest
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
@@ -92,7 +92,9 @@ class ActiveController:
         self._resigned = trio.Event()
         self._stepping_down = trio.Event()
         self.recorder = (
-            None if node.audit is None else AuditRecorder(node.audit, Origin(node.cluster_id, epoch, node.broker_id))
+            None
+            if node.audit is None
+            else AuditRecorder(node.audit, EventOrigin(node.cluster_id, epoch, node.broker_id))
         )
         """Records decisions; None if the audit log is off."""
         self._created = None if self.recorder is None else self.recorder.created

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..store.base import NodeExists, NodeMissing, StoreError, VersionConflict
-from .jobs import Element, Job
+from .jobs import Element, WriterJob
 
 MAX_CONFLICTS = 10
 """How often a job is planned again because others wrote what it was about to write, before the
@@ -21,7 +21,7 @@ may have taken it back at once.
 """
 
 
-def count_conflict(job: Job, element: Element, refusal: Refusal, *, is_explained: bool) -> None:
+def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_explained: bool) -> None:
     """Count that others wrote what an element of this job was about to write. After too many times
     the job's next plan gets the refusal for it.
     """

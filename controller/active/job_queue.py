@@ -11,12 +11,12 @@ be carried out all the same.
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from .jobs import ControllerMoved, Job
+from .jobs import ControllerMoved, WriterJob
 
 ROOM = 500
 """Kafka's default of `queued.max.requests`."""
 
-Line = OrderedDict[Job, None]
+Line = OrderedDict[WriterJob, None]
 """Jobs in order, each of which can leave quickly from the middle."""
 
 
@@ -43,7 +43,7 @@ class JobQueue:
         """How many jobs wait for room."""
         return len(self._outside)
 
-    def put(self, job: Job, *, urgent: bool) -> None:
+    def put(self, job: WriterJob, *, urgent: bool) -> None:
         """Add a job at the end of its line. Raises ControllerMoved once the queue is closed."""
         if self._closed is not None:
             raise ControllerMoved from self._closed
@@ -54,7 +54,7 @@ class JobQueue:
         else:
             self._outside[job] = None
 
-    def put_back(self, jobs: Iterable[Job]) -> None:
+    def put_back(self, jobs: Iterable[WriterJob]) -> None:
         """Put jobs that were planned once before all others, in this order; those that were given
         up since are dropped.
         """
@@ -65,13 +65,13 @@ class JobQueue:
                 self._urgent[job] = None
                 self._urgent.move_to_end(job, last=False)
 
-    def take(self) -> Job:
+    def take(self) -> WriterJob:
         """Remove the next job and return it."""
         job, _ = (self._urgent or self._inside).popitem(last=False)
         self._call_in()
         return job
 
-    def leave(self, job: Job, *, in_any_case: bool) -> None:
+    def leave(self, job: WriterJob, *, in_any_case: bool) -> None:
         """Give up a job whose caller waits no more: if it is not planned yet, it will not be. One
         with room stays if it is to be done `in_any_case`.
         """
@@ -84,7 +84,7 @@ class JobQueue:
                 self.drop(job)
         self._call_in()
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: WriterJob) -> None:
         """End a given-up job of which nothing was done, and nothing will be."""
         self.given_up += 1
         job.done.set()

@@ -84,7 +84,7 @@ class Element:
         """
         self.completed = False
         """Whether its commit is in the store, or what was in doubt is resolved."""
-        self.job: Job | None = None
+        self.job: WriterJob | None = None
         """None once it is completed, and for what others wrote."""
 
     @property
@@ -234,7 +234,7 @@ class Draft:
         return element
 
 
-class Job:
+class WriterJob:
     """A request for changes, from its planning to the last of its commits."""
 
     __slots__ = (

@@ -44,7 +44,7 @@ from ..znodes import layout
 from .commits import Commit, pack
 from .conflicts import count_conflict, is_behind, kept_elements, refusal_for
 from .job_queue import ROOM, JobQueue
-from .jobs import ControllerMoved, Draft, Element, InDoubt, Job
+from .jobs import ControllerMoved, Draft, Element, InDoubt, WriterJob
 from .observing import NoObserver, WriterObserver
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class Writer:
         """
         self._reread = reread
         self.queue = JobQueue(room)
-        self._begun: dict[Job, None] = {}
+        self._begun: dict[WriterJob, None] = {}
         """Jobs that are being planned or have open elements, in order."""
         self._planned: list[Element] = []
         """Elements that are not yet packed into commits."""
@@ -134,7 +134,7 @@ class Writer:
         or what the plan raised. If the caller is cancelled, a job that is not planned yet is
         dropped, unless it has room in the queue and is to be carried out `in_any_case`.
         """
-        job = Job(plan, request)
+        job = WriterJob(plan, request)
         self.queue.put(job, urgent=urgent)
         self._go_on()
         try:
@@ -204,7 +204,7 @@ class Writer:
                 self._observer.resolved(image, element)
                 self._complete(element)
 
-    def _plan_again(self, jobs: Iterable[Job]) -> None:
+    def _plan_again(self, jobs: Iterable[WriterJob]) -> None:
         """Put these jobs before all that wait, in their order, to be planned again."""
         again = list(jobs)
         for job in again:
@@ -247,7 +247,7 @@ class Writer:
                 break
         self._make_ready()
 
-    async def _plan(self, job: Job) -> None:
+    async def _plan(self, job: WriterJob) -> None:
         base = self._pending
         draft = Draft(base, self._max_bytes, self._turn, barred=job.barred, others_wait=self._somebody_waits)
         job.elements, job.error = [], None

@@ -26,7 +26,7 @@ from ..requests.changes import Change
 from ..requests.context import RequestContext
 from . import records
 from .log import AuditLog
-from .records import Moment, Origin
+from .records import EventOrigin, Moment
 from .requests import AuditedRequest, CompletedElement, UndonePlans
 
 TOPICS_IN_A_CHUNK = 200
@@ -88,7 +88,7 @@ def _call() -> ObserverCall:
 class AuditRecorder:
     """The writer's observer for the audit log; the writer calls it in the order of what happens."""
 
-    def __init__(self, log: AuditLog, origin: Origin) -> None:
+    def __init__(self, log: AuditLog, origin: EventOrigin) -> None:
         self.log = log
         self.answers_wait = log.settings.always
         """Whether an answer waits until what it says is durable in the log."""

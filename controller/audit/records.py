@@ -48,7 +48,7 @@ REPLICAS = attrgetter("replicas")
 NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
 
-class Origin(msgspec.Struct, frozen=True, gc=False):
+class EventOrigin(msgspec.Struct, frozen=True, gc=False):
     """What all events of one controller epoch have in common."""
 
     cluster_id: str
@@ -59,7 +59,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 class Moment(msgspec.Struct, frozen=True, gc=False):
     """The place of an event in the log: its controller epoch, number and time."""
 
-    origin: Origin
+    origin: EventOrigin
     sequence: int
     time_ms: int
 

@@ -17,8 +17,8 @@ from ..config.alterations import check_replacement, replace_broker, replace_topi
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_turns
-from .changes import PlannedChange
 from .config_changes import Alteration, AlterationPlanner, alter, refused_here
+from .planning import PlannedChange
 from .requested_changes import configured_resources, operation_kinds
 
 if TYPE_CHECKING:

@@ -7,159 +7,37 @@ client is gone, is never begun; but with a timeout of 0 or less everything that 
 out and answered REQUEST_TIMED_OUT, as Kafka does it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
-from ...policies.interface import AlterLoggersRequest, JudgedRequest, PolicyRequest
 from ...protocol.error_codes import ErrorCode
 from ..active.active_controller import ActiveController
 from ..active.jobs import ControllerMoved, Draft, Element, decision
 from ..audit.requests import AuditedRequest
-from ..clock import now_ms
-from ..config.topic_configs import differing_defaults
 from ..errors import Refusal
-from ..metadata.entities import NO_CONFIGS, NO_ENTITY_CONFIGS, UNREADABLE, Topic
-from ..metadata.image import Image
-from ..policy.cluster_view import view
-from ..policy.runner import PolicyRefusal
-from ..requests.changes import Change, Judgement
 from ..requests.context import RequestContext
-from ..requests.time_slices import Turn
-from ..store.base import Create, Operation, SessionExpired, StoreUnavailable
-from ..znodes import layout
-from ..znodes.topics import encode_partition_state, least_topic_bytes
+from ..store.base import SessionExpired, StoreUnavailable
+from .node import Node
 from .parts import Parts
+from .planning import PlannedChange
 from .requested_changes import requested_changes
-
-if TYPE_CHECKING:
-    from .node import Node
-
 
 NOT_BEGUN = "It was not begun in time, and will not be."
 IN_DOUBT = "What came of it was not known in time: it may be done still."
 
 
-class PlannedChange(Change):
-    """A change with the element that carries it out, and with when it counts as complete."""
-
-    element: Element | None = None
-    """None until it is planned; a refused change gets an element that writes nothing."""
-    reached: Callable[[Image], bool] = lambda _image: True
-    """Whether a node's image shows the change complete."""
-    overtaken: Callable[[Image], bool] = lambda _image: False
-    """Whether the controller's image shows that it never will be complete: it took effect, and
-    others have undone it since.
-    """
-    changes_configs: bool = False
-    """Whether it changes configs, which nodes read in the store: UpdateMetadata has none."""
-
-    @property
-    def is_carried_out(self) -> bool:
-        """Whether the change was neither refused nor only validated."""
-        return self.refusal is None and self.element is not None and not self.element.is_decision_only
-
-
-def ruling(node: "Node") -> ActiveController:
+def active_controller(node: Node) -> ActiveController:
     """Return the active controller, which runs on this node. Raises NOT_CONTROLLER if none does."""
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
     return node.controller
 
 
-def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
-    """Return what every request to the policy tells of the caller."""
-    return {
-        "topic": topic,
-        "principal": context.origin.principal,
-        "client_id": context.client_id,
-        "client_host": context.origin.client_host,
-        "api": context.policy_api,
-        "validate_only": validate_only,
-        "time_ms": now_ms(),
-    }
-
-
-def default_configs(
-    node: "Node", image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
-) -> Mapping[str, str]:
-    """Return the default topic configs that differ from Kafka's own: the default of all brokers
-    upon this node's file. A broker's own configs hold where it leads, and so for no topic as such:
-    not even this node's.
-
-    With `of_broker` or `of_all`, return what these configs of a broker, or of all brokers, would
-    make of them.
-    """
-    if of_all is None:
-        stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
-        of_all = node.dynamic_configs.of_cluster if stored.version == UNREADABLE else stored.configs
-    return differing_defaults(node.config, of_broker, of_all)
-
-
-async def judge(node: "Node", context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft) -> None:
-    """Ask the policy, if there is one, about the request against what is planned so far. Raises
-    Refusal. Where nobody judges or records, `question` is not even called.
-    """
-    if node.policy is None and node.audit is None:
-        return
-    request = question()
-    judgement = Judgement(request, draft.image)
-    draft.judgements[resource_of(request)] = judgement
-    if node.policy is None:
-        return
-    try:
-        judgement.verdict = await node.policy.judge(request, view(draft.image, node.topic_states), context)
-    except PolicyRefusal as refusal:
-        judgement.verdict = refusal.verdict
-        raise
-
-
-def resource_of(request: JudgedRequest) -> tuple[str, str]:
-    """Return the kind and name of what a request to the policy changes, as in `Change`."""
-    if isinstance(request, PolicyRequest):
-        return "topic", request.topic
-    return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
-
-
-def check_storable(node: "Node", partitions: int, replication_factor: int) -> None:
-    """Refuse a topic too large for its znode, before memory is spent on placing its replicas.
-    Raises INVALID_PARTITIONS.
-    """
-    if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
-        text = (
-            f"{partitions} partitions with {replication_factor} replicas are more than the store can hold of one topic."
-        )
-        raise Refusal(ErrorCode.INVALID_PARTITIONS, text)
-
-
-def deleted_since(topic: Topic) -> Callable[[Image], bool]:
-    """Return a test whether an image shows that this topic, which was there, is gone or going."""
-
-    def is_gone(image: Image) -> bool:
-        now = image.topics.get(topic.name)
-        return now is None or now.topic_id != topic.topic_id or now.marked_for_deletion
-
-    return is_gone
-
-
-async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
-    """Return the operations that create the znodes of the partitions from `first` on; one that
-    nobody leads yet has none.
-    """
-    operations: list[Operation] = []
-    for index in range(first, len(topic.partitions)):
-        partition = topic.partitions[index]
-        if partition.has_state:
-            path, state = layout.partition_state_path(topic.name, index), encode_partition_state(partition)
-            operations += [Create(layout.partition_path(topic.name, index)), Create(path, state)]
-        await turn.pause()
-    return operations
-
-
 async def carry_out(
-    node: "Node",
+    node: Node,
     context: RequestContext,
     request: Any,
     parts: Parts,
@@ -174,7 +52,7 @@ async def carry_out(
     Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER
     if another controller was elected.
     """
-    controller = ruling(node)
+    controller = active_controller(node)
     audited: list[AuditedRequest] = []
     if controller.recorder is not None:
         audited.append(controller.recorder.request(context, validate_only=validate_only))
@@ -214,7 +92,7 @@ async def carry_out(
     return changes
 
 
-def _was_waited_for(node: "Node", controller: ActiveController, broker_id: int) -> bool:
+def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) -> bool:
     """Return whether a change was complete only once this node had it. A node whose registration is
     gone is waited for by nobody, and forwards all the same.
     """
@@ -336,7 +214,7 @@ async def committed(
 
 
 async def _is_known(
-    node: "Node", context: RequestContext, controller: ActiveController, changes: Sequence[PlannedChange]
+    node: Node, context: RequestContext, controller: ActiveController, changes: Sequence[PlannedChange]
 ) -> bool:
     """Wait until the nodes that must know of the changes do: every node, or the one that forwarded
     the request unless it will hear of them anyway before it answers a read. Return False if that
@@ -350,7 +228,7 @@ async def _is_known(
     return True
 
 
-def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequence[PlannedChange]) -> list[int]:
+def _complete_by_now(node: Node, controller: ActiveController, changes: Sequence[PlannedChange]) -> list[int]:
     if node.completion_is_cluster_wide and controller.propagation.behind:
         return []
     return [
@@ -362,7 +240,7 @@ def _complete_by_now(node: "Node", controller: ActiveController, changes: Sequen
     ]
 
 
-def _is_complete(node: "Node", controller: ActiveController, change: PlannedChange) -> bool:
+def _is_complete(node: Node, controller: ActiveController, change: PlannedChange) -> bool:
     """Whether a change is complete at this node; one that was overtaken is, too: nothing more will
     come of it.
     """
@@ -370,7 +248,7 @@ def _is_complete(node: "Node", controller: ActiveController, change: PlannedChan
 
 
 async def _wait_until_complete(
-    node: "Node",
+    node: Node,
     context: RequestContext,
     controller: ActiveController,
     changes: Sequence[PlannedChange],

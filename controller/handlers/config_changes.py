@@ -8,7 +8,7 @@ state there. Rows are answered in the order of the request.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from immutables import Map
@@ -30,12 +30,11 @@ from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config, encode_config_change
 from . import decided_elements
-from .changes import PlannedChange, asked_by, carry_out, default_configs, judge
+from .changes import carry_out
+from .node import Node
 from .parts import Parts, each
+from .planning import PlannedChange, asked_by, default_configs, judge
 from .requested_changes import operands, operation_kinds
-
-if TYPE_CHECKING:
-    from .node import Node
 
 Configs = Mapping[str, str]
 R = TypeVar("R", bound=Any)
@@ -77,7 +76,7 @@ class Alteration(msgspec.Struct, frozen=True):
 
 
 async def refused_here(
-    node: "Node",
+    node: Node,
     resources: Sequence[R],
     check: Callable[[R], None],
     check_of_type: Callable[[R], None] = lambda _resource: None,
@@ -128,7 +127,7 @@ def _check_type(resource_type: int, *, loggers: bool) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 
-def check_own_id(node: "Node", name: str) -> None:
+def check_own_id(node: Node, name: str) -> None:
     """Refuse to change the configs of another broker at this node. Raises INVALID_REQUEST."""
     if broker_id_of(name) != node.broker_id:
         raise Refusal(
@@ -149,7 +148,7 @@ def broker_id_of(name: str) -> int:
 class AlterationPlanner:
     """Judges and stages the alterations of one request at the controller."""
 
-    def __init__(self, node: "Node", context: RequestContext, request: Any, alterations: Sequence[Alteration]) -> None:
+    def __init__(self, node: Node, context: RequestContext, request: Any, alterations: Sequence[Alteration]) -> None:
         self._node = node
         self._context = context
         self._request = request
@@ -325,7 +324,7 @@ def notification(entity_path: str) -> Create:
 
 
 async def alter(
-    node: "Node",
+    node: Node,
     context: RequestContext,
     request: Any,
     decided: Mapping[int, PlannedChange],

@@ -32,17 +32,9 @@ from ..requests.spec import Changes, Rows, Spec, copied
 from ..store.base import SetData
 from ..znodes import layout
 from ..znodes.topics import encode_topic
-from .changes import (
-    PlannedChange,
-    asked_by,
-    carry_out,
-    check_storable,
-    default_configs,
-    deleted_since,
-    judge,
-    partition_znodes,
-)
+from .changes import carry_out
 from .parts import Parts, each
+from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
 from .requested_changes import named_topics
 
 if TYPE_CHECKING:

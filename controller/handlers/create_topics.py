@@ -41,17 +41,9 @@ from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config
 from ..znodes.topics import encode_topic
-from .changes import (
-    PlannedChange,
-    asked_by,
-    carry_out,
-    check_storable,
-    default_configs,
-    deleted_since,
-    judge,
-    partition_znodes,
-)
+from .changes import carry_out
 from .parts import Parts, each
+from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
 from .requested_changes import named_topics
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ...protocol.header import DecidedConfig, DecidedElement
 from ..errors import Refusal
 from ..requests.changes import kind_of
 from ..requests.context import RequestContext
-from .changes import PlannedChange
+from .planning import PlannedChange
 from .requested_changes import UNKNOWN_OPERATION, resource_type_of
 
 

@@ -28,8 +28,9 @@ from ..requests.context import RequestContext
 from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
 from ..znodes import layout
-from .changes import PlannedChange, asked_by, carry_out, judge
+from .changes import carry_out
 from .parts import Parts, each
+from .planning import PlannedChange, asked_by, judge
 from .requested_changes import deleted_topics
 
 if TYPE_CHECKING:

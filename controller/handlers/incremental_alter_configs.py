@@ -25,8 +25,8 @@ from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
 from ..requests.time_slices import in_turns
-from .changes import PlannedChange
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
+from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
 
 if TYPE_CHECKING:

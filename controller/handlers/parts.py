@@ -7,23 +7,21 @@ part, unless it takes more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ..active.jobs import Draft
 from ..metadata.image import Image
-
-if TYPE_CHECKING:
-    from .changes import PlannedChange
+from .planning import PlannedChange
 
 W = TypeVar("W")
 
-PlanFrom = Callable[[Draft, int], Awaitable[Sequence["PlannedChange"]]]
+PlanFrom = Callable[[Draft, int], Awaitable[Sequence[PlannedChange]]]
 """Plans the elements from that one on, as far as its draft's time goes."""
 
 
 async def each(
-    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable["PlannedChange"]]
-) -> "list[PlannedChange]":
+    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
+) -> list[PlannedChange]:
     """Plan the wishes one after the other, at least one of them, until the draft is over."""
     changes: list[PlannedChange] = []
     for wish in wishes:
@@ -50,7 +48,7 @@ class Parts:
         """Of dry runs: what their later parts see of their earlier ones."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
-    async def plan(self, draft: Draft) -> "Sequence[PlannedChange]":
+    async def plan(self, draft: Draft) -> Sequence[PlannedChange]:
         """Plan the next part. A part that is planned anew begins where it began."""
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
@@ -61,7 +59,7 @@ class Parts:
         self.is_planned = True
         return changes
 
-    def carried_out(self, changes: "Sequence[PlannedChange]") -> bool:
+    def carried_out(self, changes: Sequence[PlannedChange]) -> bool:
         """Note that a part was carried out, and return whether it was the last."""
         self.changes += changes
         self._suppositions += self._newly_supposed

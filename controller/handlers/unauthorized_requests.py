@@ -8,7 +8,7 @@ of the node says that it is missing.
 
 import logging
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import trio
@@ -21,11 +21,10 @@ from ..observe.logs import about
 from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
 from . import decided_elements
-from .changes import PlannedChange, committed, refused_whole, ruling
+from .changes import active_controller, committed, refused_whole
+from .node import Node
 from .parts import Parts
-
-if TYPE_CHECKING:
-    from .node import Node
+from .planning import PlannedChange
 
 log = logging.getLogger("minicontroller.audit")
 
@@ -33,9 +32,7 @@ PATIENCE_SECONDS = 5.0
 """For a controller that takes note."""
 
 
-def record_unauthorized(
-    node: "Node", context: RequestContext, request: Any, refusal: Refusal
-) -> Awaitable[None] | None:
+def record_unauthorized(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
     """Record a request that was refused before any handler saw it; None if there is nothing to
     record, or nobody who would.
     """
@@ -44,7 +41,7 @@ def record_unauthorized(
     return _record(node, context, request, refusal)
 
 
-async def _record(node: "Node", context: RequestContext, request: Any, refusal: Refusal) -> None:
+async def _record(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> None:
     changes = _refused(context, request, refusal)
     validate_only = getattr(request, "validate_only", False)
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
@@ -70,9 +67,7 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Pl
     return refused_whole(context, request, refusal)
 
 
-async def _note(
-    node: "Node", context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
-) -> None:
+async def _note(node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool) -> None:
     """Record changes by a job that writes nothing, so that they have their place
     among the others.
     """
@@ -80,7 +75,7 @@ async def _note(
     async def plan(_draft: Draft, _first: int) -> Sequence[PlannedChange]:
         return changes
 
-    controller = ruling(node)
+    controller = active_controller(node)
     if controller.recorder is not None:
         audited = controller.recorder.request(context, validate_only=validate_only)
         parts = Parts(plan, len(changes))
@@ -88,9 +83,7 @@ async def _note(
         await controller.recorder.wait_durable(audited)
 
 
-async def _tell(
-    node: "Node", context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
-) -> None:
+async def _tell(node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool) -> None:
     """Tell the controller in a request that asks for nothing, in the name of the API that the
     client used.
     """

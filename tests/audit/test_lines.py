@@ -10,7 +10,7 @@ from minicontroller.audit.event import MAX_LINE_BYTES, Decision, Dropped, Observ
 from minicontroller.audit.lines import DROPPED_AS_TOO_LONG, encode_line
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.recorder import AuditRecorder
-from minicontroller.controller.audit.records import Origin
+from minicontroller.controller.audit.records import EventOrigin
 from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.image import Image
 from minicontroller.protocol.error_codes import ErrorCode
@@ -82,7 +82,7 @@ async def test_a_snapshot_of_large_topics_has_more_chunks(tmp_path: Path) -> Non
         Topic(name=f"u{number:03}", partitions=partitions[:1], configs={"x": "\0" * 90_000}) for number in range(5)
     ]
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
-    AuditRecorder(log, Origin(CLUSTER, 1, 1)).reloaded(Image().with_topics(topics))
+    AuditRecorder(log, EventOrigin(CLUSTER, 1, 1)).reloaded(Image().with_topics(topics))
     await log.close()
     chunks = [event for event in events_in(tmp_path) if isinstance(event, SnapshotTopics)]
     assert [each.topic for chunk in chunks for each in chunk.topics] == [topic.name for topic in topics]

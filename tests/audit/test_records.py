@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 
 from minicontroller.audit.event import Effect, NamedState, PolicyDecision, Requested
-from minicontroller.controller.audit.records import Moment, Origin, decision
+from minicontroller.controller.audit.records import EventOrigin, Moment, decision
 from minicontroller.controller.audit.requests import AuditedRequest
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers import SPECS
-from minicontroller.controller.handlers.changes import PlannedChange
+from minicontroller.controller.handlers.planning import PlannedChange
 from minicontroller.controller.metadata.entities import Broker
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.requests.changes import Judgement
@@ -60,7 +60,7 @@ def test_every_field_has_its_place() -> None:
     change = PlannedChange(resource="t", judgement=judgement)
     before, after, seen = a_state(1), a_state(2), NamedState(topic="other", state=None)
     event = decision(
-        Moment(Origin("cluster", 21, 22), 23, 24),
+        Moment(EventOrigin("cluster", 21, 22), 23, 24),
         request,
         32,
         change,

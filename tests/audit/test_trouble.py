@@ -13,7 +13,7 @@ from minicontroller.audit.event import Decision, Dropped, Effect, SnapshotBegin,
 from minicontroller.audit.replay import Replay
 from minicontroller.controller.audit.log import AuditLog, AuditSettings
 from minicontroller.controller.audit.recorder import AuditRecorder
-from minicontroller.controller.audit.records import Origin
+from minicontroller.controller.audit.records import EventOrigin
 from minicontroller.controller.metadata.entities import Topic
 from minicontroller.controller.metadata.image import Image
 from minicontroller.controller.store.base import SessionState
@@ -222,7 +222,7 @@ async def test_an_event_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCa
     told.
     """
     log = AuditLog(AuditSettings(folder=tmp_path), cluster_id=CLUSTER, node=1)
-    recorder = AuditRecorder(log, Origin(CLUSTER, 1, 1))
+    recorder = AuditRecorder(log, EventOrigin(CLUSTER, 1, 1))
     recorder.reloaded(Image())
     recorder.reloaded(Image().with_topics((Unspeakable("bad"),)))
     recorder.reloaded(Image())

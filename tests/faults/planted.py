@@ -199,14 +199,14 @@ def doubt_is_success() -> None:
 @planted(troubles=("unheard_by_zookeeper",))
 def answered_before_it_is_safe() -> None:
     """A change of configs is answered when it is planned, and its commit travels meanwhile."""
-    done = jobs.Job.__dict__["result"]
+    done = jobs.WriterJob.__dict__["result"]
 
     def early(job: Any, result: Any) -> None:
         done.__set__(job, result)
         if result is not None:
             job.done.set()
 
-    put_in(jobs.Job, "result", property(done.__get__, early))
+    put_in(jobs.WriterJob, "result", property(done.__get__, early))
 
 
 @planted(troubles=("false_marks",))
