@@ -1,8 +1,8 @@
-"""Turns declarations into functions: one encoder and one decoder for each message and version, made
-when they are first asked for.
+"""Compiles declarations into functions: one encoder and one decoder for each message and version,
+each made when it is first used.
 
-The text of what is made is registered in `linecache`, so that tracebacks and debuggers show it;
-`describe.show` prints it.
+The source of each function is registered in `linecache`, so that tracebacks and debuggers show it.
+The command `minicontroller protocol show` prints it.
 """
 
 import linecache
@@ -21,7 +21,7 @@ S = TypeVar("S", bound=WireStruct)
 Encoder = Callable[[S], bytes]
 Decoder = Callable[[bytes, int], tuple[S, int]]
 
-# What the generated text may name; every class of a message comes by its own name.
+# The names that generated code uses, besides the classes of its message.
 RUNTIME: dict[str, Any] = {
     **{name: value for name, value in vars(wire).items() if not name.startswith("_")},
     "MalformedMessage": MalformedMessage,
@@ -34,7 +34,7 @@ RUNTIME: dict[str, Any] = {
 
 
 def encoder(cls: type[S], version: int) -> Encoder[S]:
-    """The function that encodes `cls` in `version`.
+    """Return the function that encodes `cls` in `version`.
 
     Raises:
         LookupError: the class is no message, or has no such version.
@@ -43,8 +43,8 @@ def encoder(cls: type[S], version: int) -> Encoder[S]:
 
 
 def decoder(cls: type[S], version: int) -> Decoder[S]:
-    """The function that decodes `cls` in `version` from bytes at an offset, and tells the offset
-    behind it.
+    """Return the function that decodes `cls` in `version`. It takes bytes and an offset, and
+    returns the message and the offset after it.
 
     Raises:
         LookupError: the class is no message, or has no such version.
@@ -53,14 +53,14 @@ def decoder(cls: type[S], version: int) -> Decoder[S]:
 
 
 def counting_decoder(cls: type[S], version: int) -> Decoder[S]:
-    """Return a decoder for large requests of strangers, which refuses more elements than anybody
-    asks for at once.
+    """Return a decoder for large requests of clients, which raises MalformedMessage for more than
+    MAX_ELEMENTS elements.
     """
     return cast("Decoder[S]", _decoder(cls, version, counts=True))
 
 
 def sources_of(cls: type[WireStruct], version: int) -> tuple[str, str]:
-    """The text of the encoder and of the decoder, as they are compiled.
+    """Return the source of the encoder and of the decoder.
 
     Raises:
         LookupError: the class is no message, or has no such version.
@@ -104,7 +104,7 @@ def checked_layout(cls: type[WireStruct], version: int) -> Layout:
 
 
 def structs_of(layout: Layout) -> Iterator[type[WireStruct]]:
-    """Yield a message's class itself and every struct inside it."""
+    """Yield the class of a message and of every struct inside it."""
     yield layout.cls
     for field in layout.fields:
         inner = field.kind.element if isinstance(field.kind, Array) else field.kind

@@ -1,12 +1,12 @@
-"""Writes the function that decodes one message in one version: straight-line code, the structs of
-arrays in nested loops.
+"""Writes the source of the function that decodes one message in one version.
 
-The function walks an offset `o` through the bytes `d`. Neighbours of fixed size are read by one
-`Struct.unpack_from`, together with the length or the tag count that follows them. Reading past the
-end shows itself: an index or an unpack fails at once, and a slice that came out short leaves `o`
-behind the end, where the next read, or the check before the return, finds it. Array counts are
-checked against the bytes that are left before anything is made for them, and those of a large
-request against how many elements one may have: each costs many times the bytes that announce it.
+The function is straight-line code, with a loop for each array of structs. It moves an offset `o`
+through the bytes `d`. Adjacent fields of fixed size are read by one `Struct.unpack_from`, together
+with the length or the tag count after them. Bytes that end too early are always noticed: an index
+or an unpack raises, and a short slice leaves `o` beyond the end, which the next read or the final
+check finds. The count of an array is compared with the number of bytes that are left before the
+array is made. In a large request it also counts against a maximum of elements, because an element
+takes much more memory than its bytes on the wire.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,14 @@ from .schema import BOOL, UUID, Array, Blob, Field, Fixed, Layout, Nested, Text,
 from .source import Source, identifier, literal
 from .wire import MAX_ELEMENTS, NUMBERS_AN_ELEMENT, SHORT_ARRAY
 
-Deliver = Callable[[str], str]  # the statement that puts an expression where it belongs
-BYTES = "{}"  # the form of what is no text
+Deliver = Callable[[str], str]  # returns the statement that stores an expression
+BYTES = "{}"  # the expression for a field of bytes, where that of a text decodes it
 
 
 def decoder_source(layout: Layout, version: int, *, errors: str, counts: bool = False) -> str:
-    """The source of `decode(data, offset) -> (message, end)`; `errors` tells what becomes of text
-    that is no UTF-8, "strict" or "replace".
-
-    `counts`: it refuses more elements than a request may have.
+    """Return the source of `decode(data, offset) -> (message, end)`. `errors` says how text that is
+    not UTF-8 is treated, "strict" or "replace". With `counts`, more than MAX_ELEMENTS elements are
+    refused.
     """
     return _Decoder(layout, version, errors, counts=counts).write(layout)
 
@@ -35,10 +34,8 @@ class _Decoder:
         self.text = "{}.decode()" if errors == "strict" else "lenient_text({})"
         self.counts = counts
         self.out = Source()
-        self.pending: list[
-            tuple[str, int, str]
-        ] = []  # fixed-size values that wait for their neighbours: code, size, target
-        self.tagged: dict[str, Field] = {}  # functions that read the value of a tagged field
+        self.pending: list[tuple[str, int, str]] = []  # fixed-size values that are read together: code, size, target
+        self.tagged: dict[str, Field] = {}  # the functions that decode a tagged field, by name
 
     def write(self, layout: Layout) -> str:
         out = self.out
@@ -58,7 +55,7 @@ class _Decoder:
                 out.line(f'raise MalformedMessage(f"{name}: {{error}}") from None')
             out.line(f'raise MalformedMessage("{name}: the bytes end too early")')
         written = 0
-        while written < len(self.tagged):  # a tagged field may hold others
+        while written < len(self.tagged):  # decoding a tagged field may need further functions
             for function, field in list(self.tagged.items())[written:]:
                 self.tagged_value(function, field)
                 written += 1
@@ -144,8 +141,8 @@ class _Decoder:
                 self.nested(layout_of(cls), target, depth, nullable=nullable)
 
     def sized(self, target: str, code: str, size: int, form: str, *, compact: bool, nullable: bool) -> None:
-        """Write the decoding of text or bytes behind their length; `form` makes the one or the
-        other of the slice.
+        """Write the decoding of a text or of bytes after their length. `form` is the expression
+        made of the slice.
         """
         out = self.out
         if compact:
@@ -171,7 +168,7 @@ class _Decoder:
                 out.line("o += 1")
 
     def compact_length(self, reader: str, *, nullable: bool) -> None:
-        """Write the decoding of the length plus one into n; `o` stays on the last byte of the
+        """Write the decoding of the length plus one into `n`. `o` stays on the last byte of the
         varint.
         """
         self.peek("n")
@@ -238,7 +235,7 @@ class _Decoder:
             self.out.line(f"left = {MAX_ELEMENTS}")
 
     def take(self, count: str) -> None:
-        """Write the counting of so many elements against those that the request may have."""
+        """Write the counting of elements against the maximum of a request."""
         if self.counts:
             self.out.line(f"left -= {count}")
             with self.out.block("if left < 0"):
@@ -256,8 +253,8 @@ class _Decoder:
             self.struct(layout, (target + " = {}").format, depth + 1)
 
     def peek(self, target: str) -> None:
-        """Write the decoding of the next byte into `target`, in one piece with the fixed-size
-        values before it; `o` stays on it.
+        """Write the decoding of the next byte into `target`, together with the fixed-size values
+        before it. `o` stays on the byte.
         """
         if not self.pending:
             self.out.line(f"{target} = d[o]")

@@ -1,5 +1,5 @@
-"""What the protocol says of itself, for people: the generated code of a message, and the table of
-what is spoken.
+"""Describes the protocol for people: the table of the APIs that are spoken, and the generated code
+of a message.
 """
 
 from difflib import get_close_matches
@@ -13,9 +13,7 @@ from .schema import WireStruct, layout_of
 
 
 class ApiRow(msgspec.Struct, frozen=True):
-    """One line of the table of APIs: its versions, and the first version with compact forms and
-    tags.
-    """
+    """One API, its versions, and the first version with compact forms and tags."""
 
     key: int
     name: str
@@ -39,11 +37,11 @@ def apis() -> list[ApiRow]:
 
 
 def show(name: str, version: int) -> str:
-    """The generated source of a message's encoder and decoder.
+    """Return the generated source of a message's encoder and decoder.
 
     Raises:
-        LookupError: there is no such message, or no such version of it; the text names what there
-        is.
+        LookupError: there is no such message or version. The text names the nearest message, or
+        the versions that there are.
     """
     cls = _message(name)
     layout = layout_of(cls)

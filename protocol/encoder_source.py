@@ -1,9 +1,9 @@
-"""Writes the function that encodes one message in one version: straight-line code, the structs of
-arrays in nested loops.
+"""Writes the source of the function that encodes one message in one version.
 
-The function appends pieces to a list and joins them once. Neighbours of fixed size go through one
-`Struct.pack`, together with the length or the empty tag byte that follows them. A short length
-comes from a table. An element of an array of structs may be `bytes`, which are taken as they are.
+The function is straight-line code, with a loop for each array of structs. It appends pieces to a
+list and joins them once. Adjacent fields of fixed size are packed by one `Struct.pack`, together
+with the length or the empty tag byte after them. Short lengths come from a table. An element of an
+array of structs may be `bytes`: it was encoded before, and is copied.
 """
 
 from contextlib import nullcontext
@@ -14,8 +14,8 @@ from .wire import SHORT_ARRAY
 
 
 def encoder_source(layout: Layout, version: int, *, errors: str) -> str:
-    """Return the source of `encode(message) -> bytes`; `errors` tells what becomes of text that has
-    no UTF-8, "strict" or "replace".
+    """Return the source of `encode(message) -> bytes`. `errors` says how text that has no UTF-8
+    form is treated, "strict" or "replace".
     """
     return _Encoder(layout, version, errors).write(layout)
 
@@ -26,9 +26,7 @@ class _Encoder:
         self.compact = layout.is_flexible(version)
         self.encode = ".encode()" if errors == "strict" else f'.encode("utf-8", "{errors}")'
         self.out = Source()
-        self.pending: list[
-            tuple[str, str]
-        ] = []  # fixed-size values that wait for their neighbours: code and expression
+        self.pending: list[tuple[str, str]] = []  # fixed-size values that are packed together: code and expression
 
     def write(self, layout: Layout) -> str:
         name = f"{layout.cls.__name__} v{self.version}"
@@ -81,7 +79,7 @@ class _Encoder:
         self.pending.append((kind.code, value))
 
     def sized(self, value: str, code: str, encode: str, *, compact: bool, nullable: bool) -> None:
-        """Write the encoding of text or bytes behind their length."""
+        """Write the encoding of a text or of bytes after their length."""
         out = self.out
         long = "text_uvarint" if encode else "uvarint"
         if not compact:
@@ -112,8 +110,8 @@ class _Encoder:
         self.out.line("w(b)")
 
     def compact_length(self, long: str = "uvarint") -> None:
-        """Write the encoding of the varint n, in one piece with the fixed-size values before it;
-        `long` writes one that is not short.
+        """Write the encoding of the varint `n`, together with the fixed-size values before it.
+        `long` names the function for one that is not short.
         """
         if not self.pending:
             self.out.line(f"w(SHORT_UVARINTS[n] if n < 4096 else {long}(n))")
@@ -161,9 +159,7 @@ class _Encoder:
                     self.sized(f"m{depth}", "i", "", compact=self.compact, nullable=False)
 
     def numbers(self, kind: Fixed, array: str) -> None:
-        """Write the encoding of an array of numbers: count and elements in one piece while they are
-        few.
-        """
+        """Write the encoding of an array of numbers. A short one is packed with its count."""
         self.flush()
         out = self.out
         count, prefix = ("n + 1", "B") if self.compact else ("n", "i")
@@ -189,7 +185,7 @@ class _Encoder:
 
     def tags(self, layout: Layout, var: str, depth: int) -> None:
         """Write the encoding of the tagged fields that differ from their defaults, merged with the
-        unknown ones; nearly always there are none.
+        unknown ones.
         """
         section = layout.tag_section(self.version)
         if section is not None:
@@ -225,9 +221,7 @@ class _Encoder:
             out.line(f"w(write_tags(tags{depth}))")
 
     def tagged_value(self, field: Field, value: str, depth: int) -> None:
-        """Write the encoding of a tagged value to a list of its own, because its size stands before
-        it.
-        """
+        """Write the encoding of a tagged value to its own list, because its size precedes it."""
         out = self.out
         out.line(f"out{depth}, w{depth} = [], w")
         out.line(f"w = out{depth}.append")

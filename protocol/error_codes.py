@@ -1,6 +1,4 @@
-"""Kafka's error codes: the numbers are the wire, the names are Kafka's own, and neither ever
-changes its meaning.
-"""
+"""Kafka's error codes, with the numbers and names of `org.apache.kafka.common.protocol.Errors`."""
 
 from enum import IntEnum
 

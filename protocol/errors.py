@@ -1,32 +1,29 @@
-"""What may go wrong with bytes: each class names who is to blame and what the connection's owner
-can still say about it.
-
-Rule: nothing but `ProtocolError` leaves this package for bytes or messages that do not fit; any
-other exception is a bug of ours.
+"""The errors of this package. Bytes or messages that do not fit raise a `ProtocolError` and nothing
+else: any other exception is a bug in this program.
 """
 
 
 class ProtocolError(Exception):
-    """Bytes are not Kafka's protocol, or a message cannot be put into bytes."""
+    """Bytes are not Kafka's protocol, or a message cannot be encoded."""
 
 
 class MalformedMessage(ProtocolError):  # noqa: N818 - says what is wrong
-    """The peer sent bytes that no message of the announced kind has."""
+    """The bytes are not a message of the API and version that were announced."""
 
 
 class InvalidFrameSize(ProtocolError):  # noqa: N818 - says what is wrong
-    """The peer announced a frame of a size that is refused before anything is allocated for it."""
+    """A frame has a size that is not allowed. No memory was reserved for it."""
 
 
 class UnencodableMessage(ProtocolError):  # noqa: N818 - says what is wrong
-    """We made a message that the asked version cannot carry: a missing field with a value, a null,
-    a number out of range.
+    """The version cannot carry the message: a field that the version lacks has a value, a field is
+    null that must not be, or a number is out of range.
     """
 
 
 class UnsupportedRequest(ProtocolError):  # noqa: N818 - says what is wrong
-    """A request whose header can be read but whose body cannot: the attributes are what is known of
-    its sender.
+    """A request whose header can be read, and whose API or version is not spoken here. The
+    attributes are those of its header.
     """
 
     def __init__(self, api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> None:
@@ -38,16 +35,14 @@ class UnsupportedRequest(ProtocolError):  # noqa: N818 - says what is wrong
 
 
 class UnsupportedApi(UnsupportedRequest):
-    """A request's api key is unknown here."""
+    """The API of a request is not spoken here."""
 
     def __str__(self) -> str:
         return f"client {self.client_id!r} asks for the unknown API {self.api_key} in version {self.api_version}"
 
 
 class UnsupportedVersion(UnsupportedRequest):
-    """A request's API is known, its version is not. To ApiVersions the answer is version 0 with
-    UNSUPPORTED_VERSION (KIP-511).
-    """
+    """The API of a request is spoken here, but not in its version."""
 
     def __str__(self) -> str:
         return f"client {self.client_id!r} asks for API {self.api_key} in the unknown version {self.api_version}"

@@ -1,9 +1,9 @@
-"""Cuts a stream into frames: four bytes of size, then as many bytes.
+"""Cuts a stream of bytes into frames. A frame is a size of four bytes and as many bytes after it.
 
-Rule: a size outside 1..max is refused before anything is kept for it, and every byte is copied a
-bounded number of times, however the stream was torn: many small frames in one read, or one frame
-byte by byte. Where many share a stream, what is too large is passed over instead, and its beginning
-tells whose it was.
+A size outside 1..max is refused before memory is reserved for the frame. Each byte is copied a
+bounded number of times, whether the stream comes as many frames in one read or as one frame byte by
+byte. On a connection that many requests share, a frame that is too large is skipped instead of
+refused, and only its first bytes, which identify the request, come out.
 """
 
 import struct
@@ -12,9 +12,9 @@ from .errors import InvalidFrameSize
 
 _SIZE = struct.Struct(">i")
 HEAD_BYTES = 4
-"""Of an answer: its correlation id."""
+"""How many bytes of a skipped frame come out: the correlation id of a response."""
 MOST_TIMES_TOO_LARGE = 8
-"""What is larger still is no frame, but something else that stands where a size should."""
+"""A size above the limit times this is not a frame's; the stream is not Kafka's protocol."""
 _TLS = "TLS comes on a connection that has none: one end has a security protocol with SSL, the other one without"
 _HTTP = "HTTP comes, and not Kafka's protocol: one end is not what the other takes it for"
 _OTHER_PROTOCOLS = {
@@ -28,33 +28,33 @@ than any limit.
 
 
 class FrameBuffer:
-    """Cuts a stream into frames: bytes in by `feed`, frames out by `next_frame` until it gives
-    None.
+    """Cuts a stream into frames: `feed` takes bytes, and `next_frame` returns a frame, or None when
+    more bytes are needed.
     """
 
-    def __init__(self, max_bytes: int, *, passes_over: bool = False) -> None:
-        """Begin a stream. With `passes_over` the first HEAD_BYTES of a frame that is too large come
-        out, and the stream goes on behind it.
+    def __init__(self, max_bytes: int, *, skips_too_large: bool = False) -> None:
+        """Begin a stream. With `skips_too_large`, a frame that is too large is skipped, and only
+        its first HEAD_BYTES come out.
         """
         self.max_bytes = max_bytes
         """Kafka: socket.request.max.bytes."""
-        self._passes_over = passes_over
-        self._left_over = 0  # bytes of a frame that is passed over, which have not come yet
-        self._whole = b""  # what was read in one go and is cut up from _offset on
+        self._skips_too_large = skips_too_large
+        self._left_over = 0  # bytes of a skipped frame that are yet to come
+        self._whole = b""  # the bytes of one read; those from _offset on are not used yet
         self._offset = 0
-        self._torn = bytearray()  # the start of a frame whose rest has not come
+        self._torn = bytearray()  # the beginning of a frame whose end has not come
         self.needed = 0
-        """How many bytes of the frame that is torn, its size included, `next_frame` is waiting for;
-        0 if none is.
+        """The length of the incomplete frame that `next_frame` waits for, its size included; 0 if
+        there is none.
         """
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes are kept at the moment: 0 between frames."""
+        """How many bytes are kept; 0 between frames."""
         return len(self._whole) - self._offset + len(self._torn)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes that were read."""
+        """Add bytes that were read."""
         if self._left_over:
             passed = min(self._left_over, len(data))
             self._left_over -= passed
@@ -67,16 +67,15 @@ class FrameBuffer:
             self._whole, self._offset = data, 0
 
     def forget(self) -> None:
-        """Drop the bytes that are kept: nobody will ask for them any more."""
+        """Free the bytes that are kept, at the end of the stream."""
         self._whole, self._offset = b"", 0
         self._torn = bytearray()
 
     def next_frame(self) -> bytes | None:
-        """The next whole frame without its size, or None until more is fed.
+        """Return the next complete frame without its size, or None if more bytes are needed.
 
         Raises:
-            InvalidFrameSize: the size is not in 1..max_bytes; nothing sensible can come on this
-            stream any more.
+            InvalidFrameSize: the size is not in 1..max_bytes. The stream cannot be used any more.
         """
         if self._torn:
             if len(self._torn) < self.needed:
@@ -96,14 +95,14 @@ class FrameBuffer:
             self._tear(_SIZE.size + size)
         elif left:
             self._tear(_SIZE.size)
-        else:  # a large frame is not kept for as long as nothing comes behind it
+        else:  # so that a large frame is freed before the next one comes
             self._whole, self._offset = b"", 0
         return None
 
     def _too_large(self, size: int, left: int) -> bytes | None:
         other = _OTHER_PROTOCOLS.get(self._whole[self._offset : self._offset + 2])
         is_frame = 0 < size <= MOST_TIMES_TOO_LARGE * self.max_bytes
-        if other or not is_frame or not self._passes_over:
+        if other or not is_frame or not self._skips_too_large:
             raise InvalidFrameSize(other or f"a frame of {size} bytes is announced, 1 to {self.max_bytes} are allowed")
         if left < _SIZE.size + HEAD_BYTES:
             self._tear(_SIZE.size + HEAD_BYTES)

@@ -1,9 +1,10 @@
-"""The headers before each request and response. Which version of them stands there follows from the
-API and its version (`registry.Api`).
+"""The headers of requests and responses. The API and its version determine the version of the
+header (`registry.Api`).
 
-Tags travel between nodes only. With those of the request header a node forwards a request under its
-sender's name (KIP-590), and tells the controller what it has decided of it already; with the one of
-the response header the controller says how much it knew when it answered.
+Only nodes of the cluster send tagged fields in headers. In those of a request, a node that forwards
+the request says who sent it (KIP-590), and which of its elements the node has already decided. In
+that of a response, the controller says which metadata update the node must have before it answers
+reads.
 """
 
 import struct
@@ -13,17 +14,17 @@ from .schema import Int8, Int16, Int32, Int64, WireStruct, classic, ignorable, m
 
 
 class DecidedConfig(WireStruct):
-    """A key that the request named, and its operand; null to delete it."""
+    """One config that the request changes. A null value deletes it."""
 
     name: str = ""
     value: str | None = None
-    kind: Annotated[str, since(2), tagged(0)] = ""  # what is done with it, as the audit log says it
-    before: Annotated[str, since(2), tagged(1)] = ""  # of a logger the level that holds
-    after: Annotated[str, since(2), tagged(2)] = ""  # and the one that will hold
+    kind: Annotated[str, since(2), tagged(0)] = ""  # the operation, as the audit log names it
+    before: Annotated[str, since(2), tagged(1)] = ""  # the level of a logger before the change
+    after: Annotated[str, since(2), tagged(2)] = ""  # the level of a logger after the change
 
 
 class DecidedElement(WireStruct):
-    """One element of a request that the node which received it has decided itself."""
+    """One element of a request that was decided by the node that received the request."""
 
     resource_type: Int8 = 0
     resource_name: str = ""
@@ -70,7 +71,7 @@ class RequestHeader(WireStruct):
     correlation_id: Int32 = 0
     client_id: Annotated[str | None, since(1), classic, ignorable] = ""
     origin: Annotated[RequestOrigin | None, since(2), tag_section] = None
-    """None if the request says of no other client that it sent it."""
+    """Set in forwarded requests only."""
 
 
 @message(-1, "header", versions=(0, 1), flexible=1)

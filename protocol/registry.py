@@ -1,7 +1,8 @@
-"""The APIs that are spoken, and the codecs of their frames: header and message, in one version.
+"""The APIs that this program speaks, and how their frames are encoded and decoded.
 
-A registry is one dialect of the protocol; `KAFKA` is Kafka's. Frames come in without their size and
-go out with it. Whatever a frame holds, a message or a `ProtocolError` comes out.
+A `Registry` is one dialect of the protocol; `KAFKA` is Kafka's. Frames come in without their size
+and go out with it. Decoding any bytes gives a message or raises `ProtocolError`, never another
+exception.
 """
 
 import struct
@@ -39,7 +40,7 @@ class Api(msgspec.Struct, frozen=True):
 
     def request_header_version(self, version: int) -> int:
         if self.key is ApiKey.CONTROLLED_SHUTDOWN and version == 0:
-            return 0  # Kafka 0.8 sent no client id here
+            return 0  # brokers before Kafka 0.8.2 send no client id
         return 2 if self.flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:

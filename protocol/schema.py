@@ -1,5 +1,5 @@
-"""How a message is declared: once, as a `WireStruct` whose annotations tell the versions in which
-Kafka puts each field on the wire.
+"""The declaration of messages. A message is declared once, as a `WireStruct` whose annotations name
+the versions that have each field.
 
     @message(19, "request", versions=(0, 7), flexible=5)
     class CreateTopicsRequest(WireStruct):
@@ -7,10 +7,10 @@ Kafka puts each field on the wire.
         timeout_ms: Int32 = 60000
         validate_only: Annotated[bool, since(1)] = False
 
-A type checker sees plain `int`, `str`, `bytes`, `list[...]`. Fields stand in wire order and have
-Kafka's defaults. A field that a version lacks is dropped when it is `ignorable`, else it must have
-its default. `X | None` is nullable in every version, or from `nullable_since`. The decorator checks
-the declaration at import; `compiler` turns it into code when a version is first used.
+A type checker sees plain `int`, `str`, `bytes`, `list[...]`. Fields are declared in wire order with
+Kafka's defaults. In a version that lacks a field, an `ignorable` field is dropped, and any other
+must have its default. `X | None` is nullable in every version, or from `nullable_since` on. The
+decorator checks the declaration at import; `compiler` compiles it when a version is first used.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,39 +24,39 @@ ZERO_UUID = bytes(16)  # Kafka: Uuid.ZERO_UUID, "no id"
 
 
 class WireStruct(msgspec.Struct, kw_only=True):
-    """The base of messages, and of structs inside them."""
+    """The base class of messages and of structs inside them."""
 
-    unknown_tags: dict[int, bytes] | None = None  # tagged fields that are not declared here, kept as they came
+    unknown_tags: dict[int, bytes] | None = None  # the bytes of tagged fields that are not declared, by tag
 
 
-# --- what stands on the wire ----------------------------
+# --- wire types ----------------------------
 
 
 class Fixed(msgspec.Struct, frozen=True):
-    """A wire type of fixed size: `code` is its letter in the `struct` module, `size` its bytes."""
+    """A wire type of fixed size: `code` is that of the `struct` module, `size` is in bytes."""
 
     code: str
     size: int
 
 
 class Text(msgspec.Struct, frozen=True):
-    """The wire type of strings: UTF-8 behind its length."""
+    """The wire type of strings: a length and UTF-8."""
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """The wire type of bytes, records included, behind their length."""
+    """The wire type of bytes, and of records: a length and the bytes."""
 
 
 class Nested(msgspec.Struct, frozen=True):
-    """The wire type of a struct in place, or, nullable, behind a byte that tells whether it is
-    there.
+    """The wire type of a struct. A nullable one follows a byte that is -1 for null, 1 otherwise
+    (KIP-893).
     """
 
     cls: type[WireStruct]
 
 
 class Array(msgspec.Struct, frozen=True):
-    """The wire type of arrays: elements behind their count; no element is null."""
+    """The wire type of arrays: a count and the elements, none of which is null."""
 
     element: Fixed | Text | Blob | Nested
 
@@ -75,48 +75,48 @@ Int32 = Annotated[int, INT32]
 Int64 = Annotated[int, Fixed("q", 8)]
 Uuid = Annotated[bytes, UUID]
 
-# Python types that need no annotation to be a wire type.
+# The wire types of Python types that need no annotation.
 PLAIN: dict[object, Kind] = {str: Text(), bytes: Blob(), bool: BOOL, float: FLOAT64}
 
 
-# --- what an annotation may say of a field ----------------------------
+# --- annotations of fields ----------------------------
 
 
 class FieldMark(msgspec.Struct, frozen=True):
-    """One word of a field's annotation."""
+    """One annotation of a field."""
 
     word: Literal["since", "until", "nullable_since", "tag", "tag_section", "ignorable", "classic"]
     number: int = 0
 
 
 def since(version: int) -> FieldMark:
-    """FieldMark a field that is on the wire from this version on."""
+    """Mark a field that versions below this one lack."""
     return FieldMark("since", version)
 
 
 def until(version: int) -> FieldMark:
-    """FieldMark a field whose last version is this one."""
+    """Mark a field that versions above this one lack."""
     return FieldMark("until", version)
 
 
 def nullable_since(version: int) -> FieldMark:
-    """FieldMark a field for which null is allowed from this version on only."""
+    """Mark a field that must not be null in versions below this one."""
     return FieldMark("nullable_since", version)
 
 
 def tagged(tag: int) -> FieldMark:
-    """FieldMark a tagged field, which is absent while it has its default."""
+    """Mark a tagged field (KIP-482), which is not sent while it has its default."""
     return FieldMark("tag", tag)
 
 
 tag_section = FieldMark(
     "tag_section"
 )  # a struct of tagged fields, which are those of the struct around it; None without any
-ignorable = FieldMark("ignorable")  # versions that lack the field drop its value silently
-classic = FieldMark("classic")  # never in the compact form, even in flexible versions: the request header's client id
+ignorable = FieldMark("ignorable")  # a version that lacks the field drops its value
+classic = FieldMark("classic")  # not in the compact form in flexible versions either: the client id in a request header
 
 
-# --- what the compiler reads ----------------------------
+# --- declarations as the compiler reads them ----------------------------
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -141,8 +141,8 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """A struct as declared, with what it inherits from its message: `flexible` is the first version
-    with compact forms and tags.
+    """A struct as declared, with the API, role and versions of its message. `flexible` is the first
+    version with compact forms and tags.
     """
 
     cls: type[WireStruct]
@@ -169,13 +169,11 @@ class Layout(msgspec.Struct, frozen=True):
         )
 
     def tag_section(self, version: int) -> Field | None:
-        """Return the field whose struct holds the tagged fields, if they are in a struct of their
-        own.
-        """
+        """Return the field whose struct has the tagged fields, or None if this struct has them."""
         return next((field for field in self.fields if field.tag_section and field.present(version)), None)
 
     def missing(self, version: int) -> list[Field]:
-        """Return the fields that this version cannot carry and that must not be lost silently."""
+        """Return the fields that this version lacks and that are not ignorable."""
         return [field for field in self.fields if not field.present(version) and not field.ignorable]
 
 
@@ -189,7 +187,7 @@ Role = Literal["request", "response", "header"]
 def message(
     api_key: int, role: Role, *, versions: tuple[int, int], flexible: int | None
 ) -> Callable[[type[S]], type[S]]:
-    """Declare the class, and every struct inside it, as the request or response of an API.
+    """Return a decorator that declares a class as the request or response of an API.
 
     Raises:
         TypeError: the declaration contradicts itself; the message names class and field.
@@ -198,8 +196,8 @@ def message(
 
     def declare(cls: type[S]) -> type[S]:
         for struct in _with_structs_inside(cls, ()):
-            # A struct that request and response share, such as a cursor, keeps what the first of
-            # them said.
+            # A struct that request and response share, such as a cursor, keeps the layout of the
+            # first of them.
             layout = Layout(struct, _fields(struct), api_key, role, *versions, first_flexible)
             known = LAYOUTS.setdefault(struct, layout)
             if (known.min_version, known.max_version, known.flexible) != (*versions, first_flexible):
@@ -211,7 +209,7 @@ def message(
 
 
 def layout_of(cls: type[WireStruct]) -> Layout:
-    """What is declared about a message or a struct inside one.
+    """Return the declaration of a message or of a struct inside one.
 
     Raises:
         LookupError: the class belongs to no message.
@@ -223,8 +221,8 @@ def layout_of(cls: type[WireStruct]) -> Layout:
 
 
 def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False) -> int:
-    """Return the fewest bytes a value takes: what bounds the count of an array by the bytes that
-    are left.
+    """Return the fewest bytes that a value takes. The count of an array is compared with it before
+    the array is decoded.
     """
     match kind:
         case Fixed(size=size):
@@ -241,8 +239,8 @@ def min_size(kind: Kind, version: int, *, compact: bool, nullable: bool = False)
 
 
 def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], ...]) -> Iterator[type[WireStruct]]:
-    """Yield a struct behind those inside it, so that their sizes are known before its arrays are
-    checked.
+    """Yield the structs inside a struct before the struct itself, so that their sizes are known
+    when its arrays are checked.
     """
     if cls in outer:
         raise TypeError(f"{cls.__name__}: contains itself, so its depth has no bound")
@@ -253,7 +251,7 @@ def _with_structs_inside(cls: type[WireStruct], outer: tuple[type[WireStruct], .
     yield cls
 
 
-@cache  # asked for three times at import, which was half of its time
+@cache  # called three times a class at import
 def _fields(cls: type[WireStruct]) -> tuple[Field, ...]:
     hints = get_type_hints(cls, include_extras=True)
     return tuple(
@@ -336,7 +334,7 @@ def _section(field: Field) -> Layout:
 
 
 def _check_element_size(where: str, field: Field, layout: Layout) -> None:
-    """Refuse an array whose elements have no size: a count of 2**31 would stand in five bytes."""
+    """Refuse an array whose elements take no bytes: five bytes could announce 2**31 of them."""
     element = field.kind.element if isinstance(field.kind, Array) else field.kind
     for version in range(max(field.first, layout.min_version), min(field.last, layout.max_version) + 1):
         if min_size(element, version, compact=layout.is_flexible(version)) == 0:

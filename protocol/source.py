@@ -1,15 +1,15 @@
-"""The text of a generated function while it grows: lines at a depth, and the constants they use,
-each named once at the top.
+"""The source of a generated function while it is written: indented lines, and the constants that
+they use, which are defined once at the top.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-NAMES = {"?": "bool"}  # letters of the `struct` module that no identifier can hold
+NAMES = {"?": "bool"}  # codes of the `struct` module that cannot be part of an identifier
 
 
 class Source:
-    """A Python source in the making."""
+    """Collects the lines and constants of one Python source."""
 
     def __init__(self) -> None:
         self.constants: dict[str, str] = {}
@@ -21,7 +21,7 @@ class Source:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Write `head:` and indent what is written inside."""
+        """Write `head:` and indent the lines that are written within the block."""
         self.line(head + ":")
         self.depth += 1
         yield
@@ -43,7 +43,7 @@ class Source:
 
 
 def identifier(codes: str) -> str:
-    """Return type letters as part of a name."""
+    """Return codes of the `struct` module in a form that can be part of a name."""
     return "".join(NAMES.get(code, code) for code in codes)
 
 

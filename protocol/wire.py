@@ -1,9 +1,9 @@
-"""The rare turns of the wire format, called by generated code: long varints, tagged fields, what to
-say when bytes do not fit.
+"""Functions that generated code calls for the rarer parts of the wire format: long varints, tagged
+fields, errors.
 
-Rule: every function here takes time and memory linear in the bytes it consumes, and raises nothing
-but `ProtocolError` and, where the bytes end too early, `IndexError`, which the generated code turns
-into `MalformedMessage`.
+Each takes time and memory in proportion to the bytes that it consumes. It raises nothing but
+`ProtocolError` and, if the bytes end too early, `IndexError`, which the generated code turns into
+`MalformedMessage`.
 """
 
 import struct
@@ -13,22 +13,22 @@ from typing import Any
 
 from .errors import MalformedMessage, UnencodableMessage
 
-SHORT_ARRAY = 17  # as many replicas as a partition hardly ever has
+SHORT_ARRAY = 17  # arrays of fewer numbers are packed by a prepared Struct; replicas of a partition are
 MAX_ELEMENTS = 100_000
-"""Of all arrays of a client's request together: as many cost a sixth of a second at most, and are
-more than anybody asks for at once.
+"""How many elements all arrays of a client's request may have together. To decode as many takes at
+most a sixth of a second.
 """
 NUMBERS_AN_ELEMENT = 16
-"""Numbers are read in one go: so many count as one element."""
+"""How many numbers in an array count as one element, because they are decoded at once."""
 MAX_TAGS = 1_000
-"""Of one struct."""
+"""How many tagged fields one struct may have."""
 MAX_TEXT_BYTES = 32767  # Kafka keeps the limit of the classic form in the compact one
-MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: from 2**31 on a length is negative, which means null
+MAX_UINT31 = 2**31  # Kafka reads a varint as a signed int: a length from 2**31 on is negative, which means null
 
 
 def uvarint(value: int) -> bytes:
-    """Encode a varint: seven bits a byte, least significant first; the top bit tells that more
-    follow.
+    """Encode an unsigned varint: seven bits a byte, the least significant first. The top bit is set
+    in all bytes but the last.
     """
     out = bytearray()
     while value > 127:
@@ -38,12 +38,12 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-# Nearly every length is short: 4,096 entries take 0.15 MB and spare a call.
+# Nearly every length is short. 4,096 entries take 0.15 MB and save a call.
 SHORT_UVARINTS = tuple(uvarint(value) for value in range(4096))
 
 
 def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
-    """Read the unsigned 32-bit varint at `start`, and the position of its last byte."""
+    """Return the unsigned 32-bit varint at `start`, and the position of its last byte."""
     value = 0
     for index in range(5):
         byte = data[start + index]
@@ -54,9 +54,7 @@ def read_uvarint(data: bytes, start: int) -> tuple[int, int]:
 
 
 def read_length(data: bytes, start: int) -> tuple[int, int]:
-    """Read a compact length plus one where null is not allowed, and the position of
-    its last byte.
-    """
+    """Return a compact length plus one, never null, and the position of its last byte."""
     value, last = read_uvarint(data, start)
     if value == 0 or value > MAX_UINT31:
         raise MalformedMessage("null where a value is required")
@@ -64,19 +62,19 @@ def read_length(data: bytes, start: int) -> tuple[int, int]:
 
 
 def read_nullable_length(data: bytes, start: int) -> tuple[int, int]:
-    """Read a compact length plus one, zero for null, and the position of its last byte."""
+    """Return a compact length plus one, zero for null, and the position of its last byte."""
     value, last = read_uvarint(data, start)
     return (0 if value > MAX_UINT31 else value), last
 
 
 def read_text_length(data: bytes, start: int) -> tuple[int, int]:
-    """Read a length as `read_length`, within what Kafka allows a string in any form."""
+    """Do as `read_length` does, for a string of at most MAX_TEXT_BYTES bytes."""
     value, last = read_length(data, start)
     return _within_text(value), last
 
 
 def read_nullable_text_length(data: bytes, start: int) -> tuple[int, int]:
-    """Read a length as `read_nullable_length`, within what Kafka allows a string in any form."""
+    """Do as `read_nullable_length` does, for a string of at most MAX_TEXT_BYTES bytes."""
     value, last = read_nullable_length(data, start)
     return _within_text(value), last
 
@@ -88,8 +86,8 @@ def _within_text(value: int) -> int:
 
 
 def lenient_text(data: bytes) -> str:
-    """Decode text with U+FFFD for what is no UTF-8. It has three bytes, in place of one perhaps:
-    the text has to fit a string of an answer, too.
+    """Decode text, with U+FFFD for bytes that are not UTF-8. Each of them takes three bytes in an
+    answer, where the text must fit too.
     """
     text = data.decode("utf-8", "replace")
     if len(data) > MAX_TEXT_BYTES // 3 and len(text.encode()) > MAX_TEXT_BYTES:
@@ -117,8 +115,8 @@ def null_array() -> MalformedMessage:
 
 
 def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
-    """Read the tagged fields whose count stands at `offset`, and the position behind them. KIP-482:
-    in ascending order, none twice.
+    """Return the tagged fields whose count is at `offset`, and the position after them. They must
+    be in ascending order without duplicates (KIP-482).
     """
     count, last = read_uvarint(data, offset)
     offset = last + 1
@@ -142,7 +140,7 @@ def read_tags(data: bytes, offset: int) -> tuple[dict[int, bytes], int]:
 
 
 def write_tags(tags: dict[int, bytes]) -> bytes:
-    """Encode the tagged fields as they stand behind a struct, in ascending order."""
+    """Encode the section of tagged fields at the end of a struct, in ascending order."""
     out = [uvarint(len(tags))]
     for tag in sorted(tags):
         value = tags[tag]
@@ -166,7 +164,7 @@ def check_uuid(value: bytes) -> bytes:
 
 @cache
 def packers(code: str, prefix: str) -> tuple[Callable[..., bytes], ...]:
-    """Return packers for short arrays of numbers: the nth packs n elements behind their count."""
+    """Return packers for short arrays of numbers: the nth packs a count and n elements."""
     return tuple(struct.Struct(f">{prefix}{count}{code}").pack for count in range(SHORT_ARRAY))
 
 

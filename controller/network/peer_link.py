@@ -39,7 +39,7 @@ class PeerLink:
         self.transport = transport
         self.basis = basis
         self.outbox = Outbox(transport)
-        self.frames = FrameBuffer(max_bytes, passes_over=True)
+        self.frames = FrameBuffer(max_bytes, skips_too_large=True)
         self.waiters: dict[int, PendingAnswer] = {}
         """By correlation id."""
         self.reason = "the connection was closed"

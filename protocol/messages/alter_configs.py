@@ -1,4 +1,4 @@
-"""A resource's whole set of configs is replaced."""
+"""AlterConfigs (33) replaces all configs of a resource."""
 
 from ..schema import Int8, Int16, Int32, WireStruct, message
 

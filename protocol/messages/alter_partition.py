@@ -1,4 +1,4 @@
-"""A leader asks the controller to change the set of replicas in sync."""
+"""AlterPartition (56): a leader asks the controller to change the ISR of partitions."""
 
 from typing import Annotated
 

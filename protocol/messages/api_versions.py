@@ -1,5 +1,5 @@
-"""What is spoken here. The response is read before the versions are agreed on, so its header is
-always version 0.
+"""ApiVersions (18) returns the APIs that a broker serves and their versions. Its response always
+has header version 0, since client and broker have not agreed on versions yet.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A broker that is about to stop asks the controller to move its leaderships first."""
+"""ControlledShutdown (7): a broker that stops asks the controller to move its leaderships first."""
 
 from typing import Annotated
 

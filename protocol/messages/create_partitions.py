@@ -1,4 +1,4 @@
-"""Topics get more partitions."""
+"""CreatePartitions (37) adds partitions to topics."""
 
 from ..schema import Int16, Int32, WireStruct, message
 

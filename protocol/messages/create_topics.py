@@ -1,4 +1,4 @@
-"""Topics are created, by counts or by a manual assignment."""
+"""CreateTopics (19) creates topics, by counts or by a manual assignment."""
 
 from typing import Annotated
 

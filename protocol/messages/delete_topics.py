@@ -1,4 +1,4 @@
-"""Topics are deleted, by name or, from version 6, by id."""
+"""DeleteTopics (20) deletes topics, by name or, from version 6, by id."""
 
 from typing import Annotated
 

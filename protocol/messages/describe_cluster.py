@@ -1,4 +1,4 @@
-"""The brokers of the cluster and its id."""
+"""DescribeCluster (60) returns the brokers of the cluster and its id."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The configs of topics and brokers, with where each value comes from."""
+"""DescribeConfigs (32) returns the configs of topics and brokers, with the source of each value."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The state and members of groups."""
+"""DescribeGroups (15) returns the state and the members of groups."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The partitions of topics, page by page."""
+"""DescribeTopicPartitions (75) returns the partitions of topics, page by page."""
 
 from ..schema import ZERO_UUID, Int16, Int32, Uuid, WireStruct, message
 

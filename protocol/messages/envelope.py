@@ -1,4 +1,4 @@
-"""A request travels inside another one, with the principal who sent it (KIP-590)."""
+"""Envelope (58) carries a request inside another one, with the principal who sent it (KIP-590)."""
 
 from ..schema import Int16, WireStruct, message
 

@@ -1,4 +1,4 @@
-"""Which node coordinates a group or a transaction."""
+"""FindCoordinator (10) returns the broker that coordinates a group or a transaction."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Single configs are set, deleted, or changed as lists."""
+"""IncrementalAlterConfigs (44) sets and deletes single configs, and edits lists."""
 
 from ..schema import Int8, Int16, Int32, WireStruct, message
 

@@ -1,5 +1,5 @@
-"""The controller tells a broker which of its partitions it leads or follows, and with which
-replicas in sync.
+"""LeaderAndIsr (4): the controller tells a broker which partitions it leads or follows, and their
+ISR.
 """
 
 from typing import Annotated

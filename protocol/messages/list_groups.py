@@ -1,4 +1,4 @@
-"""The groups that a node coordinates."""
+"""ListGroups (16) returns the groups that a broker coordinates."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
-"""What a client needs to find its way: the brokers, the controller, and where the partitions of the
-asked topics live.
+"""Metadata (3) returns the brokers, the controller, and the partitions of topics with their leaders
+and replicas.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""One step of a SASL exchange."""
+"""SaslAuthenticate (36) carries one token of a SASL exchange in each direction."""
 
 from typing import Annotated
 

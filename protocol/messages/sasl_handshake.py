@@ -1,4 +1,4 @@
-"""A client chooses a SASL mechanism."""
+"""SaslHandshake (17): a client chooses a SASL mechanism."""
 
 from ..schema import Int16, WireStruct, message
 

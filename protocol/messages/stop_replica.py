@@ -1,4 +1,4 @@
-"""The controller tells a broker to stop following partitions, or to delete them."""
+"""StopReplica (5): the controller has a broker stop following partitions, or delete them."""
 
 from typing import Annotated
 

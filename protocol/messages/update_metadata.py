@@ -1,5 +1,5 @@
-"""The controller tells every node what Metadata shall answer: partitions are merged in, brokers
-replace all that were known.
+"""UpdateMetadata (6): the controller tells every broker the brokers of the cluster, which replace
+those known before, and changed partitions, which are merged in.
 """
 
 from typing import Annotated

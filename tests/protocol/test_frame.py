@@ -136,7 +136,7 @@ def test_what_is_too_large_is_passed_over(sizes: list[int], cuts: list[int]) -> 
     """
     bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
     stream = b"".join(framed(body) for body in bodies)
-    buffer, frames, start = FrameBuffer(30, passes_over=True), [], 0
+    buffer, frames, start = FrameBuffer(30, skips_too_large=True), [], 0
     for end in sorted({min(cut, len(stream)) for cut in cuts} | {len(stream)}):
         buffer.feed(stream[start:end])
         frames += drained(buffer)
