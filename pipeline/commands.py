@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..text.escaping import escaped
-from ..text.moments import moment
+from ..text.times import parse_time
 from .sizing import QUICK_START, suited
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
     if value is None:
         return None
     try:
-        return round(moment(value, UTC).timestamp() * 1_000_000)
+        return round(parse_time(value, UTC).timestamp() * 1_000_000)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

@@ -38,8 +38,8 @@ from minicontroller.policies.rules import syntax
 from minicontroller.policies.rules.matching import Match, full_match, pattern_match
 from minicontroller.policies.rules.positions import Positions
 from minicontroller.text.escaping import escaped
-from minicontroller.text.moments import moment
 from minicontroller.text.properties import parse_properties
+from minicontroller.text.times import parse_time
 from tests.support.patterns import faults
 
 pytestmark = pytest.mark.slow
@@ -247,7 +247,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "the condition of a rule": syntax.parse,
         "the positions of a rule file": toml,
         "properties": parse_properties,
-        "a time": moment,
+        "a time": parse_time,
         "a place in the audit log": parse_cursor,
         "what is shown on a terminal": escaped,
         "a secret in a message": lambda text: redact(f"{text[:900]}{LEFT_OUT}{text[-900:]}", {text, text[1:] + "b"}),

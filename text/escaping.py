@@ -1,11 +1,12 @@
-"""Foreign text for a terminal.
+"""Makes text from elsewhere safe for a terminal.
 
-Rule: a name is whatever a cluster says it is, so nothing that a terminal would obey reaches one:
-what is not printable, bidirectional marks and line ends included, is shown as an escape.
+Rule: a cluster may give anything any name, so nothing that a terminal would obey reaches it.
+Characters that are not printable, bidirectional marks and line ends included, become escapes.
 """
 
 
 def escaped(text: str) -> str:
+    """Return the text with escapes in place of characters that are not printable."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 

@@ -1,7 +1,8 @@
-r"""Kafka's configuration format, which is java.util.Properties: comments, continued lines, escapes.
+r"""Kafka's format of configuration files, that of java.util.Properties: comments, continued
+lines and escapes.
 
-Rule: any text gives a result that says on which line each key stands, or `PropertiesError`. What
-java.util.Properties reads, this reads alike, except that half a surrogate pair is refused: no
+Rule: every text gives a result with the line of each key, or a `PropertiesError`. It reads exactly
+what java.util.Properties reads, except that half of a surrogate pair is refused, since no
 configuration can mean it.
 """
 
@@ -20,13 +21,11 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class PropertiesError(Exception):
-    """A text is not in Kafka's format; the message is a sentence that names the file
-    and the line.
-    """
+    """A text is not in this format. The message is a sentence that names the file and the line."""
 
 
 class Property(msgspec.Struct, frozen=True):
-    """A key and its value; `line` is the line of the key, counted from 1."""
+    """A key and its value. `line` is the line of the key, from 1."""
 
     key: str
     value: str
@@ -35,13 +34,13 @@ class Property(msgspec.Struct, frozen=True):
 
 class Properties(msgspec.Struct, frozen=True):
     entries: Mapping[str, Property]
-    """The last of each key."""
+    """The properties by key. Of a key that is repeated, the last one counts."""
     warnings: tuple[str, ...] = ()
-    """A sentence for each key that stands there twice."""
+    """A sentence for each key that is repeated."""
 
 
 def parse_properties(text: str, name: str = "properties") -> Properties:
-    """Read properties of a file that errors call `name`. Raises PropertiesError."""
+    """Parse the text of a file, which errors call `name`. Raises PropertiesError."""
     entries: dict[str, Property] = {}
     warnings = []
     for line, content in _logical_lines(text):
@@ -54,7 +53,9 @@ def parse_properties(text: str, name: str = "properties") -> Properties:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines without comments, continued ones joined, each with the number of its first."""
+    """Yield lines without comments, with continued lines joined, each with its first
+    line's number.
+    """
     begun, first, continued = "", 0, False
     for number, natural in enumerate(_LINE_END.split(text), start=1):
         content = natural.lstrip(_BLANK)
@@ -75,7 +76,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _ends_in_backslash(text: str) -> bool:
-    """Whether a text ends in a lone backslash: an empty key to Java, and somebody's mistake."""
+    """Whether a text ends with a lone backslash, which is an empty key to Java."""
     return text.endswith(("\\", "\\\n", "\\\r"))
 
 

@@ -18,8 +18,8 @@ from ...audit.files import audit_files, copies
 from ...audit.reading import Follower, LocatedEvent, is_audit_file, read_all
 from ...audit.verifying import Verification
 from ...text.escaping import escaped
-from ...text.moments import moment
 from ...text.plurals import plural
+from ...text.times import parse_time
 from .audit_text import one_line, print_details
 from .output import readers_may_leave
 
@@ -36,7 +36,7 @@ def _moment(_context: click.Context, _parameter: click.Parameter, value: str | N
     if value is None:
         return None
     try:
-        return int(moment(value).timestamp() * 1000)
+        return int(parse_time(value).timestamp() * 1000)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

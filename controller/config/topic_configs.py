@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from ...policies.configs.canonical import canonical_configs
-from ...policies.configs.effective import SYNONYMS, Synonym, otherwise_than_kafka
+from ...policies.configs.effective import SYNONYMS, Synonym, differing_from_kafka
 from ...policies.configs.tables import read_default, read_table
 from ...policies.configs.topic_keys import TABLE
 from ...policies.configs.values import InvalidValueError, KeyType, Value, render_value
@@ -88,7 +88,7 @@ def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: M
     """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these
     configs of all brokers and of a broker, which must be hashable.
     """
-    return otherwise_than_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
+    return differing_from_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
 
 def validate_topic_configs(

@@ -71,7 +71,7 @@ decoders: Mapping[str, msgspec.msgpack.Decoder[JudgedRequest]] = {
 }
 
 
-class NodeLink:
+class LinkToNode:
     """The policy process's end of the link to its node."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -144,7 +144,7 @@ class KnownTopics:
 class AskedCluster:
     """A `ClusterState` for one judgement, which asks the node for topics that it does not know."""
 
-    def __init__(self, link: NodeLink, topics: KnownTopics, cluster_size: int) -> None:
+    def __init__(self, link: LinkToNode, topics: KnownTopics, cluster_size: int) -> None:
         self._link = link
         self._topics = topics
         self._size = cluster_size
@@ -209,7 +209,7 @@ class NodeLogHandler(logging.Handler):
             self.handleError(record)
 
 
-def serve(link: NodeLink) -> None:
+def serve(link: LinkToNode) -> None:
     """Load the policy, and answer questions until the node closes it."""
     load = link.receive()
     if not isinstance(load, Load):
@@ -224,7 +224,7 @@ def serve(link: NodeLink) -> None:
     link.send(PolicyAnswer(0, decision, _cut(message)))
 
 
-def loaded(link: NodeLink, load: Load) -> TopicManagementPolicy:
+def loaded(link: LinkToNode, load: Load) -> TopicManagementPolicy:
     try:
         policy = build_policy(load.configs)
     except PolicyLoadError as error:
@@ -236,7 +236,7 @@ def loaded(link: NodeLink, load: Load) -> TopicManagementPolicy:
     return policy
 
 
-def judged(link: NodeLink, judge: Judge, topics: KnownTopics, asked: PolicyQuestion) -> PolicyAnswer:
+def judged(link: LinkToNode, judge: Judge, topics: KnownTopics, asked: PolicyQuestion) -> PolicyAnswer:
     if asked.forget:
         topics.clear()
     cluster = AskedCluster(link, topics, asked.cluster_size)
@@ -307,7 +307,7 @@ def main() -> None:
     for descriptor in (end, trace):
         os.set_inheritable(descriptor, False)
     set_up_output(trace, mark)
-    serve(NodeLink(socket.socket(fileno=end)))
+    serve(LinkToNode(socket.socket(fileno=end)))
     sys.stdout.flush()
     os._exit(0)  # without waiting for threads that the policy left behind
 

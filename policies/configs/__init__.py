@@ -1,3 +1,1 @@
-"""What Kafka knows of configs, without a node: their types, how it reads them, and its own
-defaults.
-"""
+"""Kafka's config keys: their types, values and defaults, without a node."""

@@ -1,13 +1,13 @@
-"""Every configuration key of a Kafka 3.9 broker: a line each, so that people's own files are read
-without complaint.
+"""Every config key of a Kafka 3.9 broker, a line each, so that existing files are read without
+complaint.
 
-    name | type | default | valid values (see validators.py) | how it may be changed while a node
-    runs | what it is for
+    name | type | default | valid values (see validators.py) | how it may change while a node runs |
+    description
 
-A `-` stands for nothing, `""` for the empty text, `max` for the largest long. The fifth column:
-`cluster` for one node or for all, `broker` for one node only, `throttle` only while it runs, `-`
-not at all, `internal` neither that nor shown. Names, types, defaults and limits are Kafka's; the
-sentences are ours.
+`-` stands for nothing, `""` for the empty text, `max` for the largest long. The fifth column is
+`cluster` (for one node or for all), `broker` (for one node only), `throttle` (only while a node
+runs), `-` (not at all) or `internal` (not at all, and not shown). Names, types, defaults and limits
+are Kafka's; the descriptions are ours.
 """
 
 TABLE = """

@@ -1,8 +1,8 @@
-"""One text for each value: what Kafka makes of a config is judged, and not how somebody wrote it.
+"""Canonical values of configs, so that a policy judges what takes effect and not how it is written.
 
-Rule: two texts that Kafka takes for the same value of a key have the same canonical text, which is
-what it would show of the value: ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`.
-What it would not take, or nobody knows, stays as it is: it has no value.
+Rule: texts that Kafka takes for the same value of a key have the same canonical text, which is the
+one that Kafka would show: ` TRUE` is `true`, `+05` is `5`, `compact, compact` is `compact`. The
+value of an unknown key, or one that Kafka would refuse, stays as it is.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .values import InvalidValueError, KeyType, parse_value, render_value
 TYPES: Mapping[str, KeyType] = MappingProxyType(
     {name: KeyType[kind.upper()] for table in (BROKER_TABLE, TOPIC_TABLE) for name, kind, *_ in read_table(table)}
 )
-"""Of every key of a broker and of a topic: no name means something else for the other."""
+"""The types of all keys of brokers and topics. No key has another meaning for the other."""
 SETS = frozenset(
     {
         "cleanup.policy",
@@ -26,11 +26,10 @@ SETS = frozenset(
         "log.cleanup.policy",
     }
 )
-"""Lists of which Kafka asks only what is in them: an element that stands there twice is there once.
-"""
+"""Lists that Kafka uses as sets, in which an element that is repeated counts once."""
 LISTENER_PREFIX = "listener.name."
 REMEMBERED = 64
-"""Characters: of longer texts the canonical one is made anew each time."""
+"""The longest texts, in characters, whose canonical form is cached."""
 
 
 def canonical(name: str, text: str) -> str:
@@ -39,20 +38,20 @@ def canonical(name: str, text: str) -> str:
 
 
 def canonical_configs(configs: Mapping[str, str]) -> Mapping[str, str]:
-    """Return configs with canonical values: the same object if all of them are, which is nearly
-    always.
-    """
+    """Return configs with canonical values. It is the same object if all are canonical already."""
     changed = {name: value for name, text in configs.items() if (value := canonical(name, text)) != text}
     return {**configs, **changed} if changed else configs
 
 
 def canonical_operands(operations: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the operands of a request in canonical form; what is deleted has none."""
+    """Return the operands of a request in canonical form; None stays None."""
     return {name: None if text is None else canonical(name, text) for name, text in operations.items()}
 
 
 def type_of(name: str) -> KeyType:
-    """Return the type of a key; one with a listener's prefix has that of the key without it."""
+    """Return the type of a key. A key with a listener's prefix has the type of the key
+    without it.
+    """
     kind = TYPES.get(name)
     if kind is None and name.startswith(LISTENER_PREFIX):
         kind = TYPES.get(name.removeprefix(LISTENER_PREFIX).partition(".")[2])
@@ -70,7 +69,7 @@ def _canonical(name: str, text: str) -> str:
     if isinstance(value, tuple) and name in SETS:
         value = tuple(dict.fromkeys(value))
     if isinstance(value, float):
-        value += 0.0  # which makes of -0.0 the zero that it equals
+        value += 0.0  # turns -0.0 into 0.0
     return render_value(value) or ""
 
 

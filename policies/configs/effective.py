@@ -1,8 +1,8 @@
-"""What holds for a topic: its own configs, and where it says nothing what the cluster says, or
-Kafka.
+"""The configs that take effect for a topic: its own, otherwise the cluster's defaults, otherwise
+Kafka's.
 
-Rule: of the cluster's defaults only those are told that are otherwise than Kafka's own, since
-nearly none are. All are canonical.
+Rule: only those defaults of a cluster are kept that differ from Kafka's own, since hardly any does.
+All values are canonical.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ from .topic_keys import TABLE
 KAFKA_DEFAULTS: Mapping[str, str] = MappingProxyType(
     {name: canonical(name, read_default(default) or "") for name, _, default, *_ in read_table(TABLE)}
 )
-"""Of every config that a topic can have."""
+"""Kafka's default of every config that a topic can have."""
 
 
 class Synonym(msgspec.Struct, frozen=True):
-    """A key of the node from which a topic's key takes its default."""
+    """A key of brokers from which a topic's key takes its default."""
 
     name: str
     factor: int = 1
-    """Of the node's unit to the topic's."""
+    """The factor that converts the broker's unit to the topic's."""
 
 
 def _synonym(text: str) -> Synonym:
@@ -36,13 +36,11 @@ def _synonym(text: str) -> Synonym:
 SYNONYMS: Mapping[str, tuple[Synonym, ...]] = MappingProxyType(
     {name: tuple(map(_synonym, [] if keys == "-" else keys.split())) for name, _, _, _, keys, _ in read_table(TABLE)}
 )
-"""By key of a topic: the first that has a value holds."""
+"""The synonyms of each key of topics. The first that has a value takes effect."""
 
 
 class EffectiveConfigs(Mapping[str, str]):
-    """A topic's configs with the defaults for what it does not say. Free to make: nothing is
-    copied.
-    """
+    """A topic's own configs together with the defaults of all others. Nothing is copied."""
 
     __slots__ = ("_defaults", "_own")
 
@@ -67,8 +65,8 @@ class EffectiveConfigs(Mapping[str, str]):
 
 
 def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of topics where a broker, or all brokers, have these configs beside those
-    of their files.
+    """Return the defaults of topics for a broker, or all brokers, with these dynamic configs.
+    `defaults` are those without them.
     """
     changed = dict(defaults)
     for key, synonyms in SYNONYMS.items():
@@ -76,9 +74,9 @@ def defaults_with(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Ma
         if first is not None:
             value = canonical(first.name, configs[first.name])
             changed[key] = str(int(value) * first.factor) if first.factor != 1 else value
-    return otherwise_than_kafka(changed)
+    return differing_from_kafka(changed)
 
 
-def otherwise_than_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return those of a cluster's defaults that are not Kafka's."""
+def differing_from_kafka(defaults: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those defaults that differ from Kafka's."""
     return MappingProxyType({name: text for name, text in defaults.items() if KAFKA_DEFAULTS.get(name) != text})

@@ -1,7 +1,7 @@
-"""How the tables of keys are read.
+"""Reads the tables of config keys.
 
-Rule: a line is a key and six columns; a `-` stands for nothing, `""` for the empty text, `max` for
-the largest long.
+Rule: a line is a key and five more columns. `-` stands for nothing, `""` for the empty text, and
+`max` for the largest long.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Every configuration key of a topic in Kafka 3.9, a line each.
+"""Every config key of topics in Kafka 3.9, a line each.
 
-    name | type | default | valid values (see validators.py) | the node's keys it takes its default
-    from | what it is for
+    name | type | default | valid values (see validators.py) | broker keys that give the default |
+    description
 
-The first of the node's keys that has a value holds; `*60000` and `*3600000` turn minutes and hours
-into milliseconds.
+The first of the broker's keys that has a value gives the default. `*60000` and `*3600000` convert
+minutes and hours to milliseconds.
 """
 
 TABLE = """

@@ -1,9 +1,8 @@
-"""The types of configuration values: text to value and back, as Kafka's ConfigDef takes and shows
-them.
+"""The types of config values: parsed from text and rendered as text, as Kafka's ConfigDef does.
 
-Rule: what Kafka accepts is accepted and what it refuses is refused, in its words, since clients
-show them to people. One exception: NaN is no number here (Kafka takes it for a ratio, and every
-later comparison with it is false).
+Rule: what Kafka accepts is accepted, and what it refuses is refused with its message, which clients
+show to people. There is one exception: NaN is not a number here. Kafka takes it for a ratio, and
+every later comparison with it is false.
 """
 
 import math
@@ -11,11 +10,13 @@ import re
 from enum import IntEnum
 
 Value = bool | int | float | str | tuple[str, ...] | None
-"""A list is a tuple; a password is a str: whoever shows a value asks its type first."""
+"""A parsed value. A list is a tuple. A password is a str, so check the type before
+showing a value.
+"""
 
 
 class KeyType(IntEnum):
-    """The types of config keys, with their numbers in DescribeConfigs v3."""
+    """The types of config keys, with their numbers in DescribeConfigs (version 3 and later)."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -30,7 +31,7 @@ class KeyType(IntEnum):
 
 
 class InvalidValueError(ValueError):
-    """A value that its key does not take; reads as Kafka's ConfigException does."""
+    """A value is not valid for its key. The message is that of Kafka's ConfigException."""
 
     def __init__(self, name: str, shown: str, reason: str) -> None:
         super().__init__(f"Invalid value {shown} for configuration {name}: {reason}")
@@ -46,7 +47,7 @@ _INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf
 
 
 def parse_value(name: str, kind: KeyType, text: str) -> Value:
-    """Read the value of a key. Raises InvalidValueError; the text of a password is never in it."""
+    """Parse the value of a key. Raises InvalidValueError, never for a password."""
     trimmed = text.strip(_JAVA_SPACE)
     match kind:
         case KeyType.BOOLEAN:
@@ -70,7 +71,7 @@ def parse_value(name: str, kind: KeyType, text: str) -> Value:
 
 
 def render_value(value: Value) -> str | None:
-    """Write a value as Kafka does in DescribeConfigs."""
+    """Render a value as Kafka does in DescribeConfigs; None for no value."""
     match value:
         case None:
             return None
@@ -85,12 +86,12 @@ def render_value(value: Value) -> str | None:
 
 
 def show_value(value: Value) -> str:
-    """Write a value as Kafka does in an error: a list in brackets."""
+    """Render a value as Kafka does in errors, where a list is in brackets."""
     return f"[{', '.join(value)}]" if isinstance(value, tuple) else render_value(value) or ""
 
 
 def java_double(value: float) -> str:
-    """Write a number as Java's Double.toString: 0.25, 1.0E-5, 1.7976931348623157E308."""
+    """Render a number as Java's Double.toString does: 0.25, 1.0E-5, 1.7976931348623157E308."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -103,7 +104,7 @@ def java_double(value: float) -> str:
 
 
 def _scientific(value: float) -> str:
-    """Write a number by the shortest digits that give it back, with an exponent."""
+    """Render a number with an exponent, by the fewest digits that identify it."""
     return next(text for digits in range(17) if float(text := f"{value:.{digits}e}") == value)
 
 
@@ -112,13 +113,13 @@ MAX_INT = 2**31 - 1
 
 
 def is_number(text: str, most: int) -> bool:
-    """Whether a text is digits alone and no number above `most`, so that `int` reads it at once."""
+    """Whether a text consists of digits only and its number is at most `most`."""
     return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= most
 
 
 def java_int(text: str) -> int | None:
-    """Read a number as Java's Integer.parseInt: a sign, and digits of any script, with nothing
-    around them; None where Java throws.
+    """Parse a number as Java's Integer.parseInt does: an optional sign, and digits of any script.
+    None if Java throws.
     """
     return _integer(text, 32)
 

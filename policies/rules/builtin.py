@@ -1,7 +1,7 @@
-"""The rules that people really use, by name: a table with a line or two instead of an expression.
+"""The built-in rules: tables of a line or two, instead of an expression, for what people use most.
 
-Rule: each judges what a request changes and nothing else, so that a topic that is older than a rule
-can still be altered otherwise.
+Rule: a built-in rule judges only what a request changes, so that a topic which is older than the
+rule can still be altered in other ways.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ CREATE_OR_ALTER = ("create", "alter")
 
 
 def read_name_pattern(table: TomlTable, name: str) -> Rule:
-    """Read a rule about the names of new topics."""
+    """Read a `[[name_pattern]]`: the names of new topics."""
     scope = read_scope(table, name, ("create",))
     pattern = table.text("pattern")
     speaks_of_user = pattern is not None and USER in pattern
-    matches: Match = lambda _name: True  # noqa: E731 - where the pattern is bad the file is not used
+    matches: Match = lambda _name: True  # noqa: E731 - a file with a bad pattern is not used
     if pattern is not None:
         try:
             matches = full_match(pattern, "user" if speaks_of_user else None)
@@ -54,12 +54,12 @@ def read_name_pattern(table: TomlTable, name: str) -> Rule:
 
 
 def read_partitions(table: TomlTable, name: str) -> Rule:
-    """Read a rule about how many partitions a topic may have."""
+    """Read a `[[partitions]]`: how many partitions a topic may have."""
     return _limits(table, name, "partition", lambda before, after: _bounded(before, after, "num_partitions"))
 
 
 def read_replication(table: TomlTable, name: str) -> Rule:
-    """Read a rule about how many replicas each partition may have."""
+    """Read a `[[replication]]`: how many replicas each partition may have."""
     return _limits(table, name, "replica", _replica_counts)
 
 
@@ -69,7 +69,7 @@ def _bounded(before: TopicState | None, after: TopicState, field: str) -> Iterat
 
 
 def _replica_counts(before: TopicState | None, after: TopicState) -> Iterator[int]:
-    """Yield the different numbers of replicas that new and moved partitions have."""
+    """Yield the distinct numbers of replicas of new and moved partitions."""
     known: Mapping[int, Sequence[int]] = {} if before is None else before.replica_assignments
     counts = {len(row) for index, row in after.replica_assignments.items() if tuple(known.get(index, ())) != tuple(row)}
     yield from sorted(counts)
@@ -107,7 +107,7 @@ def _are(count: int, what: str) -> str:
 
 
 def read_protected_topics(table: TomlTable, name: str) -> Rule:
-    """Read a rule about topics that only its `principals` may change."""
+    """Read a `[[protected_topics]]`: topics that its `principals` may not change."""
     scope = read_scope(table, name)
     if not table.has("topics"):
         table.note("topics is missing: the topics that are protected")
@@ -127,8 +127,8 @@ def _verb(facts: Facts) -> str:
 
 
 def read_quota(table: TomlTable, name: str) -> Rule:
-    """Read a rule about how many topics and partitions a principal may own. They are those whose
-    names match `owned`: nobody records who created a topic, and a name outlives its creator.
+    """Read a `[[quota]]`: how many topics and partitions a principal may own. A principal owns the
+    topics whose names match `owned`, because nobody records who created a topic.
     """
     scope = read_scope(table, name, CREATE_OR_ALTER)
     owned, most_topics, most_partitions = table.text("owned"), table.count("max_topics"), table.count("max_partitions")
@@ -158,7 +158,7 @@ def _over_quota(
         return None
     user = facts.user() if USER in owned else None
     if user is None and USER in owned:
-        return None  # who has no name owns nothing
+        return None  # a client without a name owns nothing
     match = pattern_match(owned, user)
     if not match(facts.topic):
         return None
@@ -175,8 +175,8 @@ def _over_quota(
 
 
 def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> Held:
-    """Count what a principal owns but for the topic of the request: by the cluster's counts if it
-    keeps any, else by a look at all topics.
+    """Count what a principal owns besides the topic of the request: by the counts of the cluster if
+    it keeps any, otherwise by looking at all topics.
     """
     cluster, own = facts.cluster, facts.topic
     counts = counts_of(cluster)
@@ -191,7 +191,7 @@ def _held_by_others(facts: Facts, match: Match, beginning: tuple[str, bool]) -> 
 
 
 def read_deletion_age(table: TomlTable, name: str) -> Rule:
-    """Read a rule about how old a topic must be, or may be, to be deleted."""
+    """Read a `[[deletion_age]]`: how old a topic must be, or may be, to be deleted."""
     scope = read_scope(table, name, ("delete",))
     least, most = table.duration_ms("min"), table.duration_ms("max")
     if not (table.has("min") or table.has("max")):
@@ -214,7 +214,7 @@ def read_deletion_age(table: TomlTable, name: str) -> Rule:
 
 
 class UnknownAgeError(Exception):
-    """The request does not tell when the topic was created, or when it was made itself."""
+    """The request does not have the time of the topic's creation, or its own time."""
 
 
 def _age_ms(facts: Facts) -> int:

@@ -1,9 +1,10 @@
-"""Whether an expression can mean anything: names, fields, types, and what it may cost.
+"""Checks an expression before it is used: its names, fields and types, and the cost of evaluating
+it.
 
-Rule: only what is certainly wrong is a mistake; where a type is not known, nothing is said. Cost is
-bounded before anything runs, because the native engine holds Python's interpreter lock while it
-evaluates: a comprehension within a comprehension goes over what the outer one yields, never over
-everything again, so that the cost grows with the size of the request and not with its square.
+Rule: only what is certainly wrong is a mistake; nothing is said about unknown types. Cost is
+bounded in advance, because the native engine holds Python's interpreter lock while it evaluates. A
+comprehension within another one may only go over what the outer one yields, so that the cost grows
+with the size of the request and not with its square.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,9 +37,9 @@ from .vocabulary import (
 )
 
 MAX_LITERAL_LIST = 32
-"""Elements of a written list that a comprehension within another one may go over."""
+"""How many elements a literal list may have that an inner comprehension goes over."""
 MAX_NESTED = 3
-"""Comprehensions within each other."""
+"""How deep comprehensions may be nested."""
 
 CONFIG_MAPS = frozenset({"configs", "raw_configs", "effective_configs", "config_operations", "config_operation_kinds"})
 ORDERED = NUMBERS | {"string", "bytes", "bool", "timestamp", "duration"}
@@ -63,23 +64,24 @@ class ExpressionFaults(Exception):  # noqa: N818 - they are what is wrong with a
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What is known of an expression before it is evaluated."""
+    """A checked expression, and what it reads."""
 
     text: str
-    """For the engine: as written, but for fields, each of which is a variable of its own there, and
-    `matches`, which is ours.
+    """The expression for the engine. Each field is a variable of its own there, and `matches` is
+    replaced by a function of ours.
     """
     fields: frozenset[tuple[str, str]]
-    """The (variable, field) that it reads: nothing else is made for it. A field with FLAT and a key
-    in hexadecimal behind it is that entry of a map; one that ends in FLAT is whether there is one.
+    """The pairs (variable, field) that it reads; only these are given to the engine. A field may be
+    followed by FLAT and a key in hexadecimal, which means this entry of a map, and by FLAT at the
+    end, which means whether the field or entry exists.
     """
     regexes: tuple[str, ...]
     compared_with_null: frozenset[str]
 
 
 def check(text: str, wanted: Type) -> Checked:
-    """Check an expression. Raises ExpressionFaults with every mistake, or with the first one in
-    grammar, which hides the rest.
+    """Check an expression, which must have the type `wanted`. Raises ExpressionFaults with every
+    mistake, or with only the first mistake in grammar.
     """
     checker = _Checker(text)
     try:
@@ -107,12 +109,12 @@ class _Checker:
         self.regexes: list[str] = []
         self.compared_with_null: set[str] = set()
         self._edits: list[tuple[int, int, str]] = []
-        """From where, to where, and what stands there for the engine."""
+        """Replacements in the text: begin, end, and the new text."""
         self._bound: list[tuple[str, Type]] = []
 
     def rewritten(self) -> str:
-        """Return the expression for the engine: without maps, of which it would look at each key,
-        and without regular expressions, which it would compile each time.
+        """Return the expression for the engine, without maps, which it would copy key by key, and
+        without regular expressions, which it would compile for each evaluation.
         """
         text = self._text
         for start, end, words in sorted(self._edits, reverse=True):
@@ -120,7 +122,7 @@ class _Checker:
         return text
 
     def type_of(self, node: SyntaxNode) -> Type:
-        """Return the type of a node. Of a faulty one nothing more is known, so that it is told
+        """Return the type of a node. A faulty node has any type, so that its mistake is reported
         once.
         """
         try:
@@ -179,9 +181,7 @@ class _Checker:
         raise SyntaxFault(node.at, f"asks {_an(kind)} for its {node.text}, which it has not{hint}")
 
     def _is_variable(self, node: SyntaxNode) -> bool:
-        """Whether a node is a variable of the request, and not the name that a comprehension gives
-        to an element.
-        """
+        """Whether a node is a variable of the request, and not one of a comprehension."""
         return node.kind == "name" and node.text in VARIABLES and all(name != node.text for name, _ in self._bound)
 
     def _is_configs(self, node: SyntaxNode) -> bool:
@@ -214,8 +214,8 @@ class _Checker:
     # ------------------------------------------------------------------ entries of maps
 
     def _is_entry(self, of: SyntaxNode, key: SyntaxNode) -> bool:
-        """Whether an expression looks into a map of configs for a key that is written out, so that
-        only that key need be given to the engine.
+        """Whether an expression looks up a literal key in a map, so that only this entry has to be
+        given to the engine.
         """
         return (
             of.kind == "select"
@@ -233,13 +233,15 @@ class _Checker:
         return VARIABLES[variable][of.text].item or ANY
 
     def _between(self, left: SyntaxNode, right: SyntaxNode) -> str:
-        """Return the text between two nodes, which is more than an operator where there are
-        parentheses or comments.
+        """Return the text between two nodes. With parentheses or comments it is more than the
+        operator.
         """
         return self._text[left.at + len(left.text) : right.at].strip()
 
     def _after(self, node: SyntaxNode, closing: str) -> int:
-        """Return the place after what closes behind the node; 0 if something else follows it."""
+        """Return the offset after the closing sign that follows the node; 0 if another text
+        follows.
+        """
         rest = self._text[node.at + len(node.text) :]
         return len(self._text) - len(rest.lstrip()) + 1 if rest.lstrip().startswith(closing) else 0
 
@@ -304,8 +306,8 @@ class _Checker:
         return BOOL
 
     def _null_test(self, left: SyntaxNode, right: SyntaxNode) -> bool:
-        """Whether two nodes are compared as in `before == null`, the one thing to do with a
-        variable as a whole.
+        """Whether two nodes are compared as in `before == null`, the only use of a variable without
+        a field.
         """
         for of, null in ((left, right), (right, left)):
             if null.kind == "null" and of.kind == "name" and of.text in {"before", "after"}:

@@ -1,9 +1,10 @@
-"""`[[config_bounds]]`: what the configs of a topic may be.
+"""`[[config_bounds]]`: the values that configs of topics may have.
 
-Rule: numbers are compared as Kafka reads them, exactly and however large; what means no limit to
-Kafka is more than any number. A minimum and a maximum are about what holds, so that a topic which
-says nothing must have a default within them; and who changes the default, in the configs of a
-broker or of all brokers, is held to the bounds of all topics that would have it.
+Rule: numbers are compared exactly, as Kafka reads them, however large. A value that means "no
+limit" to Kafka is more than any number. A minimum and a maximum apply to the value that takes
+effect, so the default of a config that a topic does not set must be within them. A change of the
+default, in the configs of a broker or of all brokers, must be within the bounds for all topics that
+would get it.
 """
 
 import re
@@ -23,24 +24,22 @@ from .tables import TomlTable
 OPERATIONS = ("create", "alter", "alter_broker")
 INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 UNLIMITED_BELOW_ZERO = frozenset({"retention.bytes", "retention.ms", "local.retention.bytes", "local.retention.ms"})
-"""Kafka keeps everything where one of these is negative."""
-
-
+"""Configs whose negative values mean no limit to Kafka."""
 MEANT = MappingProxyType({"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"})
-"""Where the first is AS_RETENTION, the second says what it means."""
+"""Configs whose value AS_RETENTION means the value of another config."""
 AS_RETENTION = "-2"
 ABSENT = ("default", "allow")
 
 Fault = Callable[[str | None, Mapping[str, str], str], str | None]
-"""What is wrong with a value, None for no value, beside all that would hold; and where the value is
-from, for the message.
+"""Returns the objection to a value, or None. Its arguments are the topic's own value, which may be
+None, all effective configs, and the origin of the value as the message words it.
 """
 Bound = tuple[str, Fault, bool]
-"""Of a config; and whether it says nothing of defaults."""
+"""A config, the objection to its values, and whether the bound does not apply to defaults."""
 
 
 class UnreadableConfigError(Exception):
-    """The value of a config that must be a number is none."""
+    """The value of a config that must be a number is not one."""
 
 
 def read_config_bounds(table: TomlTable, name: str) -> Rule:
@@ -81,9 +80,9 @@ def read_config_bounds(table: TomlTable, name: str) -> Rule:
 def _found_in_defaults(
     request: AlterBrokerConfigsRequest, facts: Facts, scope: Scope, bounds: Sequence[Bound]
 ) -> str | None:
-    """Find what a change makes of the defaults of topics, as it is written, which may hold at other
-    nodes, and as it would hold here. Topics to come are judged by the default of all brokers; what
-    a broker says for itself is judged here alone.
+    """Return the objection to a change of the defaults of topics. The values are judged as they are
+    written, since they may take effect at other nodes, and as they would take effect here. New
+    topics get the default of all brokers; the configs of a single broker are judged by themselves.
     """
     before = EffectiveConfigs(NO_CONFIGS, request.default_configs_before)
     for key, fault, is_of_topics_alone in bounds:
@@ -101,7 +100,7 @@ def _found_in_defaults(
 
 
 def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
-    """Yield the new defaults of a topic's key, each with what sets it, if that is named."""
+    """Yield the new defaults of a topic's config, each with the wording of the key that sets it."""
     for each in SYNONYMS[key]:
         if request.after.get(each.name) not in {None, request.before.get(each.name)}:
             yield _converted(request.after[each.name], each.factor), f" (by {each.name})"
@@ -110,7 +109,7 @@ def _new_defaults(request: AlterBrokerConfigsRequest, before: Mapping[str, str],
 
 
 def _meaning(key: str, effective: Mapping[str, str]) -> str | None:
-    """Return the value that holds for a key, where it may refer to another key's value."""
+    """Return the effective value of a key, which may be defined as the value of another key."""
     value = effective.get(key)
     return effective[MEANT[key]] if value == AS_RETENTION and key in MEANT else value
 
@@ -120,8 +119,8 @@ def _converted(text: str, factor: int) -> str:
 
 
 def _concerns(facts: Facts, scope: Scope, key: str, source: str, effective: Mapping[str, str]) -> bool:
-    """Whether the rule is about some topic whose `key` takes its default from `source`. A rule
-    about all topics is about those of tomorrow.
+    """Whether the rule applies to a topic whose `key` takes its default from `source`. A rule for
+    all topics applies to future topics, too.
     """
     if scope.topics is None and (source == key or effective[key] == AS_RETENTION):
         return True
@@ -177,7 +176,7 @@ def _read_bound(table: TomlTable, key: str) -> tuple[Fault, bool]:
 
 def _number(key: str, value: str) -> int | float:
     if INTEGER.fullmatch(value):
-        return int(value)  # a float knows no difference between 2^53 and 2^53 + 1
+        return int(value)  # a float cannot tell 2^53 from 2^53 + 1
     try:
         number = parse_value(key, KeyType.DOUBLE, value)
     except InvalidValueError:
@@ -191,7 +190,7 @@ def _is_unlimited(key: str, number: float) -> bool:
 
 
 def _may_be_unlimited(key: str, number: float) -> bool:
-    """Whether a number may mean no limit: a negative value of a key that nobody knows may mean
-    anything.
+    """Whether a number means no limit, or may mean it, which is so for a negative value of an
+    unknown key.
     """
     return number < 0 and (key in UNLIMITED_BELOW_ZERO or key not in TYPES)

@@ -1,8 +1,8 @@
-"""`[[rule]]`: a condition in CEL that a request must meet.
+"""`[[rule]]`: a condition in CEL that requests must meet.
 
-Rule: the words are those of Kubernetes' ValidatingAdmissionPolicy where it has one (match
-conditions, a message and a message expression); a condition that is not true is a finding, and one
-that fails denies.
+Rule: keys have the names of Kubernetes' ValidatingAdmissionPolicy if it has the same thing (match
+conditions, message expression). A condition that is false is an objection; a condition that fails
+denies.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ import cel
 import msgspec
 
 from .checking import Checked, ExpressionFaults, check
-from .facts import Facts, FieldRead, reading
+from .facts import Facts, FieldRead, field_read
 from .rule import Judge, Rule, Scope, read_scope
 from .tables import TomlTable
 from .vocabulary import ABSENT, BOOL, CREATED, FLAT, STRING, Type
 
 UNDEFINED = "Undefined variable or function: '"
-"""What the engine says of a variable that was not given."""
+"""The engine's message for a variable that it was not given begins so."""
 
 
 class NotBooleanError(Exception):
-    """A condition gave something else than true or false."""
+    """The value of a condition is neither true nor false."""
 
 
 class AbsentFieldError(Exception):
-    """An expression read a field that this request does not have."""
+    """An expression reads a field that this request does not have."""
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """A sound expression, ready to be evaluated."""
+    """A checked and compiled expression."""
 
     key: str
     checked: Checked
@@ -46,8 +46,7 @@ class Expression(msgspec.Struct, frozen=True):
             variable, *rest = name.split(FLAT)
             if not (quote and rest):
                 raise
-            # variable, field, then the entry's key in hexadecimal; one that ends in FLAT asks
-            # whether there is one.
+            # The name is variable, field, and the entry's key in hexadecimal, joined by FLAT.
             entry = f'["{bytes.fromhex(rest[1]).decode()}"]' if len(rest) == 2 else ""
             raise AbsentFieldError(f"{variable}.{rest[0]}{entry} is not there") from None
 
@@ -91,16 +90,16 @@ def _expression(table: TomlTable, text: str, wanted: Type, *steps: str | int) ->
             table.note(f"{key} {fault}", *steps, character=fault.at)
         return None
     try:
-        reads = tuple(reading(*field) for field in sorted(checked.fields))
+        reads = tuple(field_read(*field) for field in sorted(checked.fields))
         return Expression(key, checked, cel.compile(checked.text), reads)
-    except (ValueError, RuntimeError) as error:  # what our grammar takes and the engine's does not
+    except (ValueError, RuntimeError) as error:  # our grammar accepts it, and the engine's does not
         table.note(f"{key} cannot be compiled: {' '.join(str(error).split())[:300]}", *steps, character=0)
         return None
 
 
 def _check_presence(table: TomlTable, scope: Scope, expressions: Sequence[Expression]) -> None:
-    """Refuse an expression that reads what an operation of the rule does not have: it would refuse
-    every such request.
+    """Note an expression that reads a variable which is null for an operation of the rule, because
+    the rule would deny every such request.
     """
     compared = {variable for expression in expressions for variable in expression.checked.compared_with_null}
     for variable, absent in ABSENT.items():
@@ -130,9 +129,9 @@ def _judge(scope: Scope, applies: Sequence[Expression], condition: Expression | 
 
 
 def _told(told: Expression, facts: Facts) -> str | None:
-    """Return the message of a refused request; a message that fails leaves the plain one."""
+    """Return the message of the message expression; None if the expression fails."""
     try:
         message = told.value(facts)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, something is to be said
+    except Exception:  # noqa: BLE001 - the request is refused in any case, with another message
         return None
     return message.strip() if isinstance(message, str) else None

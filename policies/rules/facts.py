@@ -1,9 +1,9 @@
-"""A request and its cluster as the rules see them.
+"""A request and its cluster, as rules see them.
 
-Rule: nothing is made before a rule that matches asks for it, and only the fields that its
-expression reads: to hand a value to the engine costs more than to judge it (measured: 2.5 us a
-string, 3 us a row of replicas, 0.3 us a comparison). Of a map that is looked into for a written key
-that entry alone is handed over.
+Rule: values are made only when a rule that applies reads them, and only the fields that its
+expression reads, because handing a value to the engine costs more than judging it (measured: 2.5 us
+for a string, 3 us for a row of replicas, 0.3 us for a comparison). If an expression looks up a
+literal key in a map, only this entry is handed over.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -44,20 +44,20 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NoTimeError(Exception):
-    """The request does not tell when it was made."""
+    """The request does not have its time."""
 
 
 class Configs(msgspec.Struct, frozen=True):
-    """The configs of something that is no topic, before or after a request."""
+    """The configs of a broker, or the levels of loggers, before or after a request."""
 
     configs: Mapping[str, str]
     raw_configs: Mapping[str, str]
     effective_configs: Mapping[str, str]
-    """What would hold for topics that say nothing."""
+    """The defaults that hold for topics."""
 
 
 class Facts:
-    """What rules can read of one request."""
+    """Everything that rules can read about one request."""
 
     def __init__(self, request: JudgedRequest, cluster: ClusterState) -> None:
         self.request = request
@@ -65,20 +65,20 @@ class Facts:
         self.operation = OPERATION_OF[type(request)]
         self.principal = request.principal or ANONYMOUS
         self.topic: str = getattr(request, "topic", "")
-        """Empty where it is about no topic."""
+        """The name of the topic; empty if the request does not concern a topic."""
         self.after: RequestedTopicState | None = getattr(request, "requested_state", None)
         self._context: cel.Context | None = None
         self._given: set[str] = set()
 
     @property
     def before(self) -> TopicState | None:
-        """The topic before the request. It is not kept here, since the cluster keeps
-        what it made.
-        """
+        """The topic before the request; None if it does not exist or none is concerned."""
         return None if self.operation == "create" or not self.topic else self.cluster.topic_state(self.topic)
 
     def of(self, variable: str) -> Any:
-        """Return the value of a variable. What is no topic has configs, too."""
+        """Return the value of a variable. For brokers and loggers, `before` and `after` are
+        `Configs`.
+        """
         if variable in ABSENT and isinstance(self.request, EntityRequest):
             effective = getattr(self.request, "effective_configs", NO_CONFIGS)
             return Configs(
@@ -87,8 +87,8 @@ class Facts:
         return getattr(self, variable)
 
     def user(self) -> str | None:
-        """The name of the caller without its type; None for one who is not authenticated, or has no
-        name.
+        """Return the name of the client's principal without its type; None if the client is not
+        authenticated or has no name.
         """
         return (self.request.principal or "").partition(":")[2] or None
 
@@ -98,12 +98,12 @@ class Facts:
 
     @property
     def is_kafkas_own(self) -> bool:
-        """Whether the cluster creates one of Kafka's own topics for itself."""
+        """Whether the cluster creates one of Kafka's internal topics for itself."""
         return self.is_automatic and self.after is not None and self.after.internal
 
     @property
     def created_ms(self) -> int | None:
-        """When the topic that is to be deleted was created."""
+        """When the topic that is to be deleted was created, in milliseconds since 1970."""
         return self.request.created_ms if isinstance(self.request, DeleteTopicRequest) else None
 
     @property
@@ -113,7 +113,7 @@ class Facts:
         return EPOCH + timedelta(milliseconds=self.request.time_ms)
 
     def given(self, reads: "Collection[FieldRead]") -> cel.Context:
-        """Return the engine's context with the values of these reads and of earlier ones."""
+        """Return the engine's context with the values of these reads and of all earlier ones."""
         context = self._context
         if context is None:
             context = self._context = cel.Context({}, {"_matches": _matches})
@@ -126,19 +126,21 @@ class Facts:
 
 
 class Missing:
-    """Stands for a value that is left out: whoever reads it fails, and so denies."""
+    """Stands for a value that is not given to the engine. An expression that reads it fails, and so
+    denies.
+    """
 
 
 class FieldRead(msgspec.Struct, frozen=True):
-    """A value that an expression reads: its name in the engine, and how it is found."""
+    """A value that an expression reads: its name in the engine, and a function that finds it."""
 
     name: str
     value: Callable[[Facts], Any]
 
 
-def reading(variable: str, field: str) -> FieldRead:
-    """Return how a (variable, field) of `Checked.fields` is read; the field is empty for a variable
-    as a whole.
+def field_read(variable: str, field: str) -> FieldRead:
+    """Return how a pair (variable, field) of `Checked.fields` is read. The field is empty for a
+    variable without a field.
     """
     if not field:
         return FieldRead(variable, _principal if variable == "principal" else _is_there(variable))
@@ -148,7 +150,7 @@ def reading(variable: str, field: str) -> FieldRead:
         key, asks_whether, _ = rest.partition(FLAT)
         return FieldRead(name, _entry(variable, of, bytes.fromhex(key).decode(), asks_whether=bool(asks_whether)))
     if is_entry:
-        value = reading(variable, of).value
+        value = field_read(variable, of).value
         return FieldRead(name, lambda facts: value(facts) is not Missing)
     return FieldRead(name, _OTHERWISE.get((variable, field)) or _field(variable, field))
 
@@ -158,8 +160,8 @@ def _principal(facts: Facts) -> str | None:
 
 
 def _is_there(variable: str) -> Callable[[Facts], bool | None]:
-    """Make a function of a variable as a whole, which is only ever compared with null: True if it
-    is there, else None.
+    """Make a function for a variable without a field, which is only compared with null: it returns
+    True if the variable is not null, otherwise None.
     """
     return lambda facts: None if facts.of(variable) is None else True
 
@@ -178,8 +180,8 @@ def _field(variable: str, field: str) -> Callable[[Facts], Any]:
 
 
 def _entry(variable: str, field: str, key: str, *, asks_whether: bool) -> Callable[[Facts], Any]:
-    """Make a function of a map's entry, or of whether it is there. Where there is no map, nobody
-    can tell either.
+    """Make a function for an entry of a map, or for whether it exists. Both are missing if the map
+    is.
     """
 
     def value(facts: Facts) -> Any:
@@ -218,7 +220,7 @@ _OTHERWISE: Mapping[tuple[str, str], Callable[[Facts], Any]] = {
     ("before", "replica_assignments"): _replica_assignments("before"),
     ("after", "replica_assignments"): _replica_assignments("after"),
 }
-"""What is no attribute of what the variable stands for."""
+"""Fields that are not simply attributes of the variable's value."""
 
 
 def _matches(text: str, pattern: str) -> bool:

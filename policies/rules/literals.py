@@ -1,6 +1,6 @@
-"""What is written out in an expression: its type and its value.
+"""The types and values of literals in expressions.
 
-Rule: a text that would mean something else than its author thinks is a mistake.
+Rule: a string that means something else than its author thinks is a mistake.
 """
 
 import cel
@@ -13,7 +13,7 @@ LITERALS = {"bool": BOOL, "null": NULL, "int": INT, "uint": UINT, "double": DOUB
 
 
 def literal_value(node: SyntaxNode) -> str:
-    """Return the text of a string literal, as the engine reads it."""
+    """Return the value of a string literal, as the engine reads it."""
     try:
         value = cel.compile(node.text).execute()
     except (ValueError, RuntimeError):
@@ -27,7 +27,7 @@ def literal_type(node: SyntaxNode) -> Type:
         return LITERALS[node.kind]
     if "b" in node.text[:2].lower().split(node.text[-1])[0]:
         return BYTES
-    if literal_value(node) == ANONYMOUS:  # the condition would never meet whom it speaks of
+    if literal_value(node) == ANONYMOUS:  # such a condition would never be true for clients that are not authenticated
         raise SyntaxFault(
             node.at,
             f"names {ANONYMOUS}, a user of that name: who is not authenticated is null, as in principal == null",

@@ -1,9 +1,9 @@
-"""Which topics and principals a rule is about: exact names, globs, and regular expressions between
+"""The patterns of topics and principals: exact names, globs, and regular expressions between
 slashes.
 
-Rule: whatever a stranger calls their topic, to match it takes time in proportion to its length.
-Regular expressions are RE2's, which never goes back; a glob is one as well. `{user}` in a pattern
-is the name of whoever asks, letter by letter, whatever characters are in it.
+Rule: matching takes time in proportion to the length of the name, whatever the name is. Regular
+expressions, and globs too, are evaluated by RE2, which never backtracks. `{user}` in a pattern
+stands for the name of the client's user, taken literally.
 """
 
 import re
@@ -14,9 +14,9 @@ from typing import Any
 import re2
 
 MAX_PATTERN = 1_000
-"""Characters."""
+"""The longest pattern, in characters."""
 MAX_KEPT = 1_024
-"""Patterns that need not be read again: of the rules, and with the names of who asks most."""
+"""How many compiled patterns are cached."""
 
 SPECIAL = re.compile(r"[*?]")
 USER = "{user}"
@@ -25,13 +25,13 @@ GLOBS = {"*": ".*", "?": "."}
 
 Match = Callable[[str], bool]
 MatchOfUser = Callable[[str, Callable[[], str | None]], bool]
-"""Of a text, and of the name of whoever asks, which is asked for where a pattern speaks of it. Who
-has no name has no names of their own.
+"""Whether a name matches for a user. The second argument returns the user's name, and is called
+only for a pattern with `{user}`, which matches nothing without a name.
 """
 
 
 class PatternFault(Exception):  # noqa: N818 - it is what is wrong with a pattern
-    """A pattern cannot be used; the message is a sentence without its subject."""
+    """A pattern cannot be used. The message is a sentence without its subject."""
 
 
 def _options() -> Any:
@@ -42,8 +42,8 @@ def _options() -> Any:
 
 @lru_cache(maxsize=MAX_KEPT)
 def compiled_regex(pattern: str) -> Any:
-    """Compile a regular expression for text in UTF-8: RE2 would convert str, and places of matches
-    back. Raises re2.error.
+    """Compile a regular expression that matches bytes of UTF-8, which is faster than str. Raises
+    re2.error.
     """
     if len(pattern) > MAX_PATTERN:
         raise re2.error(f"longer than {MAX_PATTERN} characters")
@@ -55,12 +55,12 @@ def compiled_regex(pattern: str) -> Any:
 
 @lru_cache(maxsize=MAX_KEPT)
 def full_match(pattern: str, user: str | None = None) -> Match:
-    """Return a test whether all of a text matches the regular expression. Raises PatternFault."""
+    """Return a function that matches whole names with a regular expression. Raises PatternFault."""
     if user is not None:
         pattern = pattern.replace(USER, _escaped(user))
     try:
         search = compiled_regex(rf"\A(?:{pattern})\z").search
-        compiled_regex(pattern)  # brackets that close ours are a mistake too
+        compiled_regex(pattern)  # parentheses that close ours are a mistake, too
     except re2.error as error:
         text = error.args[0]
         raise PatternFault(
@@ -71,7 +71,9 @@ def full_match(pattern: str, user: str | None = None) -> Match:
 
 @lru_cache(maxsize=MAX_KEPT)
 def pattern_match(pattern: str, user: str | None = None) -> Match:
-    """Return a test of an exact name, a glob or a /regular expression/. Raises PatternFault."""
+    """Return a function that matches an exact name, a glob or a /regular expression/. Raises
+    PatternFault.
+    """
     if not pattern:
         raise PatternFault("is empty and matches nothing")
     if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
@@ -87,8 +89,8 @@ def pattern_match(pattern: str, user: str | None = None) -> Match:
 
 @lru_cache(maxsize=MAX_KEPT)
 def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
-    """Return the text with which every match of a pattern begins, and whether every text that
-    begins so matches.
+    """Return the longest literal prefix of a pattern's matches, and whether every name with this
+    prefix matches.
     """
     if pattern.startswith("/"):
         return "", False
@@ -97,12 +99,12 @@ def literal_prefix(pattern: str, user: str | None = None) -> tuple[str, bool]:
 
 
 Part = tuple[str, bool]
-"""Of a glob: a text, or one of its signs."""
+"""A part of a glob, and whether it is a sign such as `*` and not literal text."""
 
 
 def _beginning(pattern: str, user: str | None) -> tuple[str, list[Part]]:
-    """Return the text with which a glob begins, and what follows. A user's name is text, also where
-    it has the signs of a glob.
+    """Return the literal prefix of a glob, and the parts after it. The name of the user is literal
+    even if it contains signs of a glob.
     """
     parts = [
         (user, False) if text == USER and user is not None else (text, text in GLOBS)
@@ -118,15 +120,15 @@ def _takes_all(rest: Sequence[Part]) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for a regular expression: each character stands for itself."""
+    """Escape a text for a regular expression."""
     return "".join(
         character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}" for character in text
     )
 
 
 def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
-    """Return a test whether one of the patterns, which may speak of `{user}`, matches. Raises
-    PatternFault.
+    """Return a function that tells whether one of the patterns, which may contain `{user}`,
+    matches. Raises PatternFault.
     """
     plain = [pattern for pattern in patterns if USER not in pattern]
     own = [pattern for pattern in patterns if USER in pattern]
@@ -146,7 +148,7 @@ def any_match_of_user(patterns: Sequence[str]) -> MatchOfUser:
 
 
 def any_match(patterns: Sequence[str]) -> Match:
-    """Return a test whether one of the patterns matches. Raises PatternFault."""
+    """Return a function that tells whether one of the patterns matches. Raises PatternFault."""
     exact = frozenset(pattern for pattern in patterns if not SPECIAL.search(pattern) and not pattern.startswith("/"))
     others = [pattern_match(pattern) for pattern in patterns if pattern not in exact or not pattern]
     if not others:

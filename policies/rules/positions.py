@@ -1,7 +1,7 @@
-"""Where in a TOML file a key or a value stands: tomllib tells what a file says, but not where.
+"""The positions of keys and values in a TOML file, which `tomllib` does not report.
 
-Rule: it reads only what tomllib has accepted, so it need not judge; a place that it does not find
-is the file's beginning.
+Rule: it reads only texts that `tomllib` accepted, so it need not check them. A key that is not
+found is at the beginning of the file.
 """
 
 import re
@@ -18,20 +18,20 @@ LINE_CONTINUED = re.compile(r"\\[ \t]*+\r?\n[ \t\r\n]*+")
 
 
 class Positions:
-    """The places of the keys and values of one file."""
+    """The positions of the keys and values of one file."""
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n")
         self._keys: dict[Path, int] = {}
         self._values: dict[Path, int] = {}
         self._tables: dict[Path, int] = {}
-        """How many tables an array of tables has so far."""
+        """How many tables of each array of tables were read so far."""
         self._at = 0
         self._scan()
 
     def line_column(self, path: Path, *, character: int | None = None) -> tuple[int, int]:
-        """Return line and column of a key, from 1, or of the `character`-th character of the string
-        that is its value.
+        """Return the line and column, from 1, of a key, or of the `character`-th character of its
+        value, which is a string.
         """
         if character is not None and path in self._values:
             return self._place(self._character(self._values[path], character))
@@ -154,7 +154,7 @@ class Positions:
         return self._at < len(self._text)
 
     def _quoted(self) -> str:
-        """Read the text between quotes; escapes in keys are left as they are written."""
+        """Read the text between quotes. Escapes in keys stay as they are written."""
         quote = self._text[self._at]
         triple = self._text.startswith(quote * 3, self._at)
         fence = quote * 3 if triple else quote

@@ -1,6 +1,6 @@
-"""Rule files, read and loaded: in a node, by `policy check`, for a back-test.
+"""Reads rule files, for a node, for `policy check` and for back-tests.
 
-Rule: a file that cannot be read is a mistake like any other, told with its name.
+Rule: a file that cannot be read is a mistake like any other, reported with the file's name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,14 @@ from .ruleset import RuleSet, load_rules
 
 
 def read_rule_files(paths: Sequence[Path]) -> RuleSet:
-    """Read the rules of files as they are now. Raises RuleFileError."""
+    """Read the rules of these files. Raises RuleFileError."""
     return rules_of((path, _content(path)) for path in paths)
 
 
 def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
-    """Make rules of what files hold, or of why they cannot be read. Raises RuleFileError."""
+    """Make rules of files, each given by its content or by the reason why it cannot be read. Raises
+    RuleFileError.
+    """
     sources, mistakes = [], []
     for path, held in contents:
         if isinstance(held, bytes):
@@ -31,6 +33,6 @@ def rules_of(contents: Iterable[tuple[Path, bytes | str]]) -> RuleSet:
 def _content(path: Path) -> bytes | str:
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)  # so much tells that it is too large
+            return file.read(MAX_BYTES + 1)  # one byte more shows that the file is too large
     except OSError as error:
         return error.strerror or str(error)

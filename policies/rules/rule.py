@@ -1,4 +1,4 @@
-"""One rule: when it applies, what it holds against a request, and what is done about it."""
+"""A rule: the requests that it applies to, its objection to a request, and its action."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -14,22 +14,24 @@ from .vocabulary import OPERATIONS, TOPIC_OPERATIONS
 TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*?")
 
 Judge = Callable[[Facts], str | None]
-"""What is against the request, for its caller; None if nothing. Whatever it raises denies."""
+"""Returns the objection to a request, as a message for the client, or None. An exception denies."""
 
 COULD_NOT = "The rule {} could not be evaluated on this request, which is therefore refused."
 
 
 class NameGuard(Enum):
-    """What a rule does about new names."""
+    """The new names that a rule denies, which matters for quotas."""
 
     NOTHING = 0
     SOME_NAMES = 1
-    """They are for some only."""
+    """Some names are only for some principals."""
     ALL_BUT_ONES_OWN = 2
-    """Everybody creates what has their own name in it, and nothing else."""
+    """All names are denied but those that contain the name of the user who creates them."""
 
 
 class Rule(msgspec.Struct, frozen=True):
+    """A rule of a rule file."""
+
     name: str
     action: Action
     operations: frozenset[str]
@@ -39,20 +41,20 @@ class Rule(msgspec.Struct, frozen=True):
     principals: Match | None = None
     except_principals: Match | None = None
     reads: frozenset[tuple[str, str]] = frozenset()
-    """The (variable, field) that its expressions read."""
+    """The pairs (variable, field) that the rule's expressions read."""
     spares_kafkas_own: bool = False
-    """Kafka's own topics are created as Kafka needs them, where the cluster does it for itself: a
-    client who names one is a client.
+    """Whether the rule allows internal topics that the cluster creates for itself. It still applies
+    to clients that name such a topic.
     """
     knows_defaults: bool = False
-    """It judges itself which topics a change of a broker's configs concerns."""
+    """Whether the rule itself finds the topics that a change of a broker's configs concerns."""
     owned: str | None = None
-    """Of a quota: the names that count."""
+    """For a quota: the pattern of the names that count."""
     guards_names: NameGuard = NameGuard.NOTHING
-    """From whom this rule keeps new names."""
+    """The new names that the rule denies."""
 
     def finding(self, facts: Facts) -> Finding | None:
-        """Return what this rule has against the request."""
+        """Return the rule's objection to the request; None if it has none."""
         if self.spares_kafkas_own and facts.is_kafkas_own:
             return None
         try:
@@ -63,8 +65,8 @@ class Rule(msgspec.Struct, frozen=True):
         return None if message is None else Finding(self.name, self.action, message)
 
     def _is_about(self, facts: Facts) -> bool:
-        """Whether the rule is about the request. The caller comes first: one whom the rule leaves
-        alone needs no name known.
+        """Whether the rule applies to the request. Principals are compared first, because the name
+        of a topic does not matter for one that the rule excepts.
         """
         topic, principal = facts.topic, facts.principal
         if (self.principals is not None and not self.principals(principal)) or (
@@ -80,7 +82,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What every kind of rule may say of when it applies."""
+    """The keys that all kinds of rules have, which say when a rule applies and what it does."""
 
     name: str
     action: Action
@@ -92,7 +94,7 @@ class Scope(msgspec.Struct, frozen=True):
     message: str | None
 
     def has_topic(self, name: str, facts: Facts) -> bool:
-        """Whether the topic is in this scope, whatever the request is about."""
+        """Whether the rule applies to this topic, whichever topic the request names."""
         return (self.topics is None or self.topics(name, facts.user)) and not (
             self.except_topics is not None and self.except_topics(name, facts.user)
         )
@@ -110,8 +112,8 @@ def read_scope(
     operations: Sequence[str] = OPERATIONS,
     meant: Sequence[str] = TOPIC_OPERATIONS,
 ) -> Scope:
-    """Read the scope of a rule whose kind can judge `operations`, and judges those that are `meant`
-    unless it says which.
+    """Read the scope of a rule. Its kind can judge `operations`, and judges those in `meant` if the
+    rule names none.
     """
     name = table.text("name") or default_name
     if name is None and not table.has("name"):

@@ -39,7 +39,9 @@ class RuleSet:
     def __init__(self, rules: Sequence[Rule] = (), hash_: str = "", files: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
         self.hash = hash_
-        """SHA-256 over what the files say, in hexadecimal: comments and spaces do not change it."""
+        """SHA-256 of the values in the files, in hexadecimal. Comments and spaces do
+        not change it.
+        """
         self.name = ", ".join(files)
         self._by_operation = {
             operation: tuple(rule for rule in rules if operation in rule.operations) for operation in OPERATIONS
@@ -51,7 +53,7 @@ class RuleSet:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What the rules say and somebody may not mean."""
+        """Sentences about rules that may not do what their author means."""
         guards = {rule.guards_names for rule in self.rules}
         return tuple(
             _unguarded(rule) for rule in self.rules if rule.owned is not None and not _is_guarded(rule, guards)
@@ -59,24 +61,22 @@ class RuleSet:
 
     @property
     def reads_creation(self) -> bool:
-        """Whether some rule asks when a topic that is to be deleted was created."""
+        """Whether a rule reads the time of creation of topics that are to be deleted."""
         return any(CREATED in rule.reads for rule in self._by_operation["delete"])
 
     def judge(self, request: JudgedRequest, cluster: ClusterState) -> tuple[Finding, ...]:
-        """Return what the rules have against the request, in their order. Does not wait, and does
-        not change anything.
-        """
+        """Return the objections of the rules to the request, in the order of the rules."""
         operation = OPERATION_OF[type(request)]
         facts = Facts(request, cluster)
         findings: list[Finding] = []
         for rule in self._by_operation[operation]:
             if (finding := rule.finding(facts)) is not None:
-                findings.append(finding)  # noqa: PERF401 - quicker than a generator where there is nothing, as nearly always
+                findings.append(finding)  # noqa: PERF401 - faster than a generator if there are no findings, as nearly always
         return tuple(findings)
 
 
 def load_rules(sources: Sequence[RuleSource]) -> RuleSet:
-    """Make rules of all files. Raises RuleFileError with every mistake."""
+    """Make the rules of all files. Raises RuleFileError with every mistake."""
     mistakes: list[Mistake] = []
     rules: list[Rule] = []
     documents: list[Mapping[str, Any]] = []
@@ -161,4 +161,4 @@ def _read(
         line, column = positions.line_column(each.path, character=each.character)
         mistakes.append(Mistake(source.name, line, column, each.text))
     mistakes.sort(key=lambda mistake: (mistake.file, mistake.line, mistake.column))
-    return [rule for _, rule in sorted(rules, key=itemgetter(0))]  # as they stand in the file
+    return [rule for _, rule in sorted(rules, key=itemgetter(0))]  # in the order of the file

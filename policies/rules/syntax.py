@@ -1,9 +1,9 @@
-"""CEL as text to a tree with positions: what the checks of a rule look at.
+"""Parses CEL to a tree with positions, which the checks of a rule work on.
 
-Rule: the native engine sees an expression only after this parser has accepted it. It reads no more
-than CEL's grammar (without messages, which rules do not have), and bounds size and depth: the
-native parser and evaluator recurse, and end the process by a segmentation fault on a chain of some
-hundred members or on brackets some fifty deep where the stack is small.
+Rule: the native engine sees an expression only after this parser accepted it. The grammar is CEL's
+without messages, which rules do not have. Size and depth are bounded, because the native parser and
+evaluator recurse: with a small stack, a chain of some hundred members or some fifty nested brackets
+end the process by a segmentation fault.
 """
 
 import re
@@ -14,8 +14,8 @@ import msgspec
 
 MAX_CHARACTERS = 4_000
 MAX_DEPTH = 24
-"""Brackets and operators within each other, the links of a chain included; `&&` and `||` chains of
-any length count as one.
+"""How deep brackets, operators and the links of a chain may be nested. A chain of `&&` or `||`
+counts as one, however long it is.
 """
 
 TOKEN = re.compile(
@@ -62,7 +62,9 @@ LEVELS: tuple[frozenset[str], ...] = (
 
 
 class SyntaxFault(Exception):  # noqa: N818 - it is what is wrong with an expression
-    """A mistake in an expression's grammar, and at which character."""
+    """A mistake in an expression, at the character `at`. The message is a sentence without its
+    subject.
+    """
 
     def __init__(self, at: int, text: str) -> None:
         super().__init__(text)
@@ -80,7 +82,7 @@ class SyntaxNode(msgspec.Struct, frozen=True):
     """The name, the field, the function, or the literal as written."""
     parts: tuple["SyntaxNode", ...] = ()
     is_method: bool = False
-    """Of a call: the first part is what it is called on."""
+    """For a call: whether the first part is the object whose method is called."""
     depth: int = 1
 
 

@@ -1,7 +1,8 @@
-"""A table of a rule file, read field by field.
+"""A table of a rule file, which is read key by key.
 
-Rule: every mistake is noted with its place and reading goes on, so that one run tells them all;
-what is noted makes the file unusable, so what is returned in its stead does not matter.
+Rule: every mistake is noted with its position and reading goes on, so that all mistakes of a file
+are reported at once. A file with a mistake is not used, so the value that is returned in place of a
+faulty one does not matter.
 """
 
 import re
@@ -28,16 +29,16 @@ KINDS: Mapping[type, str] = {
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """A mistake in a table of TOML, by the path of what it is in."""
+    """A mistake in a TOML table, with the path of the faulty key or value."""
 
     path: Path
     text: str
     character: int | None = None
-    """In the string at `path`."""
+    """The faulty character of the string at `path`."""
 
 
 class TomlTable:
-    """A table of TOML: what is read of it by name is known, and `finish` notes the rest as
+    """A TOML table. The keys that were asked for are known, and `finish` notes all others as
     mistakes.
     """
 
@@ -95,7 +96,7 @@ class TomlTable:
         return bool(self._get(key, bool, default=False))
 
     def texts(self, key: str) -> Sequence[str] | None:
-        """Read a list of strings, or one string."""
+        """Read a list of strings, or a single string."""
         self._known.add(key)
         value = self._values.get(key)
         if value is None or isinstance(value, str):
@@ -111,7 +112,7 @@ class TomlTable:
         return tuple(item for item in value if isinstance(item, str)) or None
 
     def at(self, key: str, index: int) -> tuple[str | int, ...]:
-        """Return the path of the `index`-th of `texts(key)`."""
+        """Return the path of the `index`-th string of `texts(key)`, relative to the table."""
         return (key, index) if isinstance(self._values[key], list) else (key,)
 
     def choices(self, key: str, known: Collection[str]) -> Sequence[str] | None:
@@ -131,14 +132,14 @@ class TomlTable:
         return chosen
 
     def patterns(self, key: str, possible: Callable[[str], str | None]) -> Match | None:
-        """Read a list of patterns; `possible` says why nothing can ever match one."""
+        """Read a list of patterns; `possible` returns why nothing can ever match a pattern, or
+        None.
+        """
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match(patterns)
 
     def patterns_of_user(self, key: str, possible: Callable[[str], str | None]) -> MatchOfUser | None:
-        """Read a list of patterns that may speak of `{user}`; `possible` says why nothing can ever
-        match one.
-        """
+        """Read a list of patterns that may contain `{user}`; `possible` is as in `patterns`."""
         patterns = self._good_patterns(key, possible)
         return None if patterns is None else any_match_of_user(patterns)
 
@@ -168,7 +169,7 @@ class TomlTable:
         return None if values is None else TomlTable(values, (*self.path, key), self._mistakes)
 
     def tables(self, key: str) -> "Sequence[TomlTable]":
-        """Read the tables `[[key]]`, or a single `[key]`."""
+        """Read the tables `[[key]]`, or the single table `[key]`."""
         self._known.add(key)
         value = self._values.get(key, [])
         if isinstance(value, dict):

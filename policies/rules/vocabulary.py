@@ -1,8 +1,7 @@
-"""What an expression may speak of: the variables with their fields, the functions, and the types of
-both.
+"""The variables with their fields, the functions and the types that expressions may use.
 
-Rule: a table for each; `checking.py` judges by them, `facts.py` fills the variables,
-docs/policies.md shows them.
+Rule: everything is in tables. `checking.py` checks expressions by them, `facts.py` fills the
+variables, and docs/policies.md documents them.
 """
 
 from collections.abc import Mapping
@@ -10,14 +9,14 @@ from collections.abc import Mapping
 import msgspec
 
 TOPIC_OPERATIONS = ("create", "alter", "delete", "delete_records")
-"""Those that a rule is about which names none."""
+"""The operations of a rule that names none."""
 OPERATIONS = (*TOPIC_OPERATIONS, "alter_broker", "alter_loggers")
 
 
 class Type(msgspec.Struct, frozen=True):
     name: str
     item: "Type | None" = None
-    """Of a list its elements, of a map its values."""
+    """The type of a list's elements or of a map's values."""
     key: "Type | None" = None
     nullable: bool = False
 
@@ -75,15 +74,17 @@ VARIABLES: Mapping[str, Mapping[str, Type]] = {
     "after": {**STATE, "generated_replica_assignments": BOOL, "effective_configs": map_of(STRING, STRING)},
     "cluster": {"cluster_size": INT, "topic_count": INT},
 }
-"""The variables with fields. `principal` is a string, or null for who is not authenticated."""
+"""The variables with fields. `principal` is a string without fields; it is null if the client is
+not authenticated.
+"""
 
 FLAT = "__"
-"""Between a variable and its field in the engine's name for both, and behind that in its name for
-whether the field is there. No name that a user gives may have it.
+"""The separator of a variable and its field in the engine's name for both. At the end of the name
+it asks whether the field exists. Names in expressions must not contain it.
 """
 
 CREATED = ("request", "created")
-"""The (variable, field) that is read from the store, and only where a rule asks for it."""
+"""The pair (variable, field) that is read from the store, and only if a rule reads it."""
 
 ABSENT: Mapping[str, frozenset[str]] = {
     "before": frozenset({"create"}),
@@ -102,7 +103,7 @@ FUNCTIONS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
     "timestamp": ((frozenset({"string"}),), TIMESTAMP),
     "duration": ((frozenset({"string"}),), DURATION),
 }
-"""By name, what their arguments may be and what they give."""
+"""Functions by name: the possible types of each argument, and the type of the result."""
 
 METHODS: Mapping[str, tuple[tuple[frozenset[str], ...], Type]] = {
     "size": ((frozenset({"string", "bytes", "list", "map"}),), INT),

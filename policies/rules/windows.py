@@ -1,7 +1,6 @@
 """`[[change_window]]`: the days and hours in which changes are allowed.
 
-Rule: the time is the request's own, so that a decision comes out the same when it is judged again
-later.
+Rule: the time is that of the request, so that a later replay gives the same verdict.
 """
 
 import re
@@ -18,13 +17,14 @@ HOURS = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
 DAY_MINUTES = 24 * 60
 
 Window = tuple[int, int]
-"""Minutes of a day, the second one excluded; where it is smaller the window ends on the next day.
+"""Begin and end in minutes of the day, the end excluded. If the end is smaller, it is on the next
+day.
 """
 
 
 def read_change_window(table: TomlTable, name: str) -> Rule:
-    """Read a rule about the times at which topics may change. A window that passes midnight belongs
-    to the day on which it opens.
+    """Read a `[[change_window]]`. A window that passes midnight belongs to the day on which it
+    opens.
     """
     scope = read_scope(table, name)
     days = _days(table)

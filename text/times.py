@@ -1,6 +1,6 @@
-"""Moments as people type them: a date, a time, or how long ago.
+"""Times as people type them: a date, a date with a time, or an age.
 
-Rule: what is no moment is refused with a sentence that shows one.
+Rule: a text that is no time is refused with a sentence that shows one.
 """
 
 import re
@@ -10,9 +10,9 @@ _AGO = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def moment(text: str, zone: tzinfo | None = None) -> datetime:
-    """Read a time: `2026-05-01`, `2026-05-01T12:30:00Z`, or `90m` for so long ago. Without a zone
-    of its own it is in `zone`, or in that of this machine.
+def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
+    """Parse `2026-05-01`, `2026-05-01T12:30:00Z`, or an age such as `90m`, in s, m, h or d. A time
+    without a time zone is in `zone`, or in the zone of this machine if there is none.
 
     Raises ValueError with a sentence.
     """
