@@ -1,7 +1,6 @@
-"""Who waits for which topic, and the waking of them.
+"""Tasks that wait for a change of a topic or of the cluster.
 
-Rule: a waiter is woken by a change of what it waits for, never by a clock, and leaves no trace when
-it is cancelled.
+Rule: a waiter is woken by a change and never polls. A cancelled waiter leaves nothing behind.
 """
 
 from collections.abc import Iterable
@@ -9,11 +8,11 @@ from collections.abc import Iterable
 import trio
 
 _CLUSTER = ""
-"""No topic has this name: the key of those who wait for brokers and controllers."""
+"""The key of waiters for brokers and controllers; no topic has this name."""
 
 
 class Waiters:
-    """Tasks that wait for a topic, by its name; empty places are not kept."""
+    """Waiting tasks by the name of their topic."""
 
     def __init__(self) -> None:
         self._lots: dict[str, trio.lowlevel.ParkingLot] = {}
@@ -33,7 +32,7 @@ class Waiters:
                 del self._lots[name]
 
     def wake(self, names: Iterable[str]) -> None:
-        """Let everyone who waits for one of these topics look again."""
+        """Wake all tasks that wait for one of these topics."""
         if not self._lots:
             return
         for name in names:

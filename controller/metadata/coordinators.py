@@ -1,6 +1,7 @@
-"""Who coordinates a group or a transaction: the leader of the partition to which its name hashes.
+"""The coordinator of a group or a transaction: the leader of the partition to which its name
+hashes.
 
-Rule: the arithmetic is Java's, since real brokers and their clients do it too.
+Rule: the arithmetic is Java's, as in Kafka's brokers.
 """
 
 from enum import IntEnum
@@ -19,7 +20,9 @@ COORDINATED_BY = {
     CoordinatorType.GROUP: "__consumer_offsets",
     CoordinatorType.TRANSACTION: "__transaction_state",
 }
-"""The topic whose leaders coordinate. Clusters in ZooKeeper mode have no share groups."""
+"""The topics whose partitions' leaders are coordinators. Clusters in ZooKeeper mode have no share
+groups.
+"""
 
 
 def partition_for(key: str, num_partitions: int) -> int:

@@ -13,14 +13,14 @@ LEADER_DURING_DELETE = -2
 """In UpdateMetadata: forget this partition (Kafka: LeaderAndIsr.LEADER_DURING_DELETE)."""
 
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""With the numbers that the requests of a controller have for them."""
+"""Security protocols with their numbers in control requests."""
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 NO_TOPIC_ID = bytes(16)
 
 NO_CONFIGS: Mapping[str, str] = Map[str, str]()
 UNREADABLE = -2
-"""In the place of a version of configs: their znode is there, and says nothing that can be read."""
+"""The version of configs whose znode exists and cannot be read."""
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -33,17 +33,17 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     """-1 until the partition has a state."""
     isr: tuple[int, ...] = ()
     controller_epoch: int = 0
-    """Of the controller that wrote the state."""
+    """The epoch of the controller that wrote the state."""
     partition_epoch: int = -1
     """The version of the state znode; -1 until it exists."""
     leader_recovery_state: int = 0
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
     offline_replicas: tuple[int, ...] = ()
-    """Known to a node's image only, from UpdateMetadata."""
+    """Replicas that are not online. Known to a node's image only, from UpdateMetadata."""
     lost_replicas: tuple[int, ...] = ()
-    """On brokers that live and have lost the directory. Known to the controller's image only, from
-    LeaderAndIsr.
+    """Replicas whose directory their live broker has lost. Known to the controller's image only,
+    from answers to LeaderAndIsr.
     """
 
     @property
@@ -51,7 +51,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return self.partition_epoch >= 0
 
     def is_online(self, replica: int, live: Container[int]) -> bool:
-        """Whether the replica's broker lives and has not lost it."""
+        """Whether the replica's broker is live and has not lost the replica's directory."""
         return replica in live and replica not in self.lost_replicas
 
     def is_whole(self, live: frozenset[int]) -> bool:
@@ -64,28 +64,28 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
 
 UNKNOWN_PARTITION = Partition(replicas=())
-"""In a node's image: the controller has not told of it (it never had a leader), so nobody is told
-of it.
+"""A partition that never had a leader, in a node's image: the controller sends nothing about it,
+and clients are not told of it.
 """
 
 
 class Topic(msgspec.Struct, frozen=True, gc=False):
-    """One topic. Partition i is `partitions[i]`; ids are consecutive from 0."""
+    """One topic. Partition i is `partitions[i]`: the ids are consecutive from 0."""
 
     name: str
     topic_id: bytes = NO_TOPIC_ID
     """16 bytes."""
     partitions: tuple[Partition, ...] = ()
     configs: Mapping[str, str] = NO_CONFIGS
-    """The overrides; empty in a node's image, which is not told of them."""
+    """The configs that were set for the topic; empty in a node's image."""
     marked_for_deletion: bool = False
     version: int = -1
-    """Of the topic znode; -1 where it is not known, as in a node's image."""
+    """The version of the topic znode; -1 if it is not known, as in a node's image."""
     config_version: int = -1
-    """Of the znode of its configs; -1 as long as there is none."""
+    """The version of the config znode; -1 if there is none."""
     has_partitions_znode: bool = False
-    """Whether there is one, above the states: others than this controller create topics without.
-    False in a node's image.
+    """Whether the znode above the partitions' states exists: other programs create topics without
+    it. False in a node's image.
     """
 
     @property
@@ -94,19 +94,18 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_seen_by_policies(self) -> bool:
-        """Whether policies see the topic that ask for no others (KIP-201: ClusterState.topics)."""
+        """Whether `ClusterState.topics` of KIP-201 has the topic if a policy asks for no others."""
         return not (self.marked_for_deletion or self.is_internal)
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas partition 0 has, as everywhere in Kafka; 0 without partitions."""
+        """The number of replicas of partition 0, as everywhere in Kafka; 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     def with_partitions(self, changed: Mapping[int, Partition], *, version: int | None = None) -> "Topic":
-        """Return the topic with some partitions changed or added. Unknown ids below a new one are
-        there without a state.
-
-        `version` is that of the topic znode, if it was written.
+        """Return the topic with some partitions changed or added. If ids below a new one are
+        missing, their partitions are unknown. `version` is that of the topic znode, if it was
+        written.
         """
         partitions = list(self.partitions)
         for index, partition in changed.items():
@@ -118,23 +117,21 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_configs(self, configs: Mapping[str, str], version: int) -> "Topic":
-        """Return the topic with these overrides, in this version of their znode."""
+        """Return the topic with these configs, in this version of their znode."""
         return msgspec.structs.replace(self, configs=configs, config_version=version)
 
     def has_configs(self, configs: Mapping[str, str], version: int) -> bool:
-        """Whether these overrides were written in this version: a later one tells nothing of what
-        it replaced.
-        """
+        """Whether the topic has exactly these configs in exactly this version of their znode."""
         return self.config_version == version and self.configs == configs
 
     @property
     def was_ever_led(self) -> bool:
-        """Whether some partition has a state, so that nodes are told of the topic."""
+        """Whether some partition has a state; only then nodes are sent the topic."""
         return any(partition.has_state for partition in self.partitions)
 
     def as_told(self, live: frozenset[int]) -> "Topic":
-        """Return the topic as nodes know it: without the partitions that were never led, and with
-        the replicas that are offline. Mostly itself.
+        """Return the topic as it is sent to nodes: without partitions that were never led, and with
+        the replicas that are offline. If neither exist, that is the same object.
         """
         if all(each.has_state and each.is_whole(live) for each in self.partitions):
             return self
@@ -174,12 +171,12 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
     endpoints: tuple[Endpoint, ...] = ()
     rack: str | None = None
     epoch: int = -1
-    """The czxid of its registration."""
+    """The broker epoch: the transaction that created its registration."""
     shutting_down: bool = False
     """In controlled shutdown: still registered, no longer electable."""
     proves_itself: bool = False
-    """A node of ours, which proves itself to whoever connects to it. Known to the controller's
-    image only, from the registration.
+    """Whether the broker is a minicontroller node, which proves the cluster's secret to nodes that
+    connect to it. Known to the controller's image only, from the registration.
     """
 
     def endpoint(self, listener: str) -> Endpoint | None:
@@ -191,7 +188,7 @@ class EntityConfigs(msgspec.Struct, frozen=True, gc=False):
 
     configs: Mapping[str, str] = NO_CONFIGS
     version: int = -1
-    """Of their znode; -1 as long as there is none."""
+    """The version of their znode; -1 if there is none."""
 
 
 NO_ENTITY_CONFIGS = EntityConfigs()

@@ -1,9 +1,9 @@
-"""The parts of Metadata's answers, kept encoded, so that an answer is put together and not made.
+"""Encoded parts of Metadata responses, which are joined to responses.
 
-Rule: a fragment is what the encoder writes for a topic or a broker, no byte else. It serves for as
-long as the topic is the same object and the brokers are equal: images never change, so the same
-object says the same. A change of one topic costs the encoding of that topic, in the versions that
-are asked for; a change of the brokers drops all.
+Rule: a fragment is exactly what the encoder writes for a topic or a broker. It is used as long as
+the topic is the same object and the brokers are equal, since entities never change. A change of one
+topic costs the encoding of that topic in the versions that clients ask for; a change of the brokers
+drops all fragments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,28 +18,26 @@ from .operations import topic_operations
 from .partition_view import endpoints_at, known_partitions, view, view_before_v6, view_in_v0
 
 MAX_DIALECTS = 8
-"""Kept at a time, each with up to a fragment a topic: the clients of a cluster speak few versions,
-at few listeners.
+"""How many dialects are kept, each with up to one fragment for each topic: the clients of a cluster
+use few versions at few listeners.
 """
 SLACK = 256
-"""Fragments of changed and deleted topics are thrown away in heaps of at least this many."""
+"""Fragments of deleted topics are dropped when there are more than this many."""
 
 
 class Dialect(NamedTuple):
-    """What an answer depends on beside the image."""
+    """What a response depends on besides the image."""
 
     version: int
     listener: str
     with_operations: bool
-    """The authorized operations of each topic were asked for."""
+    """Whether the client asked for the authorized operations of each topic."""
 
 
 class Joined(list[bytes]):
-    """The encoded elements of an array in one piece: as long as the array, and one element that
-    holds them all.
-
-    For an encoder, which writes the length and then each element, it is the array; ten thousand
-    topics cost it no loop.
+    """Encoded elements of an array, joined to one. Its length is the number of the elements, and
+    iteration gives the joined bytes; so an encoder, which writes the length and then each element,
+    writes the array without a loop over its elements.
     """
 
     __slots__ = ("_count",)
@@ -57,8 +55,8 @@ class DialectFragments:
 
     def __init__(self, dialect: Dialect) -> None:
         self.brokers: list[bytes] = []
-        """Those that can be reached at the listener, in the order of their ids. Shared: not to be
-        changed.
+        """The encoded brokers that can be reached at the listener, in the order of their ids.
+        Shared by responses: not to be changed.
         """
         self.reachable: Mapping[int, Endpoint] = {}
         self._dialect = dialect
@@ -71,11 +69,11 @@ class DialectFragments:
 
     @property
     def size(self) -> int:
-        """How many topics are held encoded."""
+        """The number of topics that are kept encoded."""
         return len(self._topics)
 
     def follow(self, image: Image) -> None:
-        """Answer for this image from now on."""
+        """Use this image from now on."""
         before = self._image
         if image is before:
             return

@@ -1,9 +1,9 @@
-"""The metadata image: what a node knows of the cluster at one moment.
+"""The metadata image: the cluster's metadata at one moment.
 
-Rule: an image never changes. Whoever holds one may read it for as long as they like; a change makes
-a new image that shares everything else with the old one (`immutables.Map`, a hash array mapped
-trie), so that it costs the same in a small cluster and in a large one. The controller's image is
-what ZooKeeper holds; a node's image is what the controller told it.
+Rule: an image never changes, so it can be read at any time without a lock. A change makes a new
+image that shares everything else with the one before (`immutables.Map`, a hash array mapped trie),
+so it costs the same in a small cluster and in a large one. The controller's image is what ZooKeeper
+holds; a node's image is what the controller has sent it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,23 +23,23 @@ class Image(msgspec.Struct, frozen=True):
 
     topics: Map[str, Topic] = Map()
     topic_names: Map[bytes, str] = Map()
-    """By topic id."""
+    """Names of topics by topic id."""
     name_index: NameIndex = NameIndex()
-    """Which names collide with a new one."""
+    """The index that tells which names collide with a new one."""
     brokers: Map[int, Broker] = Map()
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     counts: TopicCounts | None = None
-    """What a policy counts, in this image and all that are made of it; only where somebody asked
-    for them (`with_counts`).
+    """The counts that policies ask for; None unless this image, or one that it was made of, was
+    asked for them (`with_counts`).
     """
     configs: Map[str, EntityConfigs] = Map()
-    """By path below `/config`: `brokers/1`, `brokers/<default>`. The configs of a topic are with
-    the topic. The controller's only.
+    """The configs of brokers by path below `/config`: `brokers/1`, `brokers/<default>`. The configs
+    of a topic are in `Topic`. Known to the controller's image only.
     """
     leftover_configs: Map[str, int] = Map()
-    """Versions of the configs that a deleted topic of this name left in the store, where a creation
-    has met them.
+    """The version of the config znode that a deleted topic of this name left behind, if a creation
+    has found one.
     """
 
     def topic(self, name: str) -> Topic | None:
@@ -50,11 +50,11 @@ class Image(msgspec.Struct, frozen=True):
         return None if name is None else self.topics.get(name)
 
     def live_brokers(self) -> Iterator[Broker]:
-        """The brokers that can be elected, in the order of their ids."""
+        """Yield the brokers that can be elected, in the order of their ids."""
         return (broker for _, broker in sorted(self.brokers.items()) if not broker.shutting_down)
 
     def live_ids(self) -> frozenset[int]:
-        """The ids of the brokers that can be elected."""
+        """Return the ids of the brokers that can be elected."""
         return frozenset(broker_id for broker_id, broker in self.brokers.items() if not broker.shutting_down)
 
     def is_live(self, broker_id: int) -> bool:
@@ -62,7 +62,7 @@ class Image(msgspec.Struct, frozen=True):
         return broker is not None and not broker.shutting_down
 
     def with_topic(self, topic: Topic) -> "Image":
-        """Return the image with one topic changed, which is how most changes come."""
+        """Return the image with one topic added or replaced: most changes are of one topic."""
         before = self.topics.get(topic.name)
         if before is not None and before.topic_id != topic.topic_id:
             return self.with_topics((topic,))
@@ -115,15 +115,15 @@ class Image(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, configs=self.configs.set(entity, configs))
 
     def with_leftover_configs(self, topic: str, version: int) -> "Image":
-        """Return the image in which the configs of a topic that does not exist have this version,
-        -1 for none.
+        """Return the image with this version of the configs that a missing topic left behind; -1
+        for none.
         """
         known = self.leftover_configs
         left = known.set(topic, version) if version >= 0 else (known.delete(topic) if topic in known else known)
         return msgspec.structs.replace(self, leftover_configs=left)
 
     def with_counts(self) -> "Image":
-        """Return the image so that it keeps count of its topics from now on."""
+        """Return the image with counts of its topics, which all images that are made of it keep."""
         seen = ((name, len(topic.partitions)) for name, topic in self.topics.items() if topic.is_seen_by_policies)
         return msgspec.structs.replace(self, counts=TopicCounts.of(seen))
 
@@ -133,7 +133,7 @@ class Image(msgspec.Struct, frozen=True):
 
 
 def _counting(counts: TopicCounts, before: Topic | None, now: Topic) -> TopicCounts:
-    """Return the counts with the topic as it is now. Most changes are of leaders, and change no
+    """Return the counts with the topic as it is now. Most changes are of leaders and change no
     count.
     """
     if not now.is_seen_by_policies:

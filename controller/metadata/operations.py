@@ -1,12 +1,12 @@
-"""Authorized operations: the bit fields in which Kafka tells what the caller may do with a topic, a
-group or the cluster.
+"""Authorized operations: bit fields of what a client may do with a topic, a group or the cluster
+(KIP-430).
 
-Rule: bit n stands for the operation with Kafka's code n; nothing is told that was not asked for.
-While nobody is refused anything (there are no ACLs yet) everyone may do all that there is.
+Rule: bit n stands for the operation with Kafka's code n. Without ACLs every client may do
+everything.
 """
 
 NOT_ASKED = -(2**31)
-"""Kafka's default of these fields."""
+"""Kafka's value of a field that the client did not ask for."""
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = range(3, 10)
 DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = range(10, 13)

@@ -1,10 +1,9 @@
-"""How a client at a listener sees partitions: with the leaders and replicas that it can reach
-there.
+"""Partitions as a client at a listener sees them.
 
-Rule: a broker is alive for a client if it is registered and listens under the client's listener
-name. A dead leader is an error of the partition, a dead replica is one in Metadata v0 alone
-(K4-M3): later versions keep the id, and the broker's absence from the list of brokers says the
-rest.
+Rule: a broker is alive for a client if it is registered and has an endpoint with the client's
+listener name. A leader that is not alive is an error of the partition. A replica that is not alive
+is an error in Metadata v0 only (K4-M3); later versions keep its id, and leave the broker out of the
+list of brokers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from .entities import NO_LEADER, Broker, Endpoint, Partition, Topic
 
 
 class PartitionView(NamedTuple):
-    """What a client is told of one partition."""
+    """One partition as a response has it."""
 
     error_code: int
     leader: int
@@ -30,9 +29,7 @@ def endpoints_at(brokers: Mapping[int, Broker], listener: str) -> dict[int, Endp
 
 
 def known_partitions(topic: Topic, start: int = 0) -> Iterator[tuple[int, Partition]]:
-    """Yield the partitions that the controller has told of, from `start` on; one that never had a
-    leader is not among them.
-    """
+    """Yield the partitions from `start` on, except those that never had a leader."""
     for index in range(start, len(topic.partitions)):
         partition = topic.partitions[index]
         if partition.replicas:
@@ -40,7 +37,7 @@ def known_partitions(topic: Topic, start: int = 0) -> Iterator[tuple[int, Partit
 
 
 def view(partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]) -> PartitionView:
-    """Show a partition as Metadata v6 and later, and DescribeTopicPartitions, do."""
+    """Return a partition as Metadata since v6 and DescribeTopicPartitions show it."""
     if partition.leader in reachable:
         return PartitionView(0, partition.leader, list(partition.replicas), list(partition.isr))
     code = ErrorCode.LISTENER_NOT_FOUND if partition.leader in brokers else ErrorCode.LEADER_NOT_AVAILABLE
@@ -50,16 +47,14 @@ def view(partition: Partition, reachable: Mapping[int, object], brokers: Mapping
 def view_before_v6(
     partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]
 ) -> PartitionView:
-    """Show a partition as Metadata v1 to v5 do: there is no word yet for a leader at another
-    listener.
-    """
+    """Return a partition as Metadata v1 to v5 show it: these have no LISTENER_NOT_FOUND."""
     seen = view(partition, reachable, brokers)
     return seen._replace(error_code=ErrorCode.LEADER_NOT_AVAILABLE) if seen.error_code else seen
 
 
 def view_in_v0(partition: Partition, reachable: Mapping[int, object], brokers: Mapping[int, object]) -> PartitionView:
-    """Show a partition as Metadata v0 does: who is dead is left out of the replicas, and
-    REPLICA_NOT_AVAILABLE says so.
+    """Return a partition as Metadata v0 shows it: replicas that are not alive are left out, which
+    gives REPLICA_NOT_AVAILABLE.
     """
     seen = view_before_v6(partition, reachable, brokers)
     replicas = [replica for replica in seen.replicas if replica in reachable]

@@ -1,9 +1,8 @@
-"""Which brokers get which replicas of a new partition.
+"""The placement of a new partition's replicas on brokers.
 
-Rule: pure. Brokers, counts and two random numbers go in, assignments come out; the same input gives
-the same output. The algorithm is Kafka's (AdminUtils in ZooKeeper mode), so that clusters look as
-their operators expect: leaders walk round the brokers, the followers' distance grows by one every
-round, and racks, where every broker has one, are visited in turn.
+Rule: pure functions of the brokers, the counts and two random numbers. The algorithm is Kafka's
+(AdminUtils in ZooKeeper mode): leaders go round the brokers, the distance of the followers grows by
+one in each round, and if every broker has a rack, racks take turns.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,12 +31,12 @@ def assign_replicas(
     start: int = UNSET,
     first_partition: int = 0,
 ) -> list[tuple[int, ...]]:
-    """The replicas of partitions `first_partition`, `first_partition + 1`, ..., the preferred
-    leader first.
+    """Return the replicas of `partitions` partitions from `first_partition` on, each with its
+    preferred leader first.
 
-    `random(n)` draws from 0..n-1 (`secrets.randbelow`, `random.Random(7).randrange`); it is asked
-    only where `start` is unset. `start` fixes both where the leaders begin and how far the
-    followers are: CreatePartitions gives it. Raises Refusal, as `check_counts`.
+    `random(n)` returns a number from 0 to n - 1, as `secrets.randbelow` does; it is called only
+    without `start`. `start` (CreatePartitions) is the index of the first leader, and also sets the
+    distance of the followers. Raises Refusal, as `check_counts` does.
     """
     check_counts(brokers, partitions, replication_factor)
     count = len(brokers)
@@ -50,7 +49,9 @@ def assign_replicas(
 
 
 def check_counts(brokers: Sequence[PlacedBroker], partitions: int, replication_factor: int) -> None:
-    """Raise Refusal if so many replicas have no place: cheap, however many there are."""
+    """Raise Refusal if the brokers cannot hold this many replicas. The cost does not grow with the
+    number of partitions.
+    """
     if partitions <= 0:
         raise Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -74,9 +75,7 @@ def start_for_new_partitions(brokers: Sequence[PlacedBroker], first_replica: int
 
 
 def alternate_racks(brokers: Sequence[PlacedBroker]) -> list[PlacedBroker]:
-    """Order brokers by one of each rack in turn: racks by name, brokers by id, exhausted racks
-    skipped.
-    """
+    """Order brokers so that racks take turns: racks by name, and brokers of a rack by id."""
     racks: dict[str, list[int]] = {}
     for broker, rack in sorted(brokers, key=lambda placed: placed[0]):
         racks.setdefault(rack or "", []).append(broker)

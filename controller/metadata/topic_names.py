@@ -1,8 +1,8 @@
-"""Topic names: which are legal, and which exclude each other.
+"""Topic names: which are legal, and which collide.
 
-Rule: two names collide when they are equal once every `.` reads `_`, since Kafka's metric names
-cannot tell them apart. The question is asked at creation alone, and never answered by looking at
-every topic: `NameIndex` keeps the answer.
+Rule: two names collide if they are equal after each `.` is replaced by `_`, since Kafka's metric
+names cannot tell them apart. A collision is looked for only when a topic is created, in a
+`NameIndex`, so that the cost does not grow with the number of topics.
 """
 
 import re
@@ -15,8 +15,8 @@ from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 
 MAX_NAME_LENGTH = 249
-"""Kafka's: with `-` and a partition of five digits a log directory stays within the 255 bytes of
-common file systems.
+"""Kafka's limit: with `-` and a partition of five digits the name of a log directory stays within
+the 255 bytes of common file systems.
 """
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]++", re.ASCII)
@@ -24,8 +24,8 @@ _NO_NAMES: tuple[str, ...] = ()
 
 
 def validate_topic_name(name: str) -> None:
-    """Raise Refusal(INVALID_TOPIC_EXCEPTION) for a name that is not legal; the reasons are tried in
-    Kafka's order.
+    """Raise Refusal(INVALID_TOPIC_EXCEPTION) if the name is not legal. The checks are in Kafka's
+    order.
     """
     reason = _fault(name)
     if reason is not None:
@@ -49,32 +49,26 @@ def _fault(name: str) -> str | None:
 
 
 def collides(one: str, other: str) -> bool:
-    """Whether two names cannot exist together; a name is said to collide with itself,
-    as in Kafka.
-    """
+    """Whether two names collide. As in Kafka, a name collides with itself."""
     return _folded(one) == _folded(other)
 
 
 class NameIndex(msgspec.Struct, frozen=True):
-    """Tells which of the known names collide with a new one, without a look at the others.
-    Immutable.
-    """
+    """An immutable index of the names that can collide."""
 
     names: Map[str, tuple[str, ...]] = Map()
-    """By folded name; only names that hold a `.` or a `_` can collide with another, so only those
-    are kept.
+    """Names by their folded form, in which each `.` is a `_`. Only names with a `.` or a `_` can
+    collide with another, so only those are kept.
     """
 
     def colliding(self, name: str) -> tuple[str, ...]:
-        """Return the known names that exclude `name`, in order. `name` itself, if known, is not
-        among them.
-        """
+        """Return the known names that collide with `name`, sorted and without `name` itself."""
         if not _can_collide(name):
             return _NO_NAMES
         return tuple(known for known in self.names.get(_folded(name), _NO_NAMES) if known != name)
 
     def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> "NameIndex":
-        """Return the index without some names and with others."""
+        """Return the index with some names added and others removed."""
         added, removed = list(filter(_can_collide, added)), list(filter(_can_collide, removed))
         if not added and not removed:
             return self
@@ -90,8 +84,8 @@ class NameIndex(msgspec.Struct, frozen=True):
         return NameIndex(names.finish())
 
     def refuse_collision(self, name: str) -> None:
-        """Raise Refusal(INVALID_TOPIC_EXCEPTION) that lists the names in the way, if there are
-        some.
+        """Raise Refusal(INVALID_TOPIC_EXCEPTION) with the names that `name` collides with, if there
+        are any.
         """
         colliding = self.colliding(name)
         if colliding:

@@ -1,8 +1,8 @@
-"""The bytes of ZooKeeper's hot requests: the multi, the multi-read, and their answers.
+"""The bytes of the requests that the store sends to ZooKeeper, and of their answers.
 
-Rule: bytes in, bytes out; no library, no waiting. kazoo's own serializer builds a named tuple and a
-dozen small byte strings for each operation; here it is one packed header and the parts. Numbers are
-ZooKeeper's (its `ZooDefs.OpCode` and `Code`).
+Rule: pure functions of bytes. kazoo's serializer builds a named tuple and a dozen small byte
+strings for each operation; here an operation is a packed header and its parts. The numbers are
+ZooKeeper's (`ZooDefs.OpCode` and `KeeperException.Code`).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ ERROR_RESULT = -1
 EPHEMERAL, SEQUENTIAL = 1, 2
 
 ROLLED_BACK = 0
-"""Of the operations before the one that failed."""
+"""The error of the operations before the one that failed."""
 CONNECTION_LOSS = -4
 NO_NODE = -101
 EXPIRED = -112
@@ -81,7 +81,7 @@ FLAGS = tuple(INT.pack(flags) for flags in range(4))
 
 
 def error_of(code: int, path: str, index: int | None = None) -> StoreError:
-    """Return a server's error number as an error of ours."""
+    """Return the store's error for an error number of the server."""
     kind = ERRORS.get(code)
     if kind is Unimplemented:
         return Unimplemented("This ZooKeeper is too old: 3.6 or newer is needed", path=path, index=index)
@@ -169,7 +169,7 @@ def decode_multi(buffer: bytes, offset: int, operations: Sequence[Operation], ch
 
 
 def refusal_in_multi(buffer: bytes, offset: int, operations: Sequence[Operation]) -> StoreError | None:
-    """Return why a multi was refused, or None if it was not, for callers that need no results."""
+    """Return the error of a multi, or None if it took effect, for callers that need no results."""
     code, done, _ = HEADER.unpack_from(buffer, offset)
     if done or code != ERROR_RESULT:
         return None
@@ -249,6 +249,8 @@ def decode_event(buffer: bytes, offset: int) -> tuple[ZnodeChange | None, str]:
 
 
 def children_zxid(answer: bytes) -> int:
-    """Return the transaction that last changed the list of children, from the stat at `offset`."""
+    """Return the transaction that last changed the list of children, from the stat that ends the
+    answer.
+    """
     zxid: int = STAT.unpack_from(answer, len(answer) - STAT.size)[-1]
     return zxid

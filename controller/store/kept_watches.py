@@ -1,9 +1,8 @@
 """The watches of a ZooKeeper session, kept over a lost connection.
 
-Rule: no change is missed and none is told twice. kazoo forgets its watches whenever a connection
-breaks, though the session lives on; so each is kept with the transaction that its read saw, and
-after a reconnection a read that sets it again tells whether that has changed. Everything here runs
-in the event loop.
+Rule: no change is missed and none calls a watch twice. A watch is kept with the transaction that
+its read saw. After a reconnection a read sets it again, and tells by the transaction whether the
+znode changed meanwhile. Everything here runs in the event loop.
 """
 
 from .base import NodeMissing, StoreError, Watch, WatchEvent, ZnodeChange
@@ -12,26 +11,24 @@ from .replies import Body, Reply
 from .watches import WatchTable
 
 MISSING = -1
-"""What was seen of a znode that did not exist."""
+"""The transaction that stands for a znode that did not exist."""
 
 
 class KeptWatches(WatchTable):
-    """Watches that outlive a lost connection: a read after it tells which of them have missed
-    something.
-    """
+    """Watches that outlive a lost connection."""
 
     def fire(self, path: str, change: ZnodeChange) -> None:
         for watch in self.take(path, change):
             watch(WatchEvent(path, change))
 
     def data_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
-        """Take the answer to the read that sets this watch."""
+        """Keep this watch, if the read that sets it found the znode."""
         if not reading.abandoned and isinstance(answer, tuple):
             self.data.setdefault(path, {})[watch] = data_zxid(answer)
 
     def absence_read(self, path: str, watch: Watch, reading: Reply, answer: Body | StoreError) -> None:
-        """Take the answer to the question that followed that read: it counts if the read found
-        nothing.
+        """Keep this watch on a missing znode, or call it if the znode was created since the read
+        that found nothing.
         """
         if reading.abandoned or not isinstance(reading.answer, NodeMissing) or isinstance(answer, StoreError):
             return
@@ -45,8 +42,8 @@ class KeptWatches(WatchTable):
             self.children.setdefault(path, {})[watch] = list_zxid(answer)
 
     def compare_data(self, path: str, answer: Body | StoreError) -> None:
-        """Compare the state of a znode after a reconnection; this read has set ZooKeeper's watch
-        again.
+        """Call the watches on a znode that changed while the connection was lost. The read that
+        gave this answer has set ZooKeeper's watch again.
         """
         if isinstance(answer, StoreError):
             return

@@ -1,8 +1,8 @@
-"""From any thread into the event loop, in order.
+"""Calls from any thread into the event loop.
 
-Rule: what is posted runs in the event loop's thread, one after the other, never inside the call
-that posted it. A burst of posts wakes the loop once: the wake-up is a system call, the posts are an
-append each.
+Rule: posted calls run in the event loop in the order in which they were posted, and never inside
+the call that posted them. A burst of posts wakes the loop once, since waking it takes a system
+call.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ import trio
 
 
 class LoopQueue:
-    """A queue of calls from other threads into the event loop that `attach` was called in."""
+    """A queue of calls that run in the event loop in which `attach` was called."""
 
     def __init__(self) -> None:
         self._token: trio.lowlevel.TrioToken | None = None
@@ -25,7 +25,7 @@ class LoopQueue:
             self._token = trio.lowlevel.current_trio_token()
 
     def post(self, call: Callable[[], object]) -> None:
-        """Run `call` in the event loop soon. A loop that has ended needs no news."""
+        """Run `call` in the event loop soon. If the loop has ended, the call is dropped."""
         assert self._token is not None, "no event loop is attached"
         self._calls.append(call)
         if not self._woken:

@@ -1,9 +1,9 @@
 """The embedded store: a tree of znodes in this process, for trying out and for tests.
 
-Rule: it keeps ZooKeeper's semantics, and the suite that proves it runs on ZooKeeper too. No method
-waits: a commit is a few dictionary operations, and its result is there when the call returns.
-Watches and session news are queued to the event loop, so that nobody is called back inside their
-own commit.
+Rule: it behaves as ZooKeeper does, and one suite runs on both. No method waits: a commit is a few
+dictionary operations, and its result is there when the call returns. Watches and changes of the
+session are announced by the event loop later, so that nobody is called back inside their own
+commit.
 """
 
 import time
@@ -13,169 +13,37 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from .base import (
-    ANY_VERSION,
-    Check,
     CommitTooLarge,
     Create,
     Delete,
     Entry,
-    NodeExists,
     NodeMissing,
-    NodeNotEmpty,
     Operation,
     Result,
     SessionExpired,
     SessionState,
-    SetData,
     Stat,
     StoreError,
     StoreUnavailable,
-    VersionConflict,
     Watch,
     WatchEvent,
     ZnodeChange,
     weight,
 )
 from .loop_queue import LoopQueue
+from .memory_transaction import APPLY, Transaction, Znode, parent_of
 from .watches import WatchTable
 
 MAX_COMMIT_BYTES = 900_000
-"""As on ZooKeeper, so that what works here works there."""
-
-
-class Znode(msgspec.Struct, gc=False):
-    data: bytes | None
-    stat: Stat
-    children: set[str] | None = None
-    """Their full paths, the same strings as the keys of the tree: a name of its own would cost as
-    much as the znode.
-    """
-    born: int = 0
-    """How many children were ever created: the next sequential suffix."""
-
-
-Undo = tuple[Callable[..., None], tuple[Any, ...]]
-
-
-class Transaction:
-    """One commit under way: what it has done so far, how to take it back, and whom to tell when it
-    holds.
-    """
-
-    __slots__ = ("changes", "owner", "persistent", "time_ms", "tree", "undo", "zxid")
-
-    def __init__(self, tree: "MemoryTree", owner: "MemoryStore") -> None:
-        self.tree = tree
-        self.owner = owner
-        self.zxid = tree.zxid + 1
-        self.time_ms = int(tree.clock() * 1000)
-        # Every persistent znode that one commit creates has the same stat: they share it.
-        self.persistent = Stat(0, self.zxid, self.zxid, self.time_ms)
-        self.undo: list[Undo] = []
-        self.changes: list[tuple[str, ZnodeChange, str]] = []
-
-    def create(self, operation: Create) -> str:
-        nodes, path = self.tree.nodes, operation.path
-        parent_path = parent_of(path)
-        parent = nodes.get(parent_path)
-        if parent is None:
-            raise NodeMissing(f"{parent_path} does not exist", path=path)
-        if parent.stat.ephemeral_owner:
-            raise StoreError(f"{parent_path} is ephemeral: it cannot have children", path=path)
-        if operation.sequential:
-            path = f"{path}{parent.born:010d}"
-        if path in nodes:
-            raise NodeExists(f"{path} exists", path=path)
-        stat = self.persistent
-        if operation.ephemeral:
-            stat = Stat(0, self.zxid, self.zxid, self.time_ms, self.owner.session_id)
-            self.owner.ephemerals.add(path)
-        nodes[path] = Znode(operation.data, stat)
-        if parent.children is None:
-            parent.children = set()
-        parent.children.add(path)
-        parent.born += 1
-        self.undo.append((Transaction._undo_create, (path, parent)))
-        self.changes.append((path, ZnodeChange.CREATED, parent_path))
-        return path
-
-    def set_data(self, operation: SetData) -> Stat:
-        node = self._matching(operation.path, operation.version)
-        before = node.data, node.stat
-        stat = node.stat
-        node.data = operation.data
-        node.stat = Stat(stat.version + 1, stat.czxid, self.zxid, stat.ctime_ms, stat.ephemeral_owner)
-        self.undo.append((Transaction._undo_set, (node, before)))
-        self.changes.append((operation.path, ZnodeChange.DATA, ""))
-        return node.stat
-
-    def delete(self, operation: Delete) -> None:
-        path = operation.path
-        node = self._matching(path, operation.version)
-        if node.children:
-            raise NodeNotEmpty(f"{path} has children", path=path)
-        parent_path = parent_of(path)
-        parent = self.tree.nodes[parent_path]
-        self._remove(path, parent)
-        self.undo.append((Transaction._undo_delete, (path, node, parent)))
-        self.changes.append((path, ZnodeChange.DELETED, parent_path))
-
-    def check(self, operation: Check) -> None:
-        self._matching(operation.path, operation.version)
-
-    def roll_back(self) -> None:
-        for undo, arguments in reversed(self.undo):
-            undo(self, *arguments)
-
-    def _matching(self, path: str, version: int) -> Znode:
-        node = self.tree.nodes.get(path)
-        if node is None:
-            raise NodeMissing(f"{path} does not exist", path=path)
-        if version not in (ANY_VERSION, node.stat.version):
-            raise VersionConflict(f"{path} has version {node.stat.version}, not {version}", path=path)
-        return node
-
-    def _remove(self, path: str, parent: Znode) -> None:
-        node = self.tree.nodes.pop(path)
-        assert parent.children is not None
-        parent.children.discard(path)
-        if not parent.children:
-            parent.children = None
-        if node.stat.ephemeral_owner:
-            self.tree.owner(node).ephemerals.discard(path)
-
-    def _undo_create(self, path: str, parent: Znode) -> None:
-        self._remove(path, parent)
-        parent.born -= 1
-
-    def _undo_set(self, node: Znode, before: tuple[bytes | None, Stat]) -> None:
-        node.data, node.stat = before
-
-    def _undo_delete(self, path: str, node: Znode, parent: Znode) -> None:
-        self.tree.nodes[path] = node
-        if parent.children is None:
-            parent.children = set()
-        parent.children.add(path)
-        if node.stat.ephemeral_owner:
-            self.tree.owner(node).ephemerals.add(path)
-
-
-APPLY: dict[type, Callable[[Transaction, Any], Result]] = {
-    Create: Transaction.create,
-    SetData: Transaction.set_data,
-    Delete: Transaction.delete,
-    Check: Transaction.check,
-}
+"""The limit of the store on ZooKeeper, so that what works here works there."""
 
 
 class MemoryTree:
     """The znodes that the sessions of one process share.
 
-    `suspend`, `resume`, `expire` and `lose_reply` do to a session what a network and a server do to
-    one of ZooKeeper.
+    `suspend`, `resume`, `expire` and `lose_reply` do to a session what the network and a server may
+    do to a session with ZooKeeper.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -190,11 +58,11 @@ class MemoryTree:
         store.enter(SessionState.SUSPENDED)
 
     def resume(self, store: "MemoryStore") -> None:
-        """Bring the connection of a suspended session back: it hears what it missed."""
+        """Restore a suspended session's connection. Watches that missed a change are called."""
         store.enter(SessionState.CONNECTED)
 
     def expire(self, store: "MemoryStore") -> None:
-        """End the session; the store opens a new one once its listeners have heard of it."""
+        """End the session. The store opens a new one after it has told its listeners."""
         self.end_session(store)
         store.enter(SessionState.EXPIRED)
 
@@ -252,7 +120,7 @@ class MemoryStore:
         self._listeners: list[Callable[[SessionState], None]] = []
         self._missed: list[Callable[[], None]] = []
         self._loop = LoopQueue()
-        with suppress(RuntimeError):  # made before its loop runs: then the first watch enters it
+        with suppress(RuntimeError):  # made before its event loop runs: then the first watch attaches it
             self._loop.attach()
 
     async def __aenter__(self) -> Self:
@@ -340,7 +208,7 @@ class MemoryStore:
             self._session = SessionState.EXPIRED
 
     def enter(self, state: SessionState) -> None:
-        """Enter another state of the session: it counts at once, the listeners hear of it soon."""
+        """Enter another state of the session. It is in force at once; listeners are called soon."""
         if self._closed:
             return
         if state is not SessionState.CONNECTED:
@@ -349,7 +217,7 @@ class MemoryStore:
         self._loop.post(partial(self._announce, state))
 
     def notice(self, changes: Sequence[tuple[str, ZnodeChange, str]]) -> None:
-        """Wake the watches on what a commit has changed, in its order."""
+        """Call the watches on znodes that a commit has changed, in the order of the changes."""
         watched = self.watches.data, self.watches.children
         for path, change, parent in changes:
             if path in watched[0] or path in watched[1]:
@@ -412,10 +280,6 @@ class MemoryStore:
             return None
         skip = len(path) + 1 if path != "/" else 1
         return sorted(child[skip:] for child in node.children or ())
-
-
-def parent_of(path: str) -> str:
-    return path.rpartition("/")[0] or "/"
 
 
 async def succeeded(results: list[Result]) -> list[Result]:

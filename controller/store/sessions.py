@@ -1,4 +1,4 @@
-"""Waiting for a session to be what one needs."""
+"""Waiting for the state of a store's session."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,7 +8,7 @@ from .base import SessionState, Store
 
 
 class Absence:
-    """Tells how long a store has been away."""
+    """Measures for how long a store has not been connected."""
 
     def __init__(self, store: Store) -> None:
         self._since: float | None = None
@@ -22,7 +22,7 @@ class Absence:
 
     @property
     def seconds(self) -> float:
-        """For how many seconds the store has been away; 0 while it is there."""
+        """Seconds since the store lost its connection; 0 while it is connected."""
         return 0.0 if self._since is None else trio.current_time() - self._since
 
 
@@ -37,8 +37,8 @@ async def wait_expired(store: Store, session_id: int) -> None:
 
 
 async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
-    """Wait until `wait` returns, or the session is over, and with it every watch that could have
-    told of anything.
+    """Wait until `wait` returns or the session ends; with the session go the watches that `wait`
+    may depend on.
     """
     async with trio.open_nursery() as nursery:
 

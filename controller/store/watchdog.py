@@ -1,9 +1,11 @@
-"""A controller whose event loop hangs is worse than a dead one: nobody elects, and nobody else may.
-So its session is given up.
+"""A watchdog that gives a store's session up when the event loop hangs.
+
+A controller whose event loop hangs is worse than a dead one: it elects no leaders, and while its
+session lives no other controller is elected.
 
 Rule: the watchdog is a thread that shares nothing with the loop but the time of its last sign of
-life. It acts once for each time that the loop hangs. A process that was stopped as a whole acts
-when it wakes, before its loop does anything.
+life. It acts once each time that the loop hangs. If the whole process was stopped, the watchdog
+acts when the process continues, before its loop does.
 """
 
 import logging

@@ -1,25 +1,25 @@
-"""Which watches a session has set, and which of them a change wakes.
+"""The watches that a session has set, and which of them a change calls.
 
-Rule: a watch is taken out before it is called. Both stores keep their watches here, so both mean
-the same by "once".
+Rule: a watch is removed before it is called. Both stores keep their watches here, so that "once"
+means the same in both.
 """
 
 from .base import Watch, ZnodeChange
 
 
 class WatchTable:
-    """The watches of one session by path, each with the transaction that last changed what its read
-    saw.
+    """The watches of one session by path, each with the transaction that had last changed the znode
+    when the watch was set.
     """
 
     def __init__(self) -> None:
         self.data: dict[str, dict[Watch, int]] = {}
-        """Woken by creation, change of data, and deletion."""
+        """Watches that a creation, a change of data or a deletion calls."""
         self.children: dict[str, dict[Watch, int]] = {}
-        """Woken by a change of the list, and by deletion."""
+        """Watches that a change of the list of children or a deletion calls."""
 
     def take(self, path: str, change: ZnodeChange) -> list[Watch]:
-        """Remove and return the watches that this change wakes."""
+        """Remove and return the watches that this change calls."""
         if change is ZnodeChange.CHILDREN:
             woken = self.children.pop(path, None)
         elif change is ZnodeChange.DELETED:

@@ -1,5 +1,5 @@
-"""What brokers tell the controller by znodes: below `ISR_CHANGE_NOTIFICATION` and
-`LOG_DIR_EVENT_NOTIFICATION`, as `layout` has it of the others.
+"""The notifications of brokers to the controller, below `ISR_CHANGE_NOTIFICATION` and
+`LOG_DIR_EVENT_NOTIFICATION`.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class LogDirEvent(Struct):
     version: Int
     broker: BrokerId
     event: Int = 1
-    """A log directory has failed; there is no other event."""
+    """The number of the event; 1, a failed log directory, is the only one."""
 
 
 ISR_CHANGE_READER = msgspec.json.Decoder(IsrChange)

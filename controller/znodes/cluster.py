@@ -11,8 +11,8 @@ from .content import MAX_INT, MAX_TEXT, Int, MalformedZnodeError, read, write
 from .layout import CLUSTER_ID, CONTROLLER, CONTROLLER_EPOCH, FEATURE
 
 NO_FEATURES = b'{"features":{},"version":2,"status":1}'
-"""Of `/feature`. A feature that a Kafka 3.x broker does not know makes it exit: nothing else is
-ever written.
+"""The data of `/feature`. Nothing else is ever written, since a Kafka 3.x broker exits if it finds
+a feature that it does not know.
 """
 
 
@@ -24,13 +24,13 @@ class ClusterId(Struct):
 class ControllerZnode(
     Struct, kw_only=True, rename={"broker_id": "brokerid", "kraft_controller_epoch": "kraftControllerEpoch"}
 ):
-    """The content of `/controller`: who holds it."""
+    """The content of `/controller`."""
 
     version: Int = 1
     broker_id: Int
     timestamp: str | int = ""
     kraft_controller_epoch: Int = -1
-    """Above 0 while a KRaft quorum owns the cluster (a migration): hands off."""
+    """Above 0 while a KRaft quorum controls the cluster, which is then not to be changed."""
 
 
 class Features(Struct):
@@ -63,7 +63,7 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 
 def decode_controller_epoch(data: bytes | None) -> int:
-    """Decode a controller epoch that has a successor."""
+    """Decode a controller epoch. The largest integer is refused, since no epoch could follow it."""
     digits = data or b""
     if not digits.isdigit() or len(digits) > len(str(MAX_INT)) or int(digits) >= MAX_INT:
         raise MalformedZnodeError(f"{CONTROLLER_EPOCH} holds {data!r:.80}, which is no epoch of a controller")
@@ -71,5 +71,5 @@ def decode_controller_epoch(data: bytes | None) -> int:
 
 
 def features_are_disabled(data: bytes | None) -> bool:
-    """Whether `/feature` is as a controller before Kafka 2.7 leaves it."""
+    """Whether `/feature` has the status that a controller before Kafka 2.7 leaves."""
     return read(FEATURE, data, FEATURE_READER).status == 0

@@ -16,7 +16,7 @@ from .java_order import hash_table_order
 ENTITY_PATH = re.compile(
     r"(?!\.{1,2}/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++(?:/(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]++)++"
 )
-"""Of parts that ZooKeeper takes in a path, `.` and `..` left out."""
+"""Matches at least two names that ZooKeeper allows in a path, none of them `.` or `..`."""
 
 
 class EntityConfig(Struct):
@@ -41,22 +41,20 @@ CONFIG_CHANGE_READER = msgspec.json.Decoder(FirstConfigChangeZnode)
 
 
 def sanitized(name: str) -> str:
-    """Escape the name of a user, client or address for a path; topics and brokers
-    need no escapes.
-    """
+    """Escape the name of a user, client or address for a path (Kafka: Sanitizer)."""
     return quote(name, safe="").replace("~", "%7E")
 
 
 def encode_config(configs: Mapping[str, str]) -> bytes:
-    """Encode the configs of a topic, a broker or another entity. A topic without overrides has this
-    znode too.
+    """Encode the configs of an entity. Kafka writes this znode for every topic, also for one
+    without configs.
     """
     return write(EntityConfig(1, {key: configs[key] for key in hash_table_order(configs)}))
 
 
 def decode_config(data: bytes | None) -> Mapping[str, str]:
-    """Decode the configs of an entity. A znode without data stands between others
-    (`/config/users/<user>` of a client's quota) and configures nothing.
+    """Decode the configs of an entity. A znode without data, such as `/config/users/<user>` above a
+    client's quota, has none.
     """
     if not data:
         return NO_CONFIGS
@@ -64,15 +62,15 @@ def decode_config(data: bytes | None) -> Mapping[str, str]:
 
 
 def encode_config_change(entity_path: str) -> bytes:
-    """Encode the notification that brokers are to read `/config/<entity_path>` again; for a
+    """Encode the notification for brokers to read `/config/<entity_path>` again, which goes into a
     sequential znode below `CONFIG_CHANGES`.
     """
     return write(ConfigChangeZnode(2, entity_path))
 
 
 def decode_config_change(data: bytes | None) -> tuple[str, str]:
-    """Decode the entity's type and name, of versions 1 and 2: ("topics", "orders"), ("users",
-    "alice/clients/<default>").
+    """Decode a notification of version 1 or 2 to the entity's type and name, such as ("topics",
+    "orders") or ("users", "alice/clients/<default>").
     """
     change = read("the notification", data, CONFIG_CHANGE_READER)
     path = change.entity_path if change.version >= 2 else f"{change.entity_type}/{change.entity_name}"

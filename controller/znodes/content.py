@@ -1,6 +1,6 @@
-"""What the JSON of Kafka's znodes has in common: its types, how it is written and read.
+"""The JSON types that Kafka's znodes share, and how JSON is written and read.
 
-Rule: pure. Each znode's JSON is declared once, its keys in the order in which Kafka writes them, so
+Rule: each znode's JSON is declared once, its keys in the order in which Kafka writes them, so
 what is written is byte for byte what Kafka 3.9 writes. What is read may have been written by any
 Kafka since 0.8 or by another tool: unknown keys are ignored, and what makes no sense, or would not
 fit into Kafka's messages, raises `MalformedZnodeError`.
@@ -15,7 +15,7 @@ Shape = TypeVar("Shape")
 
 MAX_INT = 2**31 - 1
 MAX_TEXT = 255
-"""Characters of the name of something: no file and no host has a longer one."""
+"""The most characters of a name: no file name and no host name is longer."""
 
 Int = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
 BrokerId = Annotated[int, Meta(ge=0, le=MAX_INT)]
@@ -26,7 +26,7 @@ Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 
 
 class MalformedZnodeError(ValueError):
-    """A znode holds what no Kafka would have written."""
+    """The data of a znode is not what any Kafka writes."""
 
 
 write = msgspec.json.Encoder().encode

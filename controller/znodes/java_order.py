@@ -1,8 +1,7 @@
-"""The order in which Kafka's maps come out, which is the order of the keys in its znodes.
+"""The order of the keys in Kafka's znodes, which is the order in which its maps list them.
 
-Nobody may depend on it, and no reader does. It is kept so that a znode of ours can be compared with
-Kafka's byte by byte. The orders are those of the tables behind the maps: by hash, within a table
-that doubles when it is three quarters full.
+No reader depends on it. It is kept so that znodes can be compared with Kafka's byte by byte. Java's
+and Scala's hash maps list keys by hash, within a table that doubles when it is three quarters full.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ from ...text.java_hash import java_hash
 
 FIRST_TABLE = 16
 LARGEST_KEPT = 1_000
-"""Partitions of a topic up to which an order is kept: 256 of these take 2 MiB."""
+"""The orders of topics with up to this many partitions are cached: 256 of them take 2 MiB."""
 
 
 @lru_cache(maxsize=4096)
@@ -23,9 +22,7 @@ def spread_hash(text: str) -> int:
 
 
 def hash_table_order(keys: Iterable[str]) -> list[str]:
-    """Order keys as java.util.Properties lists them: by place in the table, then as they were put
-    in.
-    """
+    """Order keys as java.util.Properties lists them: by place in the table, then by insertion."""
     names = list(keys)
     mask = table_size(len(names)) - 1
     return sorted(names, key=lambda name: spread_hash(name) & mask)

@@ -36,10 +36,10 @@ PERSISTENT_PATHS = (
     BROKER_CONFIGS,
     "/config/ips",
 )
-"""What every Kafka broker creates at its start where it is missing, with null data."""
+"""The znodes that every Kafka broker creates with null data when it starts, if they are missing."""
 
 COMMITS = "/minicontroller/commits"
-"""Its version counts the commits of the controllers; no program of Kafka's looks there."""
+"""A znode whose version counts the commits of controllers; Kafka ignores it."""
 
 
 def broker_path(broker_id: int) -> str:
@@ -67,9 +67,7 @@ def topic_config_path(topic: str) -> str:
 
 
 def broker_config_path(entity: str) -> str:
-    """Return the path of a broker's configs; `entity` is its id, or DEFAULT_ENTITY for
-    all brokers.
-    """
+    """Return the path of the configs of a broker id, or of all brokers with DEFAULT_ENTITY."""
     return f"{BROKER_CONFIGS}/{entity}"
 
 
@@ -82,5 +80,5 @@ DEFAULT_OF_BROKERS = entity_path(BROKERS_ENTITY, DEFAULT_ENTITY)
 
 
 def delete_topic_path(topic: str) -> str:
-    """Return the path of the mark of a topic to be deleted, which has no data."""
+    """Return the path of the znode that marks a topic for deletion, which has no data."""
     return f"{DELETE_TOPICS}/{topic}"

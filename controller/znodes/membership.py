@@ -1,8 +1,8 @@
-"""The one znode that is ours and not Kafka's: where the secret lies by which our nodes know each
-other, and how it is written.
+"""The znode with the secret by which minicontroller nodes trust each other.
 
-Kafka's brokers and tools pass over what they do not know at the root of the tree. No error tells
-any of what was read.
+It is not one of Kafka's, whose brokers and tools ignore unknown znodes at the root of the tree.
+
+Rule: an error message contains nothing that was read from the znode.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -28,7 +28,7 @@ def encode_membership(secret: bytes) -> bytes:
 
 
 def decode_membership(data: bytes | None) -> bytes:
-    """Decode the secret that nodes know each other by. Raises MalformedZnodeError."""
+    """Decode the secret. Raises MalformedZnodeError."""
     try:
         shared = READER.decode(data or b"")
         secret = a2b_base64(shared.secret.encode(), strict_mode=True) if shared.version == 1 else b""

@@ -1,7 +1,6 @@
-"""A broker's registration in `/brokers/ids`: who it is, and where it listens.
+"""The registration of a broker in `/brokers/ids`: its endpoints, its rack and its features.
 
-Rule: as in `layout.py`. A registration that could not be told to the other brokers is a
-`MalformedZnodeError`.
+Rule: a registration that could not be sent to other brokers raises `MalformedZnodeError`.
 """
 
 import re
@@ -33,8 +32,8 @@ class RegistrationZnode(Struct, kw_only=True):
     version: Int
     timestamp: str | int = ""
     minicontroller: Int | UnsetType = UNSET
-    """Ours, and which version of the nodes' proof it speaks. Kafka's brokers pass over keys that
-    they do not know.
+    """The version of the proof between minicontroller nodes; unset for Kafka's brokers, which
+    ignore unknown keys.
     """
 
 
@@ -42,8 +41,8 @@ REGISTRATION_READER = msgspec.json.Decoder(RegistrationZnode)
 
 
 def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
-    """Encode a registration in version 5. Host and port are those of the first listener in plain
-    text, for clients of the oldest kind.
+    """Encode a registration in version 5. Its host and port, which the oldest clients read, are
+    those of the first PLAINTEXT listener.
     """
     plain = next((each for each in broker.endpoints if each.security_protocol == "PLAINTEXT"), None)
     return write(
@@ -66,7 +65,7 @@ def _endpoint_text(endpoint: Endpoint) -> str:
 
 
 def decode_broker_id(name: str) -> int:
-    """Read a broker's id of the name of a child of `/brokers/ids`."""
+    """Decode the broker id in the name of a child of `/brokers/ids`."""
     if not BROKER_ID.fullmatch(name) or int(name) > MAX_INT:
         raise MalformedZnodeError(f"{name!r:.80} is no broker's id")
     return int(name)

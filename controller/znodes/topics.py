@@ -17,7 +17,7 @@ URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 @lru_cache(maxsize=1024)
 def uuid_text(value: bytes) -> str:
-    """Return an id as Kafka prints it: 22 characters of url-safe base64."""
+    """Return an id as Kafka prints it: 22 characters of URL-safe base64."""
     return b2a_base64(value)[:22].translate(URL_SAFE).decode()
 
 
@@ -43,7 +43,7 @@ ASSIGNMENT_READER = msgspec.json.Decoder(Assignment)
 
 
 def encode_topic(topic: Topic) -> bytes:
-    """Encode a topic in version 3. A topic without an id (from before Kafka 2.8) stays without."""
+    """Encode a topic in version 3. A topic without an id, from before Kafka 2.8, gets none."""
     partitions = topic.partitions
     return write(
         Assignment(
@@ -59,15 +59,15 @@ def encode_topic(topic: Topic) -> bytes:
 
 
 def least_topic_bytes(partitions: int, replication_factor: int) -> int:
-    """Return the least that `encode_topic` takes for so many partitions, without making them."""
+    """Return a lower limit of the bytes that `encode_topic` returns for this many partitions."""
     row = len('"":[],') + 2 * max(1, replication_factor) - 1  # a digit of each broker, and the commas between
     digits = partitions + sum(max(0, partitions - more) for more in (10, 100, 1_000, 10_000, 100_000))
     return partitions * row + digits
 
 
 def decode_topic(name: str, data: bytes | None, znode_version: int = -1) -> Topic:
-    """Decode a topic's znode of versions 1 to 3, its assignments only: the states and the configs
-    lie elsewhere.
+    """Decode a topic's znode of versions 1 to 3, which holds the assignments; states and configs
+    have znodes of their own.
     """
     assignment = read("the assignment", data, ASSIGNMENT_READER)
     replicas, adding, removing = assignment.partitions, assignment.adding_replicas, assignment.removing_replicas
@@ -108,7 +108,7 @@ def encode_partition_state(partition: Partition) -> bytes:
 
 
 def decode_partition_state(partition: Partition, data: bytes | None, version: int) -> Partition:
-    """Add its state to a partition; `version` of the znode is the partition epoch."""
+    """Return the partition with its state; the znode's `version` is the partition epoch."""
     state = read("the state", data, STATE_READER)
     return Partition(
         partition.replicas,
