@@ -88,14 +88,14 @@ def _suited(tables: Path, options: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
-        click.option("-v", "--verbose", is_flag=True, help="What Spark itself has to say, on stderr."),
+        click.option("-v", "--verbose", is_flag=True, help="Show Spark's log on stderr."),
         click.option(
             "--conf",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
             callback=_settings,
-            help="A setting of Spark's; repeatable.",
+            help="A Spark setting; repeatable.",
         ),
         click.option(
             "--master",
@@ -111,9 +111,12 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 def period_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command `since` and `until`, in microseconds since 1970 or None."""
     for option in (
-        click.option("--until", metavar="TIME", callback=_moment, help="Only what was before."),
+        click.option("--until", metavar="TIME", callback=_moment, help="Only events before this time."),
         click.option(
-            "--since", metavar="TIME", callback=_moment, help="Nothing before: a time, in UTC, or an age such as 7d."
+            "--since",
+            metavar="TIME",
+            callback=_moment,
+            help="Only events since this time in UTC, or this age, such as 7d.",
         ),
     ):
         function = option(function)
@@ -195,10 +198,10 @@ def _spark(master: str | None, settings: dict[str, str], *, verbose: bool) -> It
     required=True,
     type=EXISTING,
     metavar="DIR",
-    help="With audit files; repeatable.",
+    help="A folder with audit files; repeatable.",
 )
 @click.argument("more", nargs=-1, type=EXISTING, metavar="[DIR]...")
-@click.option("--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Go on with new events until Ctrl-C.")
 @click.option("--fail-on", type=click.Choice(["problems"]), help="Exit with 1 if the log is not whole.")
 @spark_options(_can_be_filled, is_pythons=True)
 def ingest(
@@ -267,7 +270,7 @@ def _candidate(function: Callable[..., None]) -> Callable[..., None]:
     help="Exit with 1 if there is any; repeatable.",
 )
 @period_options
-@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
+@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @_candidate
 @spark_options(_are_filled, is_pythons=True)
 def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **options: Any) -> None:
@@ -292,7 +295,7 @@ def backtest(*, spark: "SparkSession", tables: Path, found: Any, files: Any, **o
     help="The page; PAGE.json and PAGE-csv stand beside it.",
 )
 @period_options
-@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Of this cluster alone; repeatable.")
+@click.option("--cluster", "clusters", multiple=True, metavar="ID", help="Only this cluster; repeatable.")
 @spark_options(_are_filled)
 def report(*, spark: "SparkSession", tables: Path, files: Any, clusters: tuple[str, ...], **period: int | None) -> None:
     """Make a page with plots of what was recorded.

@@ -51,14 +51,16 @@ def audit() -> None:
 paths_argument = click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="The events as they stand in the files.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print the events as JSON, as they are in the files."
+)
 
 
 def filter_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
-        click.option("--until", metavar="TIME", callback=_moment, help="Nothing later."),
+        click.option("--until", metavar="TIME", callback=_moment, help="Only events until this time."),
         click.option(
-            "--since", metavar="TIME", callback=_moment, help="Nothing earlier: a time, or an age such as 90m."
+            "--since", metavar="TIME", callback=_moment, help="Only events since this time, or this age, such as 90m."
         ),
         click.option(
             "--outcome", help="An error's name, `allowed` (all that has none) or `refused` (all that has one)."
@@ -118,8 +120,10 @@ def _has_outcome(event: Decision, outcome: str) -> bool:
 
 @audit.command()
 @paths_argument
-@click.option("-n", "--lines", default=20, show_default=True, type=click.IntRange(0), help="How many of the last ones.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
+@click.option(
+    "-n", "--lines", default=20, show_default=True, type=click.IntRange(0), help="How many of the last events to show."
+)
+@click.option("-f", "--follow", is_flag=True, help="Go on with new events until Ctrl-C.")
 @filter_options
 @json_option
 def tail(*, paths: tuple[Path, ...], lines: int, follow: bool, as_json: bool, **filters: Any) -> None:

@@ -82,9 +82,15 @@ def run() -> NoReturn:
 
 
 @commands.command()
-@click.option("--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="Nodes; ids count from 1.")
 @click.option(
-    "--port", default=9092, show_default=True, type=click.IntRange(0, MAX_PORT), help="Of node 1; 0 for free ports."
+    "--brokers", default=3, show_default=True, type=click.IntRange(1, 100), help="How many nodes; ids count from 1."
+)
+@click.option(
+    "--port",
+    default=9092,
+    show_default=True,
+    type=click.IntRange(0, MAX_PORT),
+    help="Port of node 1; the others follow. 0: free ports.",
 )
 @click.option("--store", default="memory", show_default=True, help="memory, or zookeeper://host:2181/chroot.")
 @settings_option(help="A configuration key of every node; repeatable.")
@@ -110,13 +116,13 @@ def up(*, brokers: int, port: int, store: str, settings: tuple[str, ...], verbos
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Properties in Kafka's format.",
 )
-@settings_option(help="Goes before the environment and the file; repeatable.")
+@settings_option(help="A key that overrides the environment and the file; repeatable.")
 @verbose_option()
 def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
     """One node of a cluster on ZooKeeper.
 
-    Environment variables go before what the file says: KAFKA_BROKER_ID is broker.id. The file may
-    be left out where they say it all.
+    Environment variables override the file: KAFKA_BROKER_ID is broker.id. Without a file
+    they have to name all keys that a node needs.
     """
     from ..config.environment import PREFIX
     from ..node.process import run_one
@@ -129,7 +135,7 @@ def serve(file: Path | None, settings: tuple[str, ...], verbose: bool) -> None:
 @commands.command(short_help="Whether the node at HOST:PORT is ready.")
 @click.argument("address", metavar="HOST:PORT", callback=_address)
 @click.option("--timeout", default=5.0, show_default=True, type=Seconds(), help="Seconds.")
-@click.option("--user", help="Where the listener authenticates by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
+@click.option("--user", help="User, if clients log in by PLAIN; the password is in MINICONTROLLER_PASSWORD.")
 def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
     """Whether the node at HOST:PORT is ready: it answers, and knows the controller. Exits with 0 or
     1.
@@ -155,12 +161,12 @@ def ping(address: tuple[str, int], timeout: float, user: str | None) -> None:
 
 @commands.group()
 def protocol() -> None:
-    """What is spoken on the wire."""
+    """The APIs and messages that nodes support."""
 
 
 @protocol.command()
 def apis() -> None:
-    """The APIs and versions that are spoken."""
+    """The APIs and versions that nodes support."""
     from ...protocol import describe
     from .tables import print_table
 

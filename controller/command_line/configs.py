@@ -26,7 +26,7 @@ dry_run_option = click.option(
 
 def target_options(function: F) -> F:
     for option in (
-        click.option("--cluster", is_flag=True, help="What holds for all brokers."),
+        click.option("--cluster", is_flag=True, help="The default of all brokers."),
         click.option(
             "--broker", "brokers", metavar="ID", type=click.IntRange(0, INT32), multiple=True, help="Repeatable."
         ),
@@ -154,7 +154,7 @@ def unset(
     dry_run: bool,
     who: Asking,
 ) -> None:
-    """Take configs back, so that the default holds again."""
+    """Reset configs to their defaults."""
     resources = _resources(topics, brokers, cluster=cluster)
     changes = tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in dict.fromkeys(keys))
     _alter(who, dict.fromkeys(resources, changes), "unset", dry_run=dry_run)

@@ -21,22 +21,22 @@ from ...policies.configs.values import KeyType, Value, parse_value
 from .validators import Validator, validator_of
 
 OWN_TABLE = """
-topic.management.policy.class.name | string | - | - | - | The policy that judges what is done with topics: module:Class, path/to/file.py:Class, or rules.toml.
-policy.rules.files | list | "" | - | - | Rule files in TOML that judge too: their rules add up.
-policy.rules.reload.interval.ms | long | 1000 | >=0 | - | How often is looked whether a rule file has changed; 0 for never.
-policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may think about one element; then the request is refused.
+topic.management.policy.class.name | string | - | - | - | The policy that judges changes of topics: module:Class, path/to/file.py:Class, or rules.toml.
+policy.rules.files | list | "" | - | - | Rule files in TOML, separated by commas; their rules add up.
+policy.rules.reload.interval.ms | long | 1000 | >=0 | - | How often rule files are checked for changes; 0 for never.
+policy.timeout.ms | long | 5000 | >=1 | - | How long a policy may take for one topic or resource before it is refused.
 metadata.completion | string | local | local|cluster | - | When a change is complete: once this node knows it (local), or once every node does (cluster).
-controller.forwarding.enable | boolean | true | - | - | Whether a node sends requests that only the controller can serve on to it.
-controller.watchdog.timeout.ms | long | 10000 | >=0 | - | After how long without a turn of its event loop a controller gives its session up; 0 for never.
-http.listen | string | - | - | - | Where metrics, health and the page are served: host:port; without it, nowhere. Whoever reaches it may read.
-log.format | string | human | human|json | - | How the log looks: lines for people, or a JSON object a line.
-audit.dir | string | - | - | - | The folder of the audit log: every decision of a controller on this node, in files. Without it there is none.
-audit.flush | string | interval | always|interval | - | When decisions are made safe on the disk: before they are answered (always), or a little later, many at once (interval).
-audit.flush.interval.ms | int | 1000 | >=1 | - | How long decisions may wait for it, with audit.flush=interval.
-audit.on.failure | string | refuse | refuse|drop | - | What happens while the audit log cannot be written: all changes are refused, or their records are dropped, and counted.
-audit.max.bytes | int | 67108864 | >=1024 | - | A file of the audit log that has grown so large is closed, and the next one begun.
-audit.max.ms | long | 3600000 | >=1 | - | A file that was begun so long ago, too.
-audit.queue.events | int | 100000 | >=1 | - | How many decisions may wait to be written: beyond it, audit.on.failure says what happens.
+controller.forwarding.enable | boolean | true | - | - | Whether a node forwards requests that only the controller can serve.
+controller.watchdog.timeout.ms | long | 10000 | >=0 | - | After how long without a turn of its event loop a controller ends its session; 0 for never.
+http.listen | string | - | - | - | The address, host:port, of metrics, health and the page; none by default. Everybody who reaches it can read it.
+log.format | string | human | human|json | - | The format of the log: lines for people, or a JSON object in each line.
+audit.dir | string | - | - | - | The folder of the audit log, in which a controller on this node records every decision; without it there is no log.
+audit.flush | string | interval | always|interval | - | When decisions are fsynced: before the answer (always), or many at once, a little later (interval).
+audit.flush.interval.ms | int | 1000 | >=1 | - | How often decisions are written to the disk, with audit.flush=interval.
+audit.on.failure | string | refuse | refuse|drop | - | What happens while the audit log cannot be written: changes are refused, or their records are dropped and counted.
+audit.max.bytes | int | 67108864 | >=1024 | - | The size at which a file of the audit log is closed and the next one begun.
+audit.max.ms | long | 3600000 | >=1 | - | The age at which a file of the audit log is closed and the next one begun.
+audit.queue.events | int | 100000 | >=1 | - | How many decisions may wait to be written; with more, audit.on.failure decides.
 super.users | string | "" | - | plugin | Who may do everything, as User:name, separated by semicolons.
 allow.everyone.if.no.acl.found | boolean | false | - | plugin | Whether a resource without ACLs is open to everybody.
 """
