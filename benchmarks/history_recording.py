@@ -19,7 +19,7 @@ from minicontroller.client import config_messages, topic_messages
 from minicontroller.client.configuration import Address, ClientConfig
 from minicontroller.client.errors import AdminError
 from minicontroller.client.model import AlterConfigOp, NewTopic, Resource
-from minicontroller.client.network import NodeLink
+from minicontroller.client.network import BrokerLink
 from minicontroller.controller.config.loading import load_config
 from minicontroller.controller.config.node_config import NodeConfig
 from minicontroller.controller.handlers.node import Node
@@ -195,7 +195,7 @@ class _Crowd:
             nursery.cancel_scope.cancel()
 
     async def _one_hand(self, nursery: trio.Nursery, requests: int) -> None:
-        links: dict[tuple[str, int], NodeLink] = {}
+        links: dict[tuple[str, int], BrokerLink] = {}
         for _ in range(requests):
             [person] = self._chance.choices(self._people, self._weights)
             node = self._chance.choice(NODES)
@@ -208,7 +208,7 @@ class _Crowd:
             self._done += 1
             self._told(self._done)
 
-    async def _ask(self, person: Person, link: NodeLink) -> None:
+    async def _ask(self, person: Person, link: BrokerLink) -> None:
         what = self._chance.random()
         if person.client_id == SOFTWARE_OF_CI and what < 0.1:
             await self._create(person, link, self._chance.randint(5, 30))
@@ -221,7 +221,7 @@ class _Crowd:
         else:
             await self._delete(link)
 
-    async def _create(self, person: Person, link: NodeLink, count: int) -> None:
+    async def _create(self, person: Person, link: BrokerLink, count: int) -> None:
         topics = [self._new_topic(person) for _ in range(count)]
         validate_only = self._chance.random() < 0.05
         message = topic_messages.creation(topics, timeout_ms=TIMEOUT_MS, validate_only=validate_only)
@@ -244,7 +244,7 @@ class _Crowd:
         replicas = 3 if chance.random() < 0.9 else chance.choice((1, 2))
         return NewTopic(name, num_partitions=chance.choice(PARTITIONS), replication_factor=replicas, configs=configs)
 
-    async def _configure(self, link: NodeLink) -> None:
+    async def _configure(self, link: BrokerLink) -> None:
         changes = [AlterConfigOp(ConfigOperation.SET, "retention.ms", self._chance.choice(RETENTIONS))]
         if self._chance.random() < 0.3:
             changes.append(
@@ -254,7 +254,7 @@ class _Crowd:
         message = config_messages.alteration({resource: changes}, [resource], validate_only=False)
         await link.ask(message, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 
-    async def _grow(self, link: NodeLink) -> None:
+    async def _grow(self, link: BrokerLink) -> None:
         name = self._some_topic()
         counts = {name: self._topics[name] + self._chance.choice((0, 1, 3, self._topics[name], 40))}
         message = topic_messages.growth(counts, [name], timeout_ms=TIMEOUT_MS, validate_only=False)
@@ -262,21 +262,21 @@ class _Crowd:
         if not isinstance(results[name], AdminError) and name in self._topics:
             self._topics[name] = counts[name]
 
-    async def _delete(self, link: NodeLink) -> None:
+    async def _delete(self, link: BrokerLink) -> None:
         names = list({self._some_topic() for _ in range(self._chance.choice((1, 1, 1, 1, 2, 5)))})
         results = topic_messages.deleted(await link.ask(self._deletion(names, link), ApiKey.DELETE_TOPICS))
         for name, result in results.items():
             if not isinstance(result, AdminError):
                 self._topics.pop(name, None)
 
-    def _deletion(self, names: Sequence[str], link: NodeLink) -> WireStruct:
+    def _deletion(self, names: Sequence[str], link: BrokerLink) -> WireStruct:
         return topic_messages.deletion(names, timeout_ms=TIMEOUT_MS, version=link.version_of(ApiKey.DELETE_TOPICS))
 
     def _some_topic(self) -> str:
         return self._chance.choice(list(self._topics))
 
-    def _link(self, nursery: trio.Nursery, person: Person, node: int) -> NodeLink:
+    def _link(self, nursery: trio.Nursery, person: Person, node: int) -> BrokerLink:
         host, _, port = self._cluster.nodes[node].bootstrap.rpartition(":")
         credentials = PlainCredentials(person.name, PASSWORD)
         peer = PeerConnection(nursery, host, int(port), client_id=person.client_id, logins=(credentials,))
-        return NodeLink(peer, Address(host, int(port)), ClientConfig((), person.client_id, credentials))
+        return BrokerLink(peer, Address(host, int(port)), ClientConfig((), person.client_id, credentials))

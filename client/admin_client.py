@@ -31,7 +31,7 @@ from .model import (
     TopicDescription,
     TopicListing,
 )
-from .network import Network, NodeLink, Versions
+from .network import BrokerLink, Network, Versions
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -245,7 +245,7 @@ class AdminClient:
                 await trio.sleep(self._config.retry_backoff_seconds)
         return _each(elements, results)
 
-    async def _link(self, broker_id: int | None) -> NodeLink:
+    async def _link(self, broker_id: int | None) -> BrokerLink:
         if broker_id is not None:
             link = await self._network.broker(broker_id)
         else:

@@ -40,7 +40,7 @@ NO_LOGIN = "; a listener where clients authenticate ends the connections of thos
 Versions = dict[int, tuple[int, int]]
 
 
-class NodeLink:
+class BrokerLink:
     """The connection to one node, and which versions the node speaks."""
 
     def __init__(self, peer: PeerConnection, address: Address, config: ClientConfig) -> None:
@@ -115,8 +115,8 @@ class Network:
     def __init__(self, nursery: trio.Nursery, config: ClientConfig) -> None:
         self.config = config
         self._nursery = nursery
-        self._links: dict[Address, NodeLink] = {}
-        self._first: NodeLink | None = None
+        self._links: dict[Address, BrokerLink] = {}
+        self._first: BrokerLink | None = None
         self._view: View | None = None
 
     async def ask_any(self, message: WireStruct, key: ApiKey) -> WireStruct:
@@ -133,13 +133,13 @@ class Network:
                 self._first = None
         raise ClusterUnreachable(f"{last}{NO_LOGIN if self.config.credentials is None else ''}.")
 
-    async def controller(self) -> NodeLink | None:
+    async def controller(self) -> BrokerLink | None:
         """Return the link to the controller; None while there is none."""
         view = self._view or await self.look()
         broker = view.brokers.get(view.controller_id)
         return None if broker is None else self.link(Address(broker.host, broker.port))
 
-    async def broker(self, broker_id: int) -> NodeLink:
+    async def broker(self, broker_id: int) -> BrokerLink:
         """Return the link to a broker. Raises AdminError if it is not alive."""
         view = self._view or await self.look()
         broker = view.brokers.get(broker_id)
@@ -162,7 +162,7 @@ class Network:
         """Forget the brokers and the controller, which may have changed."""
         self._view = None
 
-    def link(self, address: Address) -> NodeLink:
+    def link(self, address: Address) -> BrokerLink:
         known = self._links.get(address)
         if known is None:
             peer = PeerConnection(
@@ -173,7 +173,7 @@ class Network:
                 logins=() if self.config.credentials is None else (self.config.credentials,),
                 tls=self.config.tls,
             )
-            known = self._links[address] = NodeLink(peer, address, self.config)
+            known = self._links[address] = BrokerLink(peer, address, self.config)
         return known
 
     def close(self) -> None:
@@ -182,18 +182,18 @@ class Network:
 
     # ------------------------------------------------------------------ the first contact
 
-    async def _reach(self) -> NodeLink:
+    async def _reach(self) -> BrokerLink:
         if self._first is None:
             known = [] if self._view is None else [Address(b.host, b.port) for b in self._view.brokers.values()]
             self._first = await self._race(tuple(dict.fromkeys((*self.config.bootstrap_servers, *known))))
         return self._first
 
-    async def _race(self, addresses: Sequence[Address]) -> NodeLink:
+    async def _race(self, addresses: Sequence[Address]) -> BrokerLink:
         """Return the link to the first node that answers; an address is tried when those before it
         have failed or are slow.
         """
         reasons: dict[Address, str] = {}
-        winners: list[NodeLink] = []
+        winners: list[BrokerLink] = []
 
         async def attempt(address: Address, failed: trio.Event, all_of_them: trio.CancelScope) -> None:
             link = self.link(address)

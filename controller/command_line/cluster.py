@@ -4,14 +4,14 @@ import click
 
 from ...client.model import ClusterDescription
 from ...text.escaping import escaped
-from .asking import Asking, admin_options, ask, print_json
+from .admin_options import AdminOptions, admin_options, ask, print_json
 
 
 @click.command()
 @admin_options
-def cluster(*, who: Asking) -> None:
+def cluster(*, options: AdminOptions) -> None:
     """The nodes of a cluster, its controller, and which partitions lack a leader or replicas."""
-    seen = ask(who, lambda admin: admin.describe_cluster())
+    seen = ask(options, lambda admin: admin.describe_cluster())
     partitions = [partition for topic in seen.topics for partition in topic.partitions]
     counts = {
         "topics": len(seen.topics),
@@ -19,7 +19,7 @@ def cluster(*, who: Asking) -> None:
         "partitions_without_leader": sum(partition.leader is None for partition in partitions),
         "under_replicated_partitions": sum(partition.is_under_replicated for partition in partitions),
     }
-    if who.as_json:
+    if options.as_json:
         print_json(_json(seen, counts))
     else:
         _print(seen, counts)

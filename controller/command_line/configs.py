@@ -12,7 +12,17 @@ from ...client.errors import AdminError
 from ...client.model import SET_HERE, AlterConfigOp, ConfigEntry, Resource, Results
 from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
-from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
+from .admin_options import (
+    AdminOptions,
+    ChangeResult,
+    admin_options,
+    ask,
+    complain,
+    conclude,
+    error_json,
+    exit_code,
+    print_json,
+)
 from .changes import parse_changes
 from .output import readers_may_leave
 from .typed import INT32
@@ -61,7 +71,7 @@ def get(
     topics: Sequence[str],
     brokers: Sequence[int],
     cluster: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Show what was set, and where it comes from. With KEYs: their values, set or not."""
     resources = _resources(topics, brokers, cluster=cluster)
@@ -69,16 +79,16 @@ def get(
     def question(admin: "client.AdminClient") -> Any:
         return admin.describe_configs(resources, list(keys) or None)
 
-    found: Results[Resource, tuple[ConfigEntry, ...]] = ask(who, question)
+    found: Results[Resource, tuple[ConfigEntry, ...]] = ask(options, question)
     chosen = {
         resource: entries if isinstance(entries, AdminError) else _chosen(resource, entries, everything or bool(keys))
         for resource, entries in found.items()
     }
     with readers_may_leave():
-        if who.as_json:
+        if options.as_json:
             print_json({"resources": [_resource_json(resource, entries) for resource, entries in chosen.items()]})
         for resource, entries in chosen.items():
-            if not (isinstance(entries, AdminError) or who.as_json):
+            if not (isinstance(entries, AdminError) or options.as_json):
                 _print(resource, entries)
     for resource, entries in chosen.items():
         if isinstance(entries, AdminError):
@@ -133,11 +143,11 @@ def set_configs(
     brokers: Sequence[int],
     cluster: bool,
     dry_run: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Set configs; KEY+=VALUE adds to a list, KEY-=VALUE takes away. What is not named stays."""
     resources = _resources(topics, brokers, cluster=cluster)
-    _alter(who, dict.fromkeys(resources, changes), "set", dry_run=dry_run)
+    _alter(options, dict.fromkeys(resources, changes), "set", dry_run=dry_run)
 
 
 @configs.command()
@@ -152,20 +162,22 @@ def unset(
     brokers: Sequence[int],
     cluster: bool,
     dry_run: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Reset configs to their defaults."""
     resources = _resources(topics, brokers, cluster=cluster)
     changes = tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in dict.fromkeys(keys))
-    _alter(who, dict.fromkeys(resources, changes), "unset", dry_run=dry_run)
+    _alter(options, dict.fromkeys(resources, changes), "unset", dry_run=dry_run)
 
 
-def _alter(who: Asking, wanted: Mapping[Resource, Sequence[AlterConfigOp]], verb: str, *, dry_run: bool) -> None:
-    results = ask(who, lambda admin: admin.alter_configs(wanted, validate_only=dry_run))
+def _alter(
+    options: AdminOptions, wanted: Mapping[Resource, Sequence[AlterConfigOp]], verb: str, *, dry_run: bool
+) -> None:
+    results = ask(options, lambda admin: admin.alter_configs(wanted, validate_only=dry_run))
     verdicts = [
-        Verdict(
+        ChangeResult(
             str(resource), f"{verb} {', '.join(change.name for change in wanted[resource])}", _facts(resource), result
         )
         for resource, result in results.items()
     ]
-    conclude(who, verdicts, dry_run=dry_run)
+    conclude(options, verdicts, dry_run=dry_run)

@@ -20,7 +20,7 @@ from ...client.admin_client import AdminClient
 from ...client.configuration import load_client_config
 from ...client.errors import AdminError
 from ...text.escaping import escaped
-from .asking import DEFAULT_BOOTSTRAP, Asking, ask
+from .admin_options import DEFAULT_BOOTSTRAP, AdminOptions, ask
 from .cli import SIGNALS
 from .console import PlainConsole
 
@@ -118,7 +118,7 @@ def _play(console: PlainConsole, bootstrap: str) -> None:
             console.print(_outcome(outcome.element, outcome.done, outcome.error))
 
     config = load_client_config("", "", bootstrap=bootstrap, default_bootstrap=bootstrap)
-    ask(Asking(config, as_json=False), play)
+    ask(AdminOptions(config, as_json=False), play)
 
 
 def _outcome(element: str, done: str, error: AdminError | None) -> Text:

@@ -16,7 +16,7 @@ from ...protocol.config_resources import ConfigOperation
 from .demo_policy import DAY_MS
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class DemoResult(msgspec.Struct, frozen=True):
     """What became of one element of a step, or why it was refused."""
 
     element: str
@@ -29,7 +29,7 @@ class DemoStep(msgspec.Struct, frozen=True):
 
     why: str
     command: str
-    play: Callable[[AdminClient], Awaitable[list[Outcome]]]
+    play: Callable[[AdminClient], Awaitable[list[DemoResult]]]
 
 
 def script() -> tuple[DemoStep, ...]:
@@ -58,9 +58,9 @@ def script() -> tuple[DemoStep, ...]:
 def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = False) -> DemoStep:
     topics = [NewTopic(name, partitions, replication_factor=3) for name in names]
 
-    async def play(admin: AdminClient) -> list[Outcome]:
+    async def play(admin: AdminClient) -> list[DemoResult]:
         results = await admin.create_topics(topics, validate_only=dry_run)
-        return [Outcome(name, "created", _error(result)) for name, result in results.items()]
+        return [DemoResult(name, "created", _error(result)) for name, result in results.items()]
 
     options = f"--partitions {partitions} --replication-factor 3{' --dry-run' if dry_run else ''}"
     return DemoStep(why, f"topics create {' '.join(names)} {options}", play)
@@ -69,24 +69,24 @@ def _create(why: str, names: Sequence[str], *, partitions: int, dry_run: bool = 
 def _retention(why: str, name: str, days: int) -> DemoStep:
     change = AlterConfigOp(ConfigOperation.SET, "retention.ms", str(days * DAY_MS))
 
-    async def play(admin: AdminClient) -> list[Outcome]:
+    async def play(admin: AdminClient) -> list[DemoResult]:
         results = await admin.alter_configs({Resource.topic(name): [change]})
-        return [Outcome(resource.name, f"kept for {days} days", error) for resource, error in results.items()]
+        return [DemoResult(resource.name, f"kept for {days} days", error) for resource, error in results.items()]
 
     return DemoStep(why, f"configs set --topic {name} {change.name}={change.value}", play)
 
 
 def _grow(why: str, name: str, partitions: int) -> DemoStep:
-    async def play(admin: AdminClient) -> list[Outcome]:
+    async def play(admin: AdminClient) -> list[DemoResult]:
         results = await admin.create_partitions({name: partitions})
-        return [Outcome(name, f"has {partitions} partitions", error) for name, error in results.items()]
+        return [DemoResult(name, f"has {partitions} partitions", error) for name, error in results.items()]
 
     return DemoStep(why, f"topics alter {name} --partitions {partitions}", play)
 
 
 def _delete(why: str, names: Sequence[str]) -> DemoStep:
-    async def play(admin: AdminClient) -> list[Outcome]:
-        return [Outcome(name, "deleted", error) for name, error in (await admin.delete_topics(names)).items()]
+    async def play(admin: AdminClient) -> list[DemoResult]:
+        return [DemoResult(name, "deleted", error) for name, error in (await admin.delete_topics(names)).items()]
 
     return DemoStep(why, f"topics delete {' '.join(names)}", play)
 

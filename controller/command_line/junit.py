@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from .policy_cases import Outcome
+from .policy_cases import CaseOutcome
 
 UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML cannot carry in any way."""
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[CaseOutcome]) -> str:
     failed = sum(outcome.failure is not None for outcome in outcomes)
     counts = {"tests": str(len(outcomes)), "failures": str(failed), "errors": "0", "skipped": "0"}
     suites = Element("testsuites", counts)

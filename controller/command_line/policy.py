@@ -16,7 +16,7 @@ from ...policies.rules.ruleset import RuleSet
 from ...policies.verdict import Action
 from ...text.plurals import plural
 from .junit import junit
-from .policy_cases import CaseError, Outcome, judged, read_cases, read_request
+from .policy_cases import CaseError, CaseOutcome, judged, read_cases, read_request
 
 REFUSED = 3
 """The exit code, other than that of rules with a mistake: who expects a refusal can tell it from a
@@ -92,7 +92,7 @@ def _rules(files: Sequence[Path]) -> RuleSet:
         raise click.ClickException(f"{plural(len(error.mistakes), 'mistake')}.") from None
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: CaseOutcome) -> None:
     click.echo(f"{outcome.case.file}: {outcome.decision}")
     for finding in outcome.findings:
         click.echo(f"  {finding.action.value} by {finding.rule}: {finding.message}")
@@ -102,7 +102,7 @@ def _tell(outcome: Outcome) -> None:
         click.echo("  The caller gets POLICY_VIOLATION (44).")
 
 
-def _is_refused(outcome: Outcome) -> bool:
+def _is_refused(outcome: CaseOutcome) -> bool:
     return outcome.decision == Action.DENY.value
 
 

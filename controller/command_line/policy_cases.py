@@ -137,7 +137,7 @@ class Case(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CaseOutcome(msgspec.Struct, frozen=True):
     case: Case
     decision: str
     """`deny`, or the strongest of what lets it pass: `warn`, `audit`, `allow`."""
@@ -167,11 +167,11 @@ def read_cases(file: Path) -> Iterator[Case]:
         yield _case(file, number, case, rules)
 
 
-def judged(case: Case, rules: RuleSet) -> Outcome:
+def judged(case: Case, rules: RuleSet) -> CaseOutcome:
     findings = rules.judge(case.request, case.cluster)
     actions = {finding.action for finding in findings}
     decision = next((action.value for action in Action if action in actions), "allow")
-    return Outcome(case, decision, findings, _failure(case, decision, findings))
+    return CaseOutcome(case, decision, findings, _failure(case, decision, findings))
 
 
 def _failure(case: Case, decision: str, findings: Sequence[Finding]) -> str | None:

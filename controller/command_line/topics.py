@@ -22,7 +22,17 @@ from ...client.model import (
 from ...protocol.config_resources import ConfigOperation
 from ...text.escaping import escaped
 from ...text.plurals import plural
-from .asking import Asking, Verdict, admin_options, ask, complain, conclude, error_json, exit_code, print_json
+from .admin_options import (
+    AdminOptions,
+    ChangeResult,
+    admin_options,
+    ask,
+    complain,
+    conclude,
+    error_json,
+    exit_code,
+    print_json,
+)
 from .changes import parse_assignment, parse_changes, parse_settings
 from .output import is_conversation, readers_may_leave
 from .typed import INT16, INT32
@@ -48,7 +58,7 @@ def topics() -> None:
 @click.argument("pattern", required=False)
 @click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
 @admin_options
-def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
+def list_topics(*, pattern: str | None, internal: bool, options: AdminOptions) -> None:
     """The topics, or those that match PATTERN ('sales.*')."""
 
     async def question(admin: "client.AdminClient") -> list[tuple[str, int, int, bool]]:
@@ -59,8 +69,8 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
             if pattern is None or fnmatchcase(topic.name, pattern)
         ]
 
-    rows = ask(who, question)
-    if who.as_json:
+    rows = ask(options, question)
+    if options.as_json:
         keys = ("name", "partitions", "replication_factor", "internal")
         print_json({"topics": [dict(zip(keys, row, strict=True)) for row in rows]})
     elif rows:
@@ -74,7 +84,7 @@ def list_topics(*, pattern: str | None, internal: bool, who: Asking) -> None:
 @topics.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @admin_options
-def describe(*, names: Sequence[str], who: Asking) -> None:
+def describe(*, names: Sequence[str], options: AdminOptions) -> None:
     """Show partitions, leaders, replicas and configs. All topics if none is named."""
 
     async def question(
@@ -85,12 +95,12 @@ def describe(*, names: Sequence[str], who: Asking) -> None:
         configs = await admin.describe_configs(there) if there else {}
         return found, {resource.name: _set_here(entries) for resource, entries in configs.items()}
 
-    found, configs = ask(who, question)
+    found, configs = ask(options, question)
     with readers_may_leave():
-        if who.as_json:
+        if options.as_json:
             print_json({"topics": [_topic_json(name, topic, configs.get(name, {})) for name, topic in found.items()]})
         for name, topic in found.items():
-            if not (isinstance(topic, AdminError) or who.as_json):
+            if not (isinstance(topic, AdminError) or options.as_json):
                 _print_topic(topic, configs.get(name, {}))
     for name, topic in found.items():
         if isinstance(topic, AdminError):
@@ -183,7 +193,7 @@ def create(
     assignment: tuple[tuple[int, ...], ...],
     settings: dict[str, str],
     dry_run: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Create topics, all alike."""
     if assignment and (partitions or replication_factor):
@@ -194,19 +204,19 @@ def create(
         NewTopic(name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, assignment, settings)
         for name in dict.fromkeys(names)
     ]
-    results = ask(who, lambda admin: admin.create_topics(wanted, validate_only=dry_run))
-    conclude(who, (_creation(name, result) for name, result in results.items()), dry_run=dry_run)
+    results = ask(options, lambda admin: admin.create_topics(wanted, validate_only=dry_run))
+    conclude(options, (_creation(name, result) for name, result in results.items()), dry_run=dry_run)
 
 
-def _creation(name: str, result: CreatedTopic | AdminError) -> Verdict:
+def _creation(name: str, result: CreatedTopic | AdminError) -> ChangeResult:
     if isinstance(result, AdminError):
-        return Verdict(name, "", {"topic": name}, result)
+        return ChangeResult(name, "", {"topic": name}, result)
     facts: dict[str, object] = {"topic": name, "partitions": None, "replication_factor": None}
     if result.num_partitions < 0:
-        return Verdict(name, "created", facts)
+        return ChangeResult(name, "created", facts)
     facts |= {"partitions": result.num_partitions, "replication_factor": result.replication_factor}
     counts = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
-    return Verdict(name, f"created, {counts}", facts)
+    return ChangeResult(name, f"created, {counts}", facts)
 
 
 @topics.command()
@@ -225,7 +235,7 @@ def alter(
     changes: tuple[AlterConfigOp, ...],
     deleted: tuple[str, ...],
     dry_run: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Give topics more partitions, or other configs."""
     changes += tuple(AlterConfigOp(ConfigOperation.DELETE, key) for key in deleted)
@@ -233,8 +243,8 @@ def alter(
         raise click.UsageError("Nothing to alter: name --partitions, --config or --delete-config.")
     unique = list(dict.fromkeys(names))
 
-    async def question(admin: "client.AdminClient") -> list[Verdict]:
-        verdicts: list[Verdict] = []
+    async def question(admin: "client.AdminClient") -> list[ChangeResult]:
+        verdicts: list[ChangeResult] = []
         if changes:
             wanted = {Resource.topic(name): changes for name in unique}
             configs = await admin.alter_configs(wanted, validate_only=dry_run)
@@ -244,11 +254,11 @@ def alter(
             verdicts += [_alteration(name, "partitions", result) for name, result in grown.items()]
         return verdicts
 
-    conclude(who, ask(who, question), dry_run=dry_run)
+    conclude(options, ask(options, question), dry_run=dry_run)
 
 
-def _alteration(name: str, change: str, result: AdminError | None) -> Verdict:
-    return Verdict(name, f"altered ({change})", {"topic": name, "change": change}, result)
+def _alteration(name: str, change: str, result: AdminError | None) -> ChangeResult:
+    return ChangeResult(name, f"altered ({change})", {"topic": name, "change": change}, result)
 
 
 @topics.command()
@@ -261,7 +271,7 @@ def delete(
     names: Sequence[str],
     yes: bool,
     dry_run: bool,
-    who: Asking,
+    options: AdminOptions,
 ) -> None:
     """Delete topics and what is in them."""
     if dry_run:
@@ -269,5 +279,5 @@ def delete(
     question = f"Delete {escaped(', '.join(names))} and all that is in them?"
     if not yes and is_conversation() and not click.confirm(question):
         raise click.ClickException("Nothing was deleted.")
-    results = ask(who, lambda admin: admin.delete_topics(names))
-    conclude(who, (Verdict(name, "deleted", {"topic": name}, result) for name, result in results.items()))
+    results = ask(options, lambda admin: admin.delete_topics(names))
+    conclude(options, (ChangeResult(name, "deleted", {"topic": name}, result) for name, result in results.items()))

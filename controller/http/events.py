@@ -1,36 +1,35 @@
-"""Server-sent events: the page's news.
+"""Server-sent events, by which the page follows the cluster.
 
-Rule: nothing is kept for a listener but what it was last sent. When it has taken that it gets the
-newest state, and the decisions that were made meanwhile and are still known; what came in between
-it never sees. So a slow listener costs no more than a fast one, and a thousand changes a second are
-two messages.
+Rule: nothing is queued for a listener. When it has read a message it gets the newest state, and the
+decisions of the meantime that are still known; it never sees the states in between. So a slow
+listener costs no more than a fast one, and a thousand changes a second are two messages.
 """
 
 import msgspec
 import trio
 from starlette.types import Receive, Send
 
-from .census import Census
 from .process import Process
+from .topic_statistics import TopicStatistics
 from .views import PageState, state
 
 MAX_LISTENERS = 32
 GATHERING_SECONDS = 0.5
-"""Between two messages."""
+"""The pause between two messages."""
 HEARTBEAT_SECONDS = 10.0
-"""A message comes at least so often: who is gone is noticed, and what stirs nobody (connections) is
-shown.
+"""The longest time between two messages: a listener that is gone is noticed, and figures are shown
+whose changes send no message, such as connections.
 """
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
-class Newsroom:
-    """Encodes the newest state of the cluster once for all who listen to events."""
+class EventFeed:
+    """Encodes the newest state of the cluster once for all listeners."""
 
-    def __init__(self, process: Process, census: Census) -> None:
+    def __init__(self, process: Process, statistics: TopicStatistics) -> None:
         self.listeners = 0
         self.process = process
-        self._census = census
+        self._statistics = statistics
         self._lock = trio.Lock()
         self._made_at = float("-inf")
         self._encoded = b""
@@ -39,7 +38,7 @@ class Newsroom:
         async with self._lock:
             if trio.current_time() - self._made_at >= GATHERING_SECONDS / 2:
                 made_at = trio.current_time()
-                current: PageState = await state(self.process, self._census)
+                current: PageState = await state(self.process, self._statistics)
                 self._encoded, self._made_at = msgspec.json.encode(current), made_at
             return self._encoded
 
@@ -47,15 +46,15 @@ class Newsroom:
         return msgspec.json.encode(self.process.decisions.after(after))
 
 
-async def send_events(newsroom: Newsroom, receive: Receive, send: Send) -> None:
-    """Send events to a client until it disconnects or takes nothing any more."""
-    newsroom.listeners += 1
+async def send_events(feed: EventFeed, receive: Receive, send: Send) -> None:
+    """Send events to a client until it disconnects or reads no more."""
+    feed.listeners += 1
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_end_with_client, receive, nursery.cancel_scope)
-            await _tell(newsroom, send)
+            await _send_all(feed, send)
     finally:
-        newsroom.listeners -= 1
+        feed.listeners -= 1
 
 
 async def _end_with_client(receive: Receive, scope: trio.CancelScope) -> None:
@@ -64,20 +63,20 @@ async def _end_with_client(receive: Receive, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _tell(newsroom: Newsroom, send: Send) -> None:
+async def _send_all(feed: EventFeed, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    process, told, last = newsroom.process, 0, b""
+    process, told, last = feed.process, 0, b""
     while True:
         seen, count = process.generation, process.decisions.count
-        current = await newsroom.state()
+        current = await feed.state()
         text = b"" if current == last else _event(b"state", current)
         if count > told:
-            text += _event(b"decisions", newsroom.decisions(told))
+            text += _event(b"decisions", feed.decisions(told))
         await send({"type": "http.response.body", "body": text or b":\n\n", "more_body": True})
         last, told = current, max(told, count)
         await trio.sleep(GATHERING_SECONDS)
         with trio.move_on_after(HEARTBEAT_SECONDS):
-            await process.wait_news(seen)
+            await process.wait_for_change(seen)
 
 
 def _event(name: bytes, data: bytes) -> bytes:
@@ -85,7 +84,7 @@ def _event(name: bytes, data: bytes) -> bytes:
 
 
 async def refuse_listener(send: Send) -> None:
-    """Answer that as many clients listen to events as may."""
+    """Answer 503: there are as many listeners as there may be."""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"10")]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": b"Too many listen already.\n"})

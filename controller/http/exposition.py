@@ -1,8 +1,8 @@
-"""`/metrics`: what the nodes of this process count, in Prometheus' form, made when it is asked for.
+"""The Prometheus metrics at `/metrics`, collected when they are scraped.
 
-Rule: every family is declared once, in `FAMILIES`; what docs/operations.md lists is held against
-it. Label values come from our own tables (APIs, error codes, node ids, states) or from the operator
-(listeners, policies, rules), never from a stranger.
+Rule: every family is declared once, in `FAMILIES`, and docs/operations.md lists them all. Label
+values come from our own tables (APIs, error codes, node ids, states) or from the operator
+(listeners, policies, rules), and never from a client.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from prometheus_client.registry import Collector
 from ... import __version__
 from ...protocol.error_codes import ErrorCode
 from ...protocol.registry import KAFKA
-from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, Latencies
+from ..observe.metrics import BOUNDS, NEWER_THAN_OURS, LatencyHistogram
 from ..store.base import SessionState
-from .census import Census, Figures
 from .listener import HttpListener
 from .process import Process, ServingNode
+from .topic_statistics import TopicStatistics, TopicTotals
 
 PREFIX = "minicontroller_"
 
@@ -166,17 +166,17 @@ FAMILIES: dict[str, tuple[type[Metric], str, tuple[str, ...]]] = {
     "http_event_listeners": (GaugeMetricFamily, "Pages that are open and follow the news.", ()),
     "http_evicted_connections": (CounterMetricFamily, "HTTP connections closed to make room for new ones.", ()),
 }
-"""Everything this process tells of itself beside Python's process_ figures; counters get `_total`
-behind their name.
+"""All metrics of this process beside those of Python's ProcessCollector. Names of counters get
+`_total` at their end.
 """
 
 
 class Exposition:
     """The Prometheus metrics of one process, in a registry of its own."""
 
-    def __init__(self, process: Process, listener: HttpListener, census: Census) -> None:
+    def __init__(self, process: Process, listener: HttpListener, statistics: TopicStatistics) -> None:
         self._process = process
-        self._census = census
+        self._statistics = statistics
         self._nodes = NodesCollector(listener)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self._nodes)
@@ -185,7 +185,7 @@ class Exposition:
     async def text(self, *, event_listeners: int) -> bytes:
         """Return all metrics as text."""
         nodes = list(self._process.nodes)
-        figures = [await self._census.figures(running.node.cache.image) for running in nodes]
+        figures = [await self._statistics.figures(running.node.cache.image) for running in nodes]
         ready = {each.node for each in self._process.health().nodes if each.ready}
         self._nodes.prepare(nodes, figures, ready, event_listeners)
         return generate_latest(self._registry)
@@ -196,14 +196,14 @@ class NodesCollector(Collector):
 
     def __init__(self, listener: HttpListener) -> None:
         self._listener = listener
-        self._nodes: list[tuple[ServingNode, Figures]] = []
+        self._nodes: list[tuple[ServingNode, TopicTotals]] = []
         self._ready: set[int] = set()
         self._event_listeners = 0
 
-    def prepare(self, nodes: list[ServingNode], figures: list[Figures], ready: set[int], event_listeners: int) -> None:
-        """Take over the figures that were counted before the scrape, so that the scrape itself
-        never waits.
-        """
+    def prepare(
+        self, nodes: list[ServingNode], figures: list[TopicTotals], ready: set[int], event_listeners: int
+    ) -> None:
+        """Take the totals that were counted before the scrape, which itself never waits."""
         self._nodes = list(zip(nodes, figures, strict=True))
         self._ready, self._event_listeners = ready, event_listeners
 
@@ -240,7 +240,7 @@ class Families:
         assert isinstance(family, CounterMetricFamily | GaugeMetricFamily)
         family.add_metric(labels, value)
 
-    def histogram(self, name: str, labels: list[str], latencies: Latencies) -> None:
+    def histogram(self, name: str, labels: list[str], latencies: LatencyHistogram) -> None:
         family = self._made[name]
         assert isinstance(family, HistogramMetricFamily)
         counts = accumulate(latencies.buckets)
@@ -252,8 +252,8 @@ class Families:
 
 
 def outcome_name(code: int) -> str:
-    """Name an error code for the label `outcome`; unknown codes, which only a newer controller
-    sends, have one name together.
+    """Return the label `outcome` of an error code. Unknown codes, which only a newer controller
+    sends, share the label UNKNOWN.
     """
     try:
         return ErrorCode(code).name
@@ -315,7 +315,7 @@ def _controller(families: Families, node: str, running: ServingNode) -> None:
     families.add("nodes_behind", [node], 0 if controller is None else controller.propagation.behind)
 
 
-def _image(families: Families, node: str, running: ServingNode, figures: Figures) -> None:
+def _image(families: Families, node: str, running: ServingNode, figures: TopicTotals) -> None:
     families.add("brokers", [node], len(running.node.cache.image.brokers))
     families.add("topics", [node], figures.topics)
     families.add("partitions", [node], figures.partitions)

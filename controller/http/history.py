@@ -1,10 +1,9 @@
-"""What was decided, and what became of topics, as far back as it is known: from the audit log where
-there is one, else from memory.
+"""The history of topics and decisions, from the audit log if there is one, else from memory.
 
-Rule: it never says less than it knows of its own limits: where it comes from, whether there is
-more, and what could not be read. What was decided before it is asked is written first, so that
-nothing is missing between what is remembered and what is in the files. One search at a time, off
-the event loop; who cannot wait with the others is told to come again.
+Rule: an answer says where it comes from, whether there is more, and what could not be read. Events
+that are still in memory are written before a search, so that none is missing between memory and
+files. Searches run one after the other, outside of the event loop; if too many wait, another client
+is asked to come again.
 """
 
 import math
@@ -26,42 +25,42 @@ from ..audit.decisions import MAX_CHARACTERS, MAX_NOTED, RecentDecision, broken
 from .process import Process, ServingNode
 
 ROWS = 50
-"""In one answer."""
+"""The most entries of one answer."""
 MAX_WAITING = 8
-"""Who wait for their turn; each search may take its seconds."""
+"""The most searches that wait; each may take seconds."""
 FLUSH_SECONDS = 2.0
-"""So long a search waits for a disk."""
+"""How long a search waits until events are written."""
 AUDIT, MEMORY = "audit", "memory"
 NO_ERROR = ErrorCode.NONE.name
 LAST_MS = 8_640_000_000_000_000
-"""What a browser takes for a time ends there."""
+"""The latest time, in milliseconds since 1970, that a browser can show."""
 
 MAX_DIGITS = 16
-"""Of a number in a question: milliseconds since 1970 have 13."""
+"""The most digits of a number in a query; milliseconds since 1970 have 13."""
 
 T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """As many requests wait for the history as may."""
+    """Too many searches wait already."""
 
 
-class Wanted(NamedTuple):
-    """Which part of the past a page asks for."""
+class HistoryFilter(NamedTuple):
+    """The decisions and events that a page asks for."""
 
     name: str = ""
-    """Of a topic; empty for all decisions."""
+    """The name of a topic; empty for all decisions."""
     refused: bool = False
-    """What was carried out is left out."""
+    """Whether only refused changes are wanted."""
     until_ms: float = math.inf
-    """Since 1970: nothing later."""
+    """The end, in milliseconds since 1970."""
 
     def leaves_out(self, outcome: str) -> bool:
         return self.refused and outcome == NO_ERROR
 
 
-class Happening(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A change of a topic that no decision explains."""
+class UnrequestedEvent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """An event of a topic that no request explains."""
 
     event: str
     """`removal`, `observed` or `dropped`, as in the audit log."""
@@ -72,16 +71,16 @@ class Happening(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reason: str = ""
 
 
-class History(msgspec.Struct, frozen=True):
+class HistoryPage(msgspec.Struct, frozen=True):
     """The events of a topic, newest first."""
 
     source: str
     """`audit`, or `memory`: the last decisions of this process."""
-    entries: Sequence[RecentDecision | Happening]
+    entries: Sequence[RecentDecision | UnrequestedEvent]
     older: str = ""
-    """What to ask for to go on into the past; empty if that is all."""
+    """The cursor of the next, older page; empty if there is none."""
     problems: Sequence[str] = ()
-    """What could not be read, or could not be written yet."""
+    """Sentences about events that could not be read, or not be written yet."""
 
 
 class DeletedTopic(msgspec.Struct, frozen=True):
@@ -90,7 +89,7 @@ class DeletedTopic(msgspec.Struct, frozen=True):
 
 
 class DeletedTopics(msgspec.Struct, frozen=True):
-    """Topics that were deleted, newest first; of each name only its last deletion."""
+    """Deleted topics, newest first; each name once."""
 
     source: str
     rows: Sequence[DeletedTopic]
@@ -98,47 +97,47 @@ class DeletedTopics(msgspec.Struct, frozen=True):
     problems: Sequence[str] = ()
 
 
-class Histories:
-    """The audit logs of a process's nodes, as pages show them."""
+class HistoryReader:
+    """Reads the audit logs of the nodes of a process, for pages."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
         self._turn = trio.Lock()
 
-    async def history(self, wanted: Wanted, older: str) -> History:
-        """Return events of a topic; `older` is the cursor of the answer before this one. Raises
+    async def history(self, wanted: HistoryFilter, older: str) -> HistoryPage:
+        """Return a page of events; `older` is the cursor of the page before it. Raises
         BusyError.
         """
         node = self._recorder()
         if node is None:
             return self._remembered(wanted, older)
         needles = [msgspec.json.encode(wanted.name) if wanted.name else b'"kind":"decision"', b'"kind":"dropped"']
-        question: SearchQuery[RecentDecision | Happening] = SearchQuery(
-            node.node.cluster_id, needles, partial(_of_history, wanted)
+        question: SearchQuery[RecentDecision | UnrequestedEvent] = SearchQuery(
+            node.node.cluster_id, needles, partial(history_entry, wanted)
         )
         said = await self._search(question, older)
-        return History(AUDIT, said.rows, _text(said.next), said.problems)
+        return HistoryPage(AUDIT, said.rows, _text(said.next), said.problems)
 
-    def _remembered(self, wanted: Wanted, older: str) -> History:
+    def _remembered(self, wanted: HistoryFilter, older: str) -> HistoryPage:
         before = int(older) if older.isascii() and older.isdigit() and len(older) < MAX_DIGITS else math.inf
         decisions = self._process.decisions
         known = decisions.of("topic", wanted.name) if wanted.name else list(decisions)
         found = [each for each in reversed(known) if each.number < before and not wanted.leaves_out(each.outcome)]
-        return History(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
+        return HistoryPage(MEMORY, found[:ROWS], str(found[ROWS - 1].number) if len(found) > ROWS else "")
 
     async def deleted(self, part: str, older: str) -> DeletedTopics:
-        """Return the deleted topics whose names contain `part`, whatever its case. Raises
-        BusyError.
-        """
+        """Return the deleted topics whose names contain `part` in any case. Raises BusyError."""
         node = self._recorder()
-        spokesman = self._process.spokesman()
-        there = {} if spokesman is None else spokesman.node.cache.image.topics
+        representative = self._process.representative()
+        there = {} if representative is None else representative.node.cache.image.topics
         if node is None:
             decided = reversed(list(self._process.decisions))
             gone = [DeletedTopic(each.name, each.time) for each in decided if _deletes(each, part)]
             return DeletedTopics(MEMORY, [each for each in _once(gone) if each.name not in there])
         needles = [b'"kind":"removal"', b'"kind":"observed"']
-        said = await self._search(SearchQuery(node.node.cluster_id, needles, partial(_of_deleted, part.lower())), older)
+        said = await self._search(
+            SearchQuery(node.node.cluster_id, needles, partial(deleted_topic, part.lower())), older
+        )
         rows = [each for each in _once(said.rows) if each.name not in there]
         return DeletedTopics(AUDIT, rows, _text(said.next), said.problems)
 
@@ -180,7 +179,7 @@ def _once(topics: Sequence[DeletedTopic]) -> Sequence[DeletedTopic]:
 # ------------------------------------------------------------------ from events to what is shown
 
 
-def _of_history(wanted: Wanted, event: AuditEvent) -> RecentDecision | Happening | None:
+def history_entry(wanted: HistoryFilter, event: AuditEvent) -> RecentDecision | UnrequestedEvent | None:
     name = wanted.name
     match event:
         case _ if event.time_ms > wanted.until_ms:
@@ -190,20 +189,20 @@ def _of_history(wanted: Wanted, event: AuditEvent) -> RecentDecision | Happening
             return _decision(event) if is_meant and not wanted.leaves_out(event.error) else None
         case Dropped():
             count = event.last_sequence - event.first_sequence + 1
-            return _happening(
+            return _unrequested_event(
                 event,
                 "",
                 f"{plural(count, 'event')} of all topics {noun(count, 'is', 'are')} missing here: {event.reason}",
             )
         case Removal() if event.topic == name:
-            return _happening(event, name, "its clean-up is complete")
+            return _unrequested_event(event, name, "its clean-up is complete")
         case Observed() if event.topic == name:
-            return _happening(event, name, _seen(event))
+            return _unrequested_event(event, name, _seen(event))
         case _:
             return None
 
 
-def _of_deleted(part: str, event: AuditEvent) -> DeletedTopic | None:
+def deleted_topic(part: str, event: AuditEvent) -> DeletedTopic | None:
     match event:
         case Removal(topic=name) | Observed(topic=name, after=None) if part in name.lower():
             return DeletedTopic(_cut(name), _seconds(event))
@@ -212,15 +211,15 @@ def _of_deleted(part: str, event: AuditEvent) -> DeletedTopic | None:
 
 
 def _seen(event: Observed) -> str:
-    """Say what others did to a topic: one of its states, before and after, may be missing."""
+    """Describe a change by another program: the topic appeared, vanished or changed."""
     if event.after is None:
         return "it is gone, without a request"
     return "it is there, without a request" if event.before is None else "it is otherwise, without a request"
 
 
-def _happening(event: AuditEvent, name: str, reason: str) -> Happening:
+def _unrequested_event(event: AuditEvent, name: str, reason: str) -> UnrequestedEvent:
     kind = type(event).__name__.lower()
-    return Happening(kind, _seconds(event), event.decided_node, event.epoch, _cut(name), _cut(reason))
+    return UnrequestedEvent(kind, _seconds(event), event.decided_node, event.epoch, _cut(name), _cut(reason))
 
 
 def _decision(event: Decided) -> RecentDecision:
@@ -255,10 +254,10 @@ def _decision(event: Decided) -> RecentDecision:
 
 
 def _seconds(event: AuditEvent) -> float:
-    """Convert a time of an event to seconds since 1970; what is no time is 0."""
+    """Convert the time of an event to seconds since 1970; 0 if it is out of range."""
     return event.time_ms / 1000 if 0 <= event.time_ms <= LAST_MS else 0.0
 
 
 def _cut(text: str) -> str:
-    """Shorten a text of an audit file, which may be of any length."""
+    """Shorten a text of an audit file, which may have any length."""
     return text[:MAX_CHARACTERS]

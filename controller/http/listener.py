@@ -1,7 +1,7 @@
-"""The HTTP port: a socket that costs next to nothing until somebody connects.
+"""The HTTP port, a socket that costs next to nothing until somebody connects.
 
-Rule: whatever comes over HTTP harms nobody but itself. Connections are bounded, the one that has
-waited longest makes room for a new one; a client that does not take its answer is cut off; and an
+Rule: an HTTP client can harm nobody else. The number of connections is bounded, and the oldest
+makes room for a new one; a client that does not read its answer is disconnected; and an
 error ends the connection on which it happened. The service behind the connections is loaded by the
 first of them.
 """
@@ -20,13 +20,13 @@ log = logging.getLogger("minicontroller.http")
 
 MAX_CONNECTIONS = 100
 STALL_SECONDS = 10.0
-"""For a client to take what was sent before; then it is cut off."""
+"""How long a client may take to read what was sent before it is disconnected."""
 PAUSE_SECONDS = 0.1
 OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Read the `host:port` of `http.listen`; an IPv6 address stands in brackets. Raises
+    """Read the `host:port` of `http.listen`, with an IPv6 address in brackets. Raises
     ConfigurationError.
     """
     host, colon, port = text.rpartition(":")
@@ -37,15 +37,15 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class BoundedStream:
-    """A connection whose sends have a time limit: hypercorn shields its own from cancellation, so
-    that one could hang for ever.
+    """A connection whose sends have a time limit, since hypercorn shields its sends from
+    cancellation.
     """
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
         self.socket = stream.socket
         self.listens = False
-        """To events: it is not idle, and may stay."""
+        """Whether the client listens to events; such a connection is evicted last."""
 
     async def send_all(self, data: bytes) -> None:
         with trio.move_on_after(STALL_SECONDS) as scope:
@@ -65,7 +65,7 @@ class BoundedStream:
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """Close the socket at once; whoever waits for it is told."""
+        """Close the socket at once; tasks that wait for it are woken."""
         self.socket.close()
 
 
@@ -82,7 +82,7 @@ class HttpListener:
     def __init__(self, load: "Callable[[HttpListener], Awaitable[HttpService]]") -> None:
         """`load` is called once, when the first connection comes."""
         self.connections: dict[BoundedStream, None] = {}
-        """In the order of their coming."""
+        """The open connections, the oldest first."""
         self.evicted = 0
         self.host = ""
         self.port = 0

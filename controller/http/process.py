@@ -1,8 +1,7 @@
-"""What the nodes of one process show to whoever watches: who is ready and why not, and that
-something has changed.
+"""The nodes of one process as HTTP shows them: which are ready, why not, and whether they changed.
 
-Rule: watchers look, and never touch. What a change costs the nodes is the same with no watcher and
-with a hundred: one number moves on.
+Rule: this only looks. A change costs the nodes the same with no watcher and with a hundred: one
+number grows.
 """
 
 from collections.abc import Iterator
@@ -48,13 +47,13 @@ class NodeHealth(msgspec.Struct, frozen=True):
     node: int
     ready: bool
     reasons: list[str]
-    """Why it is not."""
+    """Why the node is not ready."""
 
 
 class Health(msgspec.Struct, frozen=True):
     ready: bool
     reasons: list[str]
-    """Of the process."""
+    """Why the process is not ready, beside its nodes."""
     nodes: list[NodeHealth]
 
 
@@ -63,11 +62,11 @@ class Process:
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
-        """How many there will be."""
+        """How many nodes there will be."""
         self.nodes: list[ServingNode] = []
         self.decisions = RecentDecisions()
         self.generation = 0
-        """Moves on with every change that a watcher could see."""
+        """Grows with every change that a watcher could see."""
         self._watchers = trio.lowlevel.ParkingLot()
         self._followed = False
 
@@ -78,31 +77,31 @@ class Process:
             self._follow(running)
 
     def watch(self) -> None:
-        """Count what the nodes are told from now on as news."""
+        """Follow the changes of the nodes from now on."""
         if not self._followed:
             self._followed = True
-            self.decisions.on_change(self.stir)
+            self.decisions.on_change(self.changed)
             for running in self.nodes:
                 self._follow(running)
 
     def _follow(self, running: ServingNode) -> None:
-        running.node.cache.on_change(self.stir)
-        running.node.store.on_session(self.stir)
-        self.stir()
+        running.node.cache.on_change(self.changed)
+        running.node.store.on_session(self.changed)
+        self.changed()
 
-    def stir(self, *_news: object) -> None:
+    def changed(self, *_news: object) -> None:
         self.generation += 1
         if self._watchers:
             self._watchers.unpark_all()
 
-    async def wait_news(self, seen: int) -> None:
-        """Wait until the generation is another one than `seen`."""
+    async def wait_for_change(self, seen: int) -> None:
+        """Wait until the generation is no longer `seen`."""
         while self.generation == seen:
             await self._watchers.park()
 
-    def spokesman(self) -> ServingNode | None:
-        """The node whose view is shown: the controller if it is here, else the first one that is
-        not shutting down.
+    def representative(self) -> ServingNode | None:
+        """Return the node whose image is shown: the controller if it is in this process, else the
+        first one that is not shutting down.
         """
         staying = [node for node in self.nodes if not node.stopping.is_set()]
         return next((node for node in staying if node.node.controller is not None), staying[0] if staying else None)

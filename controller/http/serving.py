@@ -1,9 +1,8 @@
-"""The site: its addresses, and what every answer of it carries. Loaded when the first connection
-comes.
+"""The site behind the HTTP port: its paths, and the headers of every answer.
 
-Rule: it only reads (GET and HEAD), and at a loopback address it answers only whoever asked for one:
-a page of somebody else's that is open in the same browser cannot reach it by a name of its own. A
-browser loads nothing for the page but the page.
+Rule: nothing can be changed here (only GET and HEAD). At a loopback address the Host of a request
+has to name one, too, so that a foreign page in the same browser cannot reach the site by a name of
+its own. The page is one file, and a browser loads nothing else for it.
 """
 
 import base64
@@ -30,32 +29,32 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from trio import SocketStream, SSLStream
 
+from ..metadata.topic_names import MAX_NAME_LENGTH
 from . import views
-from .census import Census
-from .events import MAX_LISTENERS, Newsroom, refuse_listener, send_events
+from .events import MAX_LISTENERS, EventFeed, refuse_listener, send_events
 from .exposition import Exposition
-from .history import MAX_DIGITS, BusyError, Histories, Wanted
+from .history import MAX_DIGITS, BusyError, HistoryFilter, HistoryReader
 from .listener import BoundedStream, HttpListener
 from .process import Process
+from .topic_statistics import TopicStatistics
 from .views import MAX_ROWS
 
 JSON = "application/json"
-MAX_SEARCH = 249
-"""Characters; no topic has a longer name."""
+MAX_SEARCH = MAX_NAME_LENGTH
 READS = ("GET", "HEAD")
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class Site:
-    """All that the HTTP port of one process serves."""
+    """Serves the page, the metrics and the health of one process."""
 
     def __init__(self, process: Process, listener: HttpListener) -> None:
         self._process = process
-        self._census = Census()
-        self._newsroom = Newsroom(process, self._census)
-        self._histories = Histories(process)
-        self._exposition = Exposition(process, listener, self._census)
+        self._statistics = TopicStatistics()
+        self._feed = EventFeed(process, self._statistics)
+        self._history_reader = HistoryReader(process)
+        self._exposition = Exposition(process, listener, self._statistics)
         self._page = resources.files(__package__).joinpath("page.html").read_bytes()
         self._config, self._context = _hypercorn(), WorkerContext(None)
         process.watch()
@@ -71,7 +70,7 @@ class Site:
             "/api/history": self.history,
             "/api/deleted": self.deleted,
         }
-        self.app = Guard(
+        self.app = SecurityMiddleware(
             Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in routes.items()]),
             host=listener.host,
             headers=_headers(self._page.decode()),
@@ -89,12 +88,12 @@ class Site:
             await self.app(scope, receive, send)
 
     async def _events(self, stream: BoundedStream, _scope: Scope, receive: Receive, send: Send) -> None:
-        if self._newsroom.listeners >= MAX_LISTENERS:
+        if self._feed.listeners >= MAX_LISTENERS:
             await refuse_listener(send)
             return
         stream.listens = True
         try:
-            await send_events(self._newsroom, receive, send)
+            await send_events(self._feed, receive, send)
         finally:
             stream.listens = False
 
@@ -104,11 +103,11 @@ class Site:
         return Response(self._page, media_type="text/html; charset=utf-8")
 
     async def metrics(self, _request: Request) -> Response:
-        text = await self._exposition.text(event_listeners=self._newsroom.listeners)
+        text = await self._exposition.text(event_listeners=self._feed.listeners)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
     async def live(self, _request: Request) -> Response:
-        """Answer that the process lives, which the answer itself shows."""
+        """Answer at all, which shows that the process lives."""
         return Response(b'{"live":true}', media_type=JSON)
 
     async def ready(self, _request: Request) -> Response:
@@ -116,16 +115,16 @@ class Site:
         return Response(msgspec.json.encode(health), status_code=200 if health.ready else 503, media_type=JSON)
 
     async def state(self, _request: Request) -> Response:
-        return Response(await self._newsroom.state(), media_type=JSON)
+        return Response(await self._feed.state(), media_type=JSON)
 
     async def topics(self, request: Request) -> Response:
-        spokesman = self._process.spokesman()
-        if spokesman is None:
+        representative = self._process.representative()
+        if representative is None:
             return Response(msgspec.json.encode(views.TopicPage(0, 0, [])), media_type=JSON)
-        image = spokesman.node.cache.image
+        image = representative.node.cache.image
         search = request.query_params.get("search", "")[:MAX_SEARCH]
         found = views.topics(
-            image, self._census, search, _number(request, "offset"), _number(request, "limit", MAX_ROWS)
+            image, self._statistics, search, _number(request, "offset"), _number(request, "limit", MAX_ROWS)
         )
         return Response(msgspec.json.encode(found), media_type=JSON)
 
@@ -135,17 +134,17 @@ class Site:
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     async def decisions(self, _request: Request) -> Response:
-        return Response(self._newsroom.decisions(0), media_type=JSON)
+        return Response(self._feed.decisions(0), media_type=JSON)
 
     async def history(self, request: Request) -> Response:
         asked = request.query_params
-        wanted = Wanted(asked.get("name", ""), asked.get("refused") == "1", _until(request))
-        return await _in_turn(self._histories.history(wanted, asked.get("older", "")))
+        wanted = HistoryFilter(asked.get("name", ""), asked.get("refused") == "1", _until(request))
+        return await _in_turn(self._history_reader.history(wanted, asked.get("older", "")))
 
     async def deleted(self, request: Request) -> Response:
         asked = request.query_params
         part = asked.get("search", "")[:MAX_SEARCH]
-        return await _in_turn(self._histories.deleted(part, asked.get("older", "")))
+        return await _in_turn(self._history_reader.deleted(part, asked.get("older", "")))
 
 
 async def _in_turn(asked: Awaitable[object]) -> Response:
@@ -165,8 +164,8 @@ def _until(request: Request) -> float:
     return _number(request, "until") or math.inf
 
 
-class Guard:
-    """Refuses requests that pages do not make, and gives every answer its security headers."""
+class SecurityMiddleware:
+    """Refuses requests that the page never makes, and adds security headers to every answer."""
 
     def __init__(self, app: ASGIApp, *, host: str, headers: Headers) -> None:
         self._app = app

@@ -1,8 +1,7 @@
-"""What the page shows, as plain data: the state of the cluster, a page of topics, one topic.
-(`history.py` has what became of them.)
+"""The data of the page: the state of the cluster, a page of topics, and one topic.
 
-Rule: whatever is asked for, the answer has a bounded size. Names are told as they are: it is the
-page that must never take them for HTML.
+Rule: every answer has a bounded size. Names are sent as they are; the page must never take them for
+HTML.
 """
 
 from collections.abc import Mapping
@@ -19,11 +18,11 @@ from ..observe.secrets import redact_configs
 from ..store.base import SessionExpired, StoreUnavailable
 from ..znodes import layout
 from ..znodes.topics import uuid_text
-from .census import Census, leaderless_of
 from .process import Process, ServingNode
+from .topic_statistics import TopicStatistics, leaderless_partitions
 
 MAX_ROWS = 100
-"""Of topics or partitions in one answer."""
+"""The most topics or partitions in one answer."""
 MAX_NODES = 200
 
 
@@ -32,9 +31,9 @@ class NodeRow(msgspec.Struct, frozen=True, omit_defaults=True):
     address: str = ""
     rack: str = ""
     here: bool = False
-    """It runs in the process that was asked."""
+    """Whether the node runs in the process that answers."""
     ready: bool | None = None
-    """None of a node elsewhere: who asks it knows."""
+    """None for a node of another process, which has to be asked itself."""
     reasons: list[str] = []
     controller: bool = False
     connections: int | None = None
@@ -48,7 +47,7 @@ class PageState(msgspec.Struct, frozen=True):
     controller: int
     epoch: int
     controller_here: bool
-    """Only then are its decisions known here."""
+    """Whether the controller runs in this process, which only then knows its decisions."""
     ready: bool
     reasons: list[str]
     nodes: list[NodeRow]
@@ -56,13 +55,13 @@ class PageState(msgspec.Struct, frozen=True):
     partitions: int
     leaderless: int
     waiting: int
-    """Requests that wait for the writer."""
+    """Changes that wait to be planned by the writer."""
     decisions: int
-    """Ever made here."""
+    """How many decisions were made in this process."""
     recorded: bool
-    """In an audit log, which can be asked for what was before."""
+    """Whether there is an audit log, which has the earlier decisions."""
     audit: list[str]
-    """What is wrong with it now, or is lost for good: a sentence a node."""
+    """Sentences about audit logs that refuse requests or have dropped events."""
 
 
 class TopicRow(msgspec.Struct, frozen=True):
@@ -75,11 +74,11 @@ class TopicRow(msgspec.Struct, frozen=True):
 
 class TopicPage(msgspec.Struct, frozen=True):
     total: int
-    """Topics that match."""
+    """How many topics match."""
     offset: int
     rows: list[TopicRow]
     current: bool = True
-    """Else topics came or went a moment ago that are not in it, or still are: ask again."""
+    """Whether the page is of the newest image; if not, ask again in a moment."""
 
 
 class PartitionRow(msgspec.Struct, frozen=True):
@@ -93,21 +92,21 @@ class PartitionRow(msgspec.Struct, frozen=True):
 class TopicView(msgspec.Struct, frozen=True):
     name: str
     there: bool = False
-    """Else there is no such topic now."""
+    """Whether the topic exists now."""
     id: str = ""
     partitions: int = 0
     replication_factor: int = 0
     offset: int = 0
     rows: list[PartitionRow] = []
     configs: Mapping[str, str] | None = None
-    """The overrides; None where they cannot be read now."""
+    """The overrides of the topic, redacted; None if they cannot be read now."""
 
 
-async def state(process: Process, census: Census) -> PageState:
-    health, spokesman = process.health(), process.spokesman()
-    node = None if spokesman is None else spokesman.node
+async def state(process: Process, statistics: TopicStatistics) -> PageState:
+    health, representative = process.health(), process.representative()
+    node = None if representative is None else representative.node
     image = Image() if node is None else node.cache.image
-    figures = await census.figures(image)
+    figures = await statistics.figures(image)
     ready = {each.node: each for each in health.nodes}
     here = {running.node.broker_id: running for running in process.nodes}
     ids = sorted({*image.brokers, *here})[:MAX_NODES]
@@ -144,7 +143,7 @@ async def state(process: Process, census: Census) -> PageState:
 
 
 def _audit_trouble(audit: AuditLog | None) -> str:
-    """Say what is wrong with the audit log; empty if it refuses nothing and has dropped nothing."""
+    """Return what is wrong with the audit log; empty if it refuses and has dropped nothing."""
     if audit is None:
         return ""
     if audit.refusal is not None:
@@ -172,10 +171,10 @@ def _node_row(number: int, broker: Broker | None, running: ServingNode | None) -
     return NodeRow(number, address=address, rack=broker.rack or "", shutting_down=broker.shutting_down)
 
 
-def topics(image: Image, census: Census, search: str, offset: int, limit: int = MAX_ROWS) -> TopicPage:
-    """Return a page of the topics whose name contains the text, whatever its case."""
+def topics(image: Image, statistics: TopicStatistics, search: str, offset: int, limit: int = MAX_ROWS) -> TopicPage:
+    """Return a page of the topics whose names contain the text in any case."""
     wanted = search.lower()
-    names, current = census.names(image)
+    names, current = statistics.names(image)
     found = [name for name in names if wanted in name.lower()] if wanted else names
     limit = max(1, min(limit, MAX_ROWS))
     offset = max(0, min(offset, (len(found) - 1) // limit * limit))
@@ -185,13 +184,13 @@ def topics(image: Image, census: Census, search: str, offset: int, limit: int = 
 
 def _topic_row(topic: Topic) -> TopicRow:
     return TopicRow(
-        topic.name, len(topic.partitions), topic.replication_factor, leaderless_of(topic), topic.is_internal
+        topic.name, len(topic.partitions), topic.replication_factor, leaderless_partitions(topic), topic.is_internal
     )
 
 
 async def topic(process: Process, name: str, offset: int) -> TopicView:
-    spokesman = process.spokesman()
-    node = None if spokesman is None else spokesman.node
+    representative = process.representative()
+    node = None if representative is None else representative.node
     found = None if node is None else node.cache.image.topic(name)
     if node is None or found is None:
         return TopicView(name)
@@ -214,8 +213,8 @@ def _partition_row(index: int, partition: Partition) -> PartitionRow:
 
 
 async def _configs(node: Node, name: str) -> Mapping[str, str] | None:
-    """Return a topic's configs, from the controller's image or elsewhere from the store, without
-    those that may be secret.
+    """Return the configs of a topic, redacted: from the image of the controller, or from the
+    store.
     """
     if node.controller is not None:
         ruled = node.controller.image.topic(name)

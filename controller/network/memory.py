@@ -17,7 +17,7 @@ from typing import Protocol
 import msgspec
 import trio
 
-from ..observe.logs import Seldom, about_caller
+from ..observe.logs import RateLimitedLog, about_caller
 from ..security.caller import Caller
 from .transport import READ_BYTES
 
@@ -90,7 +90,7 @@ class RequestMemory:
         """
         self._line: list[tuple[int, int, Place]] = []
         self._numbers = count()
-        self._told = Seldom(log)
+        self._told = RateLimitedLog(log)
         self._is_needed = trio.lowlevel.ParkingLot()
 
     async def room_for(self, holder: Holder, size: int) -> None:

@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack
 import msgspec
 import trio
 
-from ..observe.logs import Seldom, about_caller
+from ..observe.logs import RateLimitedLog, about_caller
 from ..security.caller import Caller, Listener
 from .connection import Connection, ConnectionFailures, FrameHandler
 from .limits import QUIET_SECONDS, ConnectionLimits, ConnectionQuotas
@@ -70,7 +70,7 @@ class Server:
         self._accepting_clients = trio.CancelScope()
         self._accepting_nodes = trio.CancelScope()
         self._changed = trio.lowlevel.ParkingLot()
-        self._overloaded, self._refused, self._closed = Seldom(log), Seldom(log), Seldom(log)
+        self._overloaded, self._refused, self._closed = RateLimitedLog(log), RateLimitedLog(log), RateLimitedLog(log)
 
     async def open(self, listeners: Iterable[Listener], handler: FrameHandler) -> None:
         """Bind listeners whose requests this handler answers. Others can follow, with another

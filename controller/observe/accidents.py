@@ -1,7 +1,6 @@
-"""What Python itself would print on stderr becomes events of the log: warnings, and exceptions in
-threads and where nobody can catch them.
+"""Logs what Python would print on stderr: warnings, and exceptions that no code can catch.
 
-Rule: in every process alike, the policies' included.
+Rule: every process of the program does it, that of a policy included.
 """
 
 import logging
@@ -12,7 +11,7 @@ log = logging.getLogger("minicontroller")
 
 
 def log_accidents() -> None:
-    """Log, from now on, warnings and the exceptions that nobody catches."""
+    """Log warnings, and the exceptions of threads and finalizers, from now on."""
     logging.captureWarnings(capture=True)
     threading.excepthook = _thread_failed
     sys.unraisablehook = _unraisable

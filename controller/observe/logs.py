@@ -140,7 +140,7 @@ FORMATTERS: dict[str, type[logging.Formatter]] = {HUMAN: HumanFormatter, JSON: J
 SELDOM_SECONDS = 60.0
 
 
-class Seldom:
+class RateLimitedLog:
     """Says a few lines of many alike in a minute, and with the next one how many were left out."""
 
     def __init__(self, logger: logging.Logger, lines: int = 1) -> None:
@@ -174,14 +174,14 @@ class ClientWarnings:
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[str, Seldom] = {}
+        self._kinds: dict[str, RateLimitedLog] = {}
 
     def say(
         self, logger: logging.Logger, text: str, *arguments: object, extra: Mapping[str, Any] | None = None
     ) -> None:
         """Log a warning; its kind is the text as it is before its arguments."""
         if text not in self._kinds:
-            self._kinds[text] = Seldom(logger, CLIENT_LINES)
+            self._kinds[text] = RateLimitedLog(logger, CLIENT_LINES)
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 

@@ -1,9 +1,9 @@
-"""What is counted while requests are answered: plain numbers, made into Prometheus' form only when
-somebody asks (`http/exposition.py`).
+"""Counters of requests, decisions and policies as plain numbers; `http/exposition.py` makes metrics
+of them when they are scraped.
 
-Rule: to count costs a dictionary entry or a list element, never a lock, a label lookup or an
-allocation that stays. Nothing that a stranger chooses (client ids, software, topics, principals) is
-ever a label: what they can make us remember is bounded by our own tables.
+Rule: counting costs a dictionary entry or a list element, and never a lock, a label lookup or an
+allocation that stays. Nothing that a client chooses (client ids, software, topics, principals) is a
+label, so that clients cannot make a node remember more and more.
 """
 
 from bisect import bisect_left
@@ -39,17 +39,17 @@ BOUNDS = (
 timeout.
 """
 NEWER_THAN_OURS = -1
-"""Stands for every version of ApiVersions that we do not speak (KIP-511): the client chose it."""
+"""The label for all unknown versions of ApiVersions (KIP-511), which clients choose."""
 
 
-class Latencies:
-    """A histogram of durations: how many took at most so long, and their sum."""
+class LatencyHistogram:
+    """A histogram of durations, with their sum."""
 
     __slots__ = ("buckets", "seconds")
 
     def __init__(self) -> None:
         self.buckets = [0] * (len(BOUNDS) + 1)
-        """The last one is for what took longer than all bounds."""
+        """The counts by bound; the last one is for durations above all bounds."""
         self.seconds = 0.0
 
     def observe(self, seconds: float) -> None:
@@ -64,9 +64,9 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         self.outcomes: dict[tuple[int, int, int], int] = {}
-        """By API, version and error code."""
-        self.latencies: dict[int, Latencies] = {}
-        """By API, from the frame's arrival until its answer is encoded."""
+        """Counts by API, version and error code."""
+        self.latencies: dict[int, LatencyHistogram] = {}
+        """Durations by API, from the arrival of the frame until its response is encoded."""
 
     def answered(self, api_key: int, version: int, error_code: int, seconds: float) -> None:
         """Count an answered request by the first error code of its response, 0 if there is none."""
@@ -77,39 +77,37 @@ class RequestMetrics:
             outcomes[key] = 1
         latencies = self.latencies.get(api_key)
         if latencies is None:
-            latencies = self.latencies[api_key] = Latencies()
+            latencies = self.latencies[api_key] = LatencyHistogram()
         latencies.observe(seconds)
 
     def refused_version(self) -> None:
-        """Count an ApiVersions request newer than ours, which is answered in the oldest form."""
+        """Count an ApiVersions request of an unknown version, which is answered in version 0."""
         key = (int(ApiKey.API_VERSIONS), NEWER_THAN_OURS, int(ErrorCode.UNSUPPORTED_VERSION))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
 
 
 FAILED = "failed"
-"""In the place of an action, for a rule that could not be evaluated."""
+"""The label for a rule that could not be evaluated, in place of an action."""
 
 
 class VerdictMetrics:
-    """Counts what a node's policy said. Of rules only those in force are remembered: files may name
-    others every day.
+    """Counts the verdicts of a node's policy. Only rules in force are kept, since files may name
+    other rules every day.
     """
 
     def __init__(self) -> None:
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
-        """By policy, rule (empty where the policy has none) and decision."""
+        """Counts by policy, rule (empty if the policy has none) and decision."""
         self.findings: Counter[tuple[str, str]] = Counter()
-        """By rule and action: all that rules had against requests, also where another one decided,
-        or none.
-        """
-        self.latencies = Latencies()
+        """Counts by rule and action of all findings, also of those that decided nothing."""
+        self.latencies = LatencyHistogram()
 
     def found(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
             self.findings[finding.rule, finding.action.value if finding.error is None else FAILED] += 1
 
     def keep(self, rules: Container[str]) -> None:
-        """Forget what was counted of rules that are not in force any more."""
+        """Forget the counts of rules that are no longer in force."""
         self.findings = Counter({key: count for key, count in self.findings.items() if key[0] in rules})
         self.verdicts = Counter({key: count for key, count in self.verdicts.items() if not key[1] or key[1] in rules})
 
@@ -122,11 +120,11 @@ class AuditState(Protocol):
 
     @property
     def waiting_events(self) -> int:
-        """How many events were decided and are not durable yet."""
+        """How many events are not durable yet."""
 
     @property
     def lag_seconds(self) -> float:
-        """The age of the oldest event that waits."""
+        """The age of the oldest event that is not durable yet."""
 
     @property
     def dropped_events(self) -> int: ...
@@ -144,7 +142,7 @@ class AuditState(Protocol):
 
 
 class NodeMetrics:
-    """What a node counts that belongs to none of its parts alone."""
+    """Counters of a node that belong to no single part of it."""
 
     def __init__(self) -> None:
         self.elections_won = 0
@@ -152,9 +150,9 @@ class NodeMetrics:
         """Commits that took effect while this node was the controller."""
         self.committed_elements = 0
         self.session_changes: Counter[str] = Counter()
-        """By the store's new state."""
+        """Counts by the new state of the session."""
         self.decisions: Counter[tuple[int, int]] = Counter()
-        """Elements of requests that this node decided as the controller, by API and error code."""
+        """Counts by API and error code of the elements that this node decided as the controller."""
         self.audit: AuditState | None = None
 
     def session_changed(self, session: SessionState) -> None:

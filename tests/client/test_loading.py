@@ -65,7 +65,7 @@ def test_help_and_completion_load_no_client(tmp_path: Path, arguments: list[str]
     words = {"COMP_WORDS": " ".join(["minicontroller", *arguments[:-1], "--"]), "COMP_CWORD": str(len(arguments))}
     complete = {"_MINICONTROLLER_COMPLETE": "bash_complete", **words}
     for modules in (loaded(*arguments, folder=tmp_path), loaded(folder=tmp_path, **complete)):
-        assert f"{OURS}controller.command_line.asking" in modules
+        assert f"{OURS}controller.command_line.admin_options" in modules
         assert not modules & {"trio", "rich"}
 
 

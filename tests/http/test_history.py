@@ -20,10 +20,10 @@ from minicontroller.controller.http.history import (
     MAX_WAITING,
     ROWS,
     BusyError,
-    Histories,
-    Wanted,
-    _of_deleted,
-    _of_history,
+    HistoryFilter,
+    HistoryReader,
+    deleted_topic,
+    history_entry,
 )
 from minicontroller.controller.http.process import Process
 from minicontroller.controller.network.limits import ConnectionLimits
@@ -168,10 +168,10 @@ async def test_few_wait_for_their_turn(tmp_path: Path) -> None:
     async with ruling({"audit.dir": str(tmp_path)}) as world:
         process = Process(1)
         process.add(RunningNode(world.node, "", Server(ConnectionLimits()), Dispatcher(world.node, Routes(()))))
-        histories = Histories(process)
+        histories = HistoryReader(process)
         async with trio.open_nursery() as nursery, histories._turn:
             for _ in range(MAX_WAITING):
-                nursery.start_soon(histories.history, Wanted("t"), "")
+                nursery.start_soon(histories.history, HistoryFilter("t"), "")
             await trio.testing.wait_all_tasks_blocked()
             with pytest.raises(BusyError):
                 await histories.deleted("t", "")
@@ -187,7 +187,7 @@ async def test_what_could_not_be_written_is_told(tmp_path: Path, autojump_clock:
         assert world.node.audit is not None
         shutil.rmtree(tmp_path / "audit")
         world.node.audit.append(1, 1, b"{}\n")
-        found = await Histories(process).history(Wanted("t"), "")
+        found = await HistoryReader(process).history(HistoryFilter("t"), "")
         assert found.problems[-1] == f"events that could not be written yet: {world.node.audit.waiting_events}"
 
 
@@ -211,11 +211,11 @@ def test_what_a_file_says_is_shown_within_bounds(name: str, epoch: int, time_ms:
         Dropped(**odd, first_sequence=time_ms, last_sequence=epoch, reason=text),
     ]
     for event in events:
-        entry = _of_history(Wanted(name), event)
+        entry = history_entry(HistoryFilter(name), event)
         if entry is not None:
             assert len(msgspec.json.encode(entry)) < 50_000
             assert 0 <= entry.time <= 8_640_000_000_000
-        _of_deleted("", event)
+        deleted_topic("", event)
 
 
 def test_each_event_has_its_words() -> None:
@@ -223,15 +223,18 @@ def test_each_event_has_its_words() -> None:
     topics' are not.
     """
     log = a_log(2)
-    assert [entry is not None for entry in (_of_history(Wanted("t3"), event) for event in log)] == [
+    assert [entry is not None for entry in (history_entry(HistoryFilter("t3"), event) for event in log)] == [
         False, False, True, False,
     ]  # fmt: skip
     seen = [(None, a_state()), (a_state(), a_state(2)), (a_state(), None)]
     words = [
-        _of_history(Wanted("t"), Observed(**stamp(3), topic="t", before=before, after=after)) for before, after in seen
+        history_entry(HistoryFilter("t"), Observed(**stamp(3), topic="t", before=before, after=after))
+        for before, after in seen
     ]
     assert [word.reason.partition(",")[0] for word in words if word is not None] == [
         "it is there", "it is otherwise", "it is gone",
     ]  # fmt: skip
-    lost = _of_history(Wanted("t"), Dropped(**stamp(9), first_sequence=4, last_sequence=8, reason="No space left"))
+    lost = history_entry(
+        HistoryFilter("t"), Dropped(**stamp(9), first_sequence=4, last_sequence=8, reason="No space left")
+    )
     assert lost is not None and lost.reason == "5 events of all topics are missing here: No space left"

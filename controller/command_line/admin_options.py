@@ -1,9 +1,8 @@
-"""What the commands of the administrative client have in common: whom they ask, as whom, for how
-long, and how they end.
+"""The options of the administrative commands, their calls of the client, and their exit codes.
 
-Rule: exit codes are 0 (all of it was done), 1 (something was refused), 2 (called wrongly) and 3 (no
-node was reached, or its answer did not come). Whatever goes wrong is one sentence on stderr, and
-with --json an object on stdout as well.
+Rule: the exit code is 0 if everything was done, 1 if something was refused, 2 if the command was
+called wrongly, and 3 if no node was reached or no answer came. Each error is one sentence on
+stderr, and with --json an object on stdout as well.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -28,14 +27,14 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 REFUSED, NOT_REACHED = 1, 3
 
 
-class Asking(msgspec.Struct, frozen=True):
-    """The options of a command: whom to ask, how long, and how to answer."""
+class AdminOptions(msgspec.Struct, frozen=True):
+    """The options that every administrative command takes."""
 
     config: ClientConfig
     as_json: bool
     names_nodes: bool = True
     """Whether the user named bootstrap servers; if not, the default address of a local node is
-    asked.
+    tried.
     """
 
 
@@ -44,12 +43,12 @@ class NotReached(click.ClickException):
 
 
 def admin_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of every administrative command, as its argument `who`."""
+    """Give a command the options of every administrative command, as its argument `options`."""
 
     @wraps(function)
     def command(*, bootstrap: str | None, file: Path | None, timeout: float | None, as_json: bool, **rest: Any) -> None:
         require_text()
-        function(who=asking(bootstrap, file, timeout, as_json=as_json), **rest)
+        function(options=options_of(bootstrap, file, timeout, as_json=as_json), **rest)
 
     for option in (
         click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for machines."),
@@ -73,8 +72,8 @@ def admin_options(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> Asking:
-    """Make an `Asking` of the options. Raises click.UsageError."""
+def options_of(bootstrap: str | None, file: Path | None, timeout: float | None, *, as_json: bool) -> AdminOptions:
+    """Read the configuration that the options name. Raises click.UsageError."""
     try:
         text = "" if file is None else read_text(file)
         config = load_client_config(text, str(file), bootstrap=bootstrap, default_bootstrap=DEFAULT_BOOTSTRAP)
@@ -87,11 +86,11 @@ def asking(bootstrap: str | None, file: Path | None, timeout: float | None, *, a
     if timeout is not None or file is None:
         seconds = timeout or 30.0
         config = msgspec.structs.replace(config, request_timeout_seconds=seconds, api_timeout_seconds=seconds)
-    return Asking(config, as_json, names_nodes=bootstrap is not None or "bootstrap.servers" in text)
+    return AdminOptions(config, as_json, names_nodes=bootstrap is not None or "bootstrap.servers" in text)
 
 
-def ask(who: Asking, question: "Callable[[client.AdminClient], Awaitable[T]]") -> T:
-    """Ask the cluster the question. Raises click.ClickException with the exit code that fits."""
+def ask(options: AdminOptions, question: "Callable[[client.AdminClient], Awaitable[T]]") -> T:
+    """Call the client, and return what `question` returns. Raises click.ClickException."""
     import logging
 
     import trio
@@ -99,20 +98,20 @@ def ask(who: Asking, question: "Callable[[client.AdminClient], Awaitable[T]]") -
     logging.getLogger("minicontroller").addHandler(logging.NullHandler())  # what went wrong is said below
 
     async def run() -> T:
-        async with client.AdminClient.connect(who.config) as admin:
+        async with client.AdminClient.connect(options.config) as admin:
             return await question(admin)
 
     try:
         return trio.run(run)
     except ClusterUnreachable as error:
-        hint = "" if who.names_nodes else " Name nodes by --bootstrap-server."
-        _fail(who, "UNREACHABLE", f"{error}{hint}", NotReached)
+        hint = "" if options.names_nodes else " Name nodes by --bootstrap-server."
+        _fail(options, "UNREACHABLE", f"{error}{hint}", NotReached)
     except AdminError as error:
-        _fail(who, error.name, str(error), click.ClickException)
+        _fail(options, error.name, str(error), click.ClickException)
 
 
-def _fail(who: Asking, name: str, text: str, kind: type[click.ClickException]) -> NoReturn:
-    if who.as_json:
+def _fail(options: AdminOptions, name: str, text: str, kind: type[click.ClickException]) -> NoReturn:
+    if options.as_json:
         print_json({"error": {"code": None, "name": name, "message": text}})
     raise kind(escaped(text[:1].upper() + text[1:]))
 
@@ -130,29 +129,29 @@ def error_json(error: AdminError | None) -> dict[str, object] | None:
     return {"code": code, "name": error.name, "message": error.message}
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What became of one element of a change, for people and for JSON."""
+class ChangeResult(msgspec.Struct, frozen=True):
+    """The result of a change of one element, for people and for JSON."""
 
     element: str
-    """As people read it: `topic orders`."""
+    """The name for people: `topic orders`."""
     done: str
-    """As it is said if it was done: `created, 3 partitions`."""
+    """The text for people if the change was made: `created, 3 partitions`."""
     facts: dict[str, object]
-    """As machines read it."""
+    """The result for JSON."""
     error: AdminError | None = None
 
 
-def conclude(who: Asking, verdicts: Iterable[Verdict], *, dry_run: bool = False) -> NoReturn:
-    """Print what became of each element, and end with the exit code that fits."""
+def conclude(options: AdminOptions, verdicts: Iterable[ChangeResult], *, dry_run: bool = False) -> NoReturn:
+    """Print the results, and exit with their exit code."""
     listed = list(verdicts)
     with readers_may_leave():
-        if who.as_json:
+        if options.as_json:
             results = [
                 {**verdict.facts, "ok": verdict.error is None, "error": error_json(verdict.error)} for verdict in listed
             ]
             print_json({"dry_run": dry_run, "results": results})
         for verdict in listed:
-            if verdict.error is None and not who.as_json:
+            if verdict.error is None and not options.as_json:
                 click.echo(f"{escaped(verdict.element)}: {'would be ' if dry_run else ''}{escaped(verdict.done)}")
     for verdict in listed:
         if verdict.error is not None:
@@ -166,7 +165,7 @@ def complain(element: str, error: AdminError, file: IO[str] | None = None) -> No
 
 
 def refusal(element: str, error: AdminError) -> str:
-    """Say who was refused and why: `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
+    """Make a sentence such as `orders: refused (POLICY_VIOLATION): at most 50 partitions.`"""
     verb = "in doubt" if error.in_doubt else f"refused ({error.name})"
     text = error.message.rstrip()
     return escaped(f"{element}: {verb}: {text}{'' if text.endswith(('.', '!', '?')) else '.'}")

@@ -1,11 +1,11 @@
-"""Figures and names of topics: counted once for an image, and never mistaken for
+"""TopicTotals and names of topics: counted once for an image, and never mistaken for
 those of another.
 """
 
 import trio
 import trio.testing
 
-from minicontroller.controller.http.census import FRESH_SECONDS, Census, Figures
+from minicontroller.controller.http.topic_statistics import SORTED_NAMES_SECONDS, TopicStatistics, TopicTotals
 from minicontroller.controller.http.views import MAX_ROWS, topics
 from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.image import Image
@@ -21,22 +21,22 @@ def image(*names: str) -> Image:
 
 async def test_figures_are_those_of_the_image() -> None:
     """Topics, partitions and those without a leader; another image has its own."""
-    census = Census()
-    assert await census.figures(image("a", "b")) == Figures(topics=2, partitions=4, leaderless=2)
-    assert await census.figures(image("a")) == Figures(topics=1, partitions=2, leaderless=1)
+    statistics = TopicStatistics()
+    assert await statistics.figures(image("a", "b")) == TopicTotals(topics=2, partitions=4, leaderless=2)
+    assert await statistics.figures(image("a")) == TopicTotals(topics=1, partitions=2, leaderless=1)
 
 
 async def test_a_list_that_is_a_moment_old_says_so(autojump_clock: trio.testing.MockClock) -> None:
     """Names are not sorted anew at every change, but whoever got the older ones is told to ask
     again, and then gets the new ones.
     """
-    census = Census()
-    assert topics(image("b", "a"), census, "", 0).current
+    statistics = TopicStatistics()
+    assert topics(image("b", "a"), statistics, "", 0).current
     after = image("b", "a", "c")
-    stale = topics(after, census, "", 0)
+    stale = topics(after, statistics, "", 0)
     assert ([row.name for row in stale.rows], stale.current) == (["a", "b"], False)
-    await trio.sleep(FRESH_SECONDS)
-    fresh = topics(after, census, "", 0)
+    await trio.sleep(SORTED_NAMES_SECONDS)
+    fresh = topics(after, statistics, "", 0)
     assert ([row.name for row in fresh.rows], fresh.current) == (["a", "b", "c"], True)
 
 
@@ -46,6 +46,6 @@ def hundred_and_one() -> Image:
 
 async def test_a_page_has_an_end() -> None:
     """No more rows than MAX_ROWS, and none that is gone since the names were sorted."""
-    census = Census()
-    assert len(topics(hundred_and_one(), census, "", 0).rows) == MAX_ROWS
-    assert topics(Image(), census, "", 0).rows == []
+    statistics = TopicStatistics()
+    assert len(topics(hundred_and_one(), statistics, "", 0).rows) == MAX_ROWS
+    assert topics(Image(), statistics, "", 0).rows == []
