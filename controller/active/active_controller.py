@@ -46,8 +46,8 @@ STEP_DOWN_SECONDS = 1.0
 """How long a controller that steps down may take to commit and send what it has begun."""
 
 
-class ControllerNode(Protocol):
-    """The part of a node that election and active controller use."""
+class EligibleNode(Protocol):
+    """The part of a node that the election and the active controller use."""
 
     broker_id: int
     cluster_id: str
@@ -77,7 +77,7 @@ class ActiveController:
 
     def __init__(
         self,
-        node: ControllerNode,
+        node: EligibleNode,
         epoch: int,
         fence: Check,
         link: LinkFactory,

@@ -30,7 +30,7 @@ KEYS: dict[type[ControlRequest], ApiKey] = {
 }
 
 
-class PeerLink:
+class PeerControlLink:
     """The control connection to one broker. A broker that does not listen where nodes meet is never
     reached.
     """
@@ -80,8 +80,8 @@ class ControlLinks:
                 broker.broker_id,
                 self._inter_broker,
             )
-            return PeerLink(None)
-        return PeerLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
+            return PeerControlLink(None)
+        return PeerControlLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         """Send a request to the controller that this node knows of. Raises PeerUnavailable."""

@@ -1,77 +1,93 @@
-"""One broker-shaped node: what a handler may reach.
+"""A node as its handlers know it: the parts that they read, and those that carry out changes.
 
-Rule: a node is a bag of parts, each of which knows its own business; nothing here decides anything.
+Rule: a node holds its parts and connects them; each decision is made in one of the parts.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
 
+from ..active.active_controller import ActiveController
 from ..audit.decisions import NodeDecisions, RecentDecisions
+from ..audit.log import AuditLog
 from ..broker.auto_creation import AutoCreation
+from ..broker.dynamic_configs import DynamicConfigs
 from ..broker.topic_overrides import TopicOverrides
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.fragments import MetadataFragments
 from ..observe.metrics import NodeMetrics
 from ..policy.cluster_view import TopicStates
+from ..policy.rule_files import RuleFiles
+from ..policy.runner import PolicyRunner
 from ..store.base import SessionState, Store
 from ..store.sessions import Absence
-
-if TYPE_CHECKING:
-    from ..active.active_controller import ActiveController
-    from ..audit.log import AuditLog
-    from ..broker.dynamic_configs import DynamicConfigs
-    from ..policy.rule_files import RuleFiles
-    from ..policy.runner import PolicyRunner
 
 
 @dataclass(kw_only=True)
 class Node:
+    """One node of the cluster: a broker that can be elected as the active controller."""
+
     config: NodeConfig
+    """The static configuration."""
     broker_id: int
+    """Kafka's `broker.id`."""
     cluster_id: str
+    """The id in `/cluster/id`, which clients see in Metadata."""
     store: Store
-    dynamic_configs: "DynamicConfigs"
-    """What `/config/brokers` says of this node and of all nodes, kept up to date."""
+    """The node's connection to the store, with a session of its own."""
+    dynamic_configs: DynamicConfigs
+    """The broker configs that `/config/brokers` overrides, for this node and for the cluster."""
+
+    # What every node answers from
     cache: MetadataCache = field(default_factory=MetadataCache)
+    """The node's view of the cluster, updated by the active controller."""
     metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
+    """Encoded topics that Metadata responses are made of."""
     auto_creation: AutoCreation = field(default_factory=AutoCreation)
-    controller: "ActiveController | None" = None
-    """Set while this node is the elected controller and has loaded its state."""
-    policy: "PolicyRunner | None" = None
-    rule_files: "RuleFiles | None" = None
-    audit: "AuditLog | None" = None
-    """Where a controller on this node records what it decides."""
-    local_nodes: "dict[int, Node]" = field(default_factory=dict)
-    """The nodes of this process by id, this one included, while they run."""
+    """Automatic creations of topics that are under way at this node."""
     recent_decisions: RecentDecisions = field(default_factory=RecentDecisions)
-    """The last decisions of this process, which its nodes share."""
+    """The most recent decisions of all nodes in this process."""
     metrics: NodeMetrics = field(default_factory=NodeMetrics)
+    """The node's counters for `/metrics`."""
+
+    # The registration in `/brokers/ids`
     broker_epoch: int = -1
-    """The czxid of this node's registration, or of its last one; -1 before it has any."""
+    """The broker epoch (czxid) of the newest registration; -1 before the first one."""
     registered_session: int = -1
-    """The session of the store in which that registration was made, and with which it ends."""
+    """The store's session to which that registration belongs; -1 before the first one."""
+
+    # The active controller, and what it decides with
+    controller: ActiveController | None = None
+    """The active controller if this node is it and has loaded its state, else None."""
+    local_nodes: "dict[int, Node]" = field(default_factory=dict)
+    """The running nodes of this process by broker id, this one included."""
+    policy: PolicyRunner | None = None
+    """The configured policy (`topic.management.policy.class.name`), with the rules; None for none.
+    """
+    rule_files: RuleFiles | None = None
+    """The rule files that the policy follows; None if none are configured."""
     topic_states: TopicStates = field(default_factory=TopicStates)
-    """What the policy has seen of the topics."""
+    """The topics in the form in which the policy sees them, kept from one request to the next."""
+    audit: AuditLog | None = None
+    """The audit log that an active controller on this node writes; None if it is off."""
     random: Random = field(default_factory=Random)
-    """Where placements begin."""
+    """Chooses the broker at which the placement of a topic's replicas begins."""
 
     @cached_property
     def topic_overrides(self) -> TopicOverrides:
-        """The overrides of topics as this node reads them when it is not the controller."""
+        """The configs of topics, read from the store by nodes other than the controller."""
         return TopicOverrides(self.store)
 
     @cached_property
     def request_timeout_ms(self) -> int:
-        """The timeout of requests that bring none of their own."""
+        """The timeout in milliseconds of requests that carry none."""
         return self.config.integer("request.timeout.ms")
 
     @cached_property
     def completion_is_cluster_wide(self) -> bool:
-        """Whether a change is complete only when every live node has it (K4-6), and not this one
-        alone.
+        """Whether a change completes only when every live node has it (K4-6), instead of the active
+        controller's node alone.
         """
         return self.config.string("metadata.completion") == "cluster"
 
@@ -82,19 +98,20 @@ class Node:
         self.store_absence = Absence(self.store)
 
     @property
-    def controller_here(self) -> "ActiveController | None":
-        """The controller that this node follows, if it is in this process."""
+    def controller_here(self) -> ActiveController | None:
+        """The controller that this node follows, if it runs in this process."""
         controllers = (node.controller for node in (self, *self.local_nodes.values()))
         epoch = self.cache.image.controller_epoch
         return next((each for each in controllers if each is not None and each.epoch == epoch), None)
 
     @property
     def is_registered(self) -> bool:
+        """Whether the node is registered in the present session of the store."""
         return self.registered_session == self.store.session_id and self.store.session is not SessionState.EXPIRED
 
     def registered(self, broker_epoch: int) -> None:
-        """Note that this node is registered in its present session."""
+        """Note the broker epoch of a registration in the present session."""
         self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id
         for node in self.local_nodes.values():
-            if node.controller is not None:  # it may have heard of the registration before this node did
+            if node.controller is not None:  # it may have read the registration before this node did
                 node.controller.local_node_registered()
