@@ -1,23 +1,25 @@
-"""Whose fault it was: a `Refusal` is the answer to a wish that cannot be granted; the world's
-faults are `store.base.StoreError`; a peer's are `protocol.errors.ProtocolError`; whatever else is
-raised while a request is answered is our own bug.
+"""The errors that a request or a configuration may meet.
+
+A `Refusal` becomes the response to a request that cannot be granted. What the store fails at is a
+`store.base.StoreError`, and bytes that nobody can read are a `protocol.errors.ProtocolError`.
+Whatever else is raised while a request is answered is a bug of ours.
 """
 
 from ..protocol.error_codes import ErrorCode
 
 MAX_STRING_BYTES = 32_767
-"""Of a string of the protocol."""
+"""The longest string of the protocol."""
 MAX_TEXT = 8_000
-"""Characters that fit it whatever they are."""
+"""How many characters fit into it, whatever they are."""
 LEFT_OUT = "[...]"
-"""Stands where a text was too long."""
+"""Stands where the middle of a text was left out."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
-    """A request, or one element of it, is refused: what `code` says, and `message` for the human
-    who has to mend it.
+    """A request, or one element of it, is refused with `code`. The client gets `message`, which
+    says what has to be changed.
 
-    `reason` is for whoever operates the node, where Kafka tells the client nothing.
+    `reason` goes to the log and the page of the node, where Kafka sends the client no message.
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None, *, reason: str = "") -> None:
@@ -27,25 +29,25 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
         self.message = None if message is None else fitting(message)
 
 
-class TurnedAway(Refusal):
+class EarlyRefusal(Refusal):
     """A request was refused before a handler saw it."""
 
 
-class TooMuch(TurnedAway):
-    """A request asks for more than anybody does: it is recorded as one, and not
+class TooManyChanges(EarlyRefusal):
+    """A request asks for more than `requests.bounds` allows. It is recorded as a whole, and not
     element by element.
     """
 
 
-class NoNode(TurnedAway):
-    """A request that only nodes of the cluster send came from somebody who had not proved to be
+class NotANode(EarlyRefusal):
+    """A request that only nodes of the cluster send came from a client that has not proved to be
     one.
     """
 
 
 def fitting(text: str) -> str:
-    """Shorten a text in its middle so that a string of the protocol holds it: its end often says
-    what is wrong.
+    """Return the text, shortened in its middle so that a string of the protocol holds it. Its end
+    often says what is wrong.
     """
     if len(text) <= MAX_TEXT or len(text.encode()) <= MAX_STRING_BYTES:
         return text
@@ -59,9 +61,7 @@ class ConfigurationError(Exception):
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the first error of a group: tasks that ran beside each other may have failed together,
-    and one sentence is told.
-    """
+    """Return the first error of a group, since a message can tell only one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

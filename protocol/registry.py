@@ -8,10 +8,12 @@ exception.
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import msgspec
 
+from . import messages
 from .api_keys import ApiKey
 from .compiler import Decoder, Encoder, counting_decoder, decoder, encoder
 from .errors import MalformedMessage, UnencodableMessage, UnsupportedApi, UnsupportedVersion
@@ -206,31 +208,10 @@ def _size(size: int) -> bytes:
     return size.to_bytes(4, "big")
 
 
-SPOKEN = (
-    ApiKey.METADATA,
-    ApiKey.LEADER_AND_ISR,
-    ApiKey.STOP_REPLICA,
-    ApiKey.UPDATE_METADATA,
-    ApiKey.CONTROLLED_SHUTDOWN,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.DESCRIBE_GROUPS,
-    ApiKey.LIST_GROUPS,
-    ApiKey.SASL_HANDSHAKE,
-    ApiKey.API_VERSIONS,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.DESCRIBE_CONFIGS,
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.SASL_AUTHENTICATE,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.ALTER_PARTITION,
-    ApiKey.ENVELOPE,
-    ApiKey.DESCRIBE_CLUSTER,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-)
-"""Each has a module of its name: CREATE_TOPICS has `CreateTopicsRequest` and `CreateTopicsResponse`
-in `messages/create_topics.py`.
+_MODULES = {module.name for module in iter_modules(messages.__path__)}
+SPOKEN = tuple(key for key in ApiKey if key.name.lower() in _MODULES)
+"""The APIs that have a module of their name in `messages/`: CREATE_TOPICS has `CreateTopicsRequest`
+and `CreateTopicsResponse` in `messages/create_topics.py`.
 """
 GROWING = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ALTER_PARTITION})
 """APIs between nodes whose requests have an element for each partition of the cluster."""

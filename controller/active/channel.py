@@ -24,7 +24,7 @@ from ...protocol.messages.stop_replica import StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataResponse
 from ..metadata.entities import Broker, Topic
 from ..metadata.image import Image
-from ..requests.time_slices import Turn
+from ..requests.time_slices import TimeSlice
 from . import control_requests
 
 log = logging.getLogger("minicontroller.propagation")
@@ -340,12 +340,12 @@ async def in_parts(states: Iterable[tuple[T, int]], most: float = control_reques
     """Divide states, each given with its number of partitions, into parts of up to `most`
     partitions; there is at least one part, and no state is divided.
     """
-    turn, parts, total = Turn(), list[list[T]]([[]]), 0
+    time_slice, parts, total = TimeSlice(), list[list[T]]([[]]), 0
     for state, partitions in states:
         if parts[-1] and total + partitions > most:
             parts.append([])
             total = 0
         parts[-1].append(state)
         total += partitions
-        await turn.pause()
+        await time_slice.pause()
     return parts

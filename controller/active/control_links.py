@@ -8,10 +8,7 @@ from collections.abc import Sequence
 import trio
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
-from ...protocol.messages.stop_replica import StopReplicaRequest
-from ...protocol.messages.update_metadata import UpdateMetadataRequest
-from ...protocol.schema import WireStruct
+from ...protocol.schema import WireStruct, layout_of
 from ..config.node_config import NodeConfig
 from ..metadata.cache import MetadataCache
 from ..metadata.entities import Broker, Endpoint
@@ -23,11 +20,9 @@ from .control_requests import VERSIONS, ControlRequest
 
 log = logging.getLogger("minicontroller.controller")
 
-KEYS: dict[type[ControlRequest], ApiKey] = {
-    LeaderAndIsrRequest: ApiKey.LEADER_AND_ISR,
-    UpdateMetadataRequest: ApiKey.UPDATE_METADATA,
-    StopReplicaRequest: ApiKey.STOP_REPLICA,
-}
+
+def key_of(message: ControlRequest) -> ApiKey:
+    return ApiKey(layout_of(type(message)).api_key)
 
 
 class PeerControlLink:
@@ -42,7 +37,7 @@ class PeerControlLink:
         if self._peer is None:
             raise Unreachable("it has no endpoint for nodes")
         try:
-            return await self._peer.request(KEYS[type(message)], VERSIONS[type(message)], message)
+            return await self._peer.request(key_of(message), VERSIONS[type(message)], message)
         except PeerUnavailable as error:
             raise Unreachable(str(error)) from error
 

@@ -108,7 +108,7 @@ class Deletions:
         """
         staged: list[tuple[Topic, Element]] = []
         for topic in topics:
-            await draft.turn.pause()
+            await draft.time_slice.pause()
             current = draft.image.topics.get(topic.name)
             if current is not None and current.marked_for_deletion and current.topic_id == topic.topic_id:
                 gone = functools.partial(_is_gone, topic.name)

@@ -15,7 +15,7 @@ from ..errors import Refusal
 from ..metadata.entities import EntityConfigs, Topic
 from ..metadata.image import Image
 from ..requests.changes import Judgement
-from ..requests.time_slices import Turn
+from ..requests.time_slices import TimeSlice
 from ..store.base import Operation, weight
 
 PART_SECONDS = 0.1
@@ -153,13 +153,13 @@ class Draft:
         self,
         image: Image,
         max_bytes: int,
-        turn: Turn,
+        time_slice: TimeSlice,
         *,
         barred: Mapping[str | None, Refusal] | None = None,
         others_wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.image = image
-        self.turn = turn
+        self.time_slice = time_slice
         """The plan's turn in the event loop: it pauses between its elements."""
         self.elements: list[Element] = []
         self.judgements: dict[tuple[str, str], Judgement] = {}

@@ -31,7 +31,7 @@ class LeaderElector:
         """Give every partition the leader and the ISR that it should have."""
         live = draft.image.live_ids()
         for topic in list(draft.image.topics.values()):
-            await draft.turn.pause()
+            await draft.time_slice.pause()
             if not topic.marked_for_deletion:
                 await self._elect(draft, topic, live)
         return draft.elements
@@ -47,7 +47,7 @@ class LeaderElector:
         _forget_losses(draft, brokers)
         live = draft.image.live_ids()
         for topic in list(draft.image.topics.values()):
-            await draft.turn.pause()
+            await draft.time_slice.pause()
             if not topic.marked_for_deletion and _has_replica_on(topic, brokers):
                 if bounced:
                     await self._elect(draft, topic, frozenset(live) - frozenset(bounced))
@@ -57,7 +57,7 @@ class LeaderElector:
     async def elect_for_topics(self, draft: Draft, names: Collection[str]) -> list[Element]:
         """Give every partition of these topics the leader and the ISR that it should have."""
         for name in names:
-            await draft.turn.pause()
+            await draft.time_slice.pause()
             topic = draft.image.topics.get(name)
             if topic is not None and not topic.marked_for_deletion:
                 await self._elect(draft, topic, draft.image.live_ids())
@@ -201,7 +201,7 @@ async def release_broker(draft: Draft, broker_id: int, epoch: int) -> dict[str, 
     stopped: dict[str, list[int]] = {}
     live = draft.image.live_ids()
     for topic in list(draft.image.topics.values()):
-        await draft.turn.pause()
+        await draft.time_slice.pause()
         if topic.marked_for_deletion:
             continue
         changed = {

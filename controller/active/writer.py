@@ -27,7 +27,7 @@ import trio
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
 from ..metadata.image import Image
-from ..requests.time_slices import Turn
+from ..requests.time_slices import TimeSlice
 from ..store.base import (
     Check,
     Operation,
@@ -109,7 +109,7 @@ class Writer:
         self._count = 0
         """The store's count of commits once all that are in flight have taken effect."""
         self._wake = trio.lowlevel.ParkingLot()
-        self._turn = Turn()
+        self._turn = TimeSlice()
 
     # ------------------------------------------------------------------ what others call
 

@@ -3,7 +3,6 @@ its default.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.header import DecidedElement
@@ -16,17 +15,15 @@ from ...protocol.messages.alter_configs import (
 from ..config.alterations import check_replacement, replace_broker, replace_topic
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
-from ..requests.time_slices import in_turns
+from ..requests.time_slices import in_time_slices
 from .config_changes import Alteration, AlterationPlanner, alter, refused_here
+from .node import Node
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operation_kinds
 
-if TYPE_CHECKING:
-    from .node import Node
-
 
 async def receive(
-    node: "Node", context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
+    node: Node, context: RequestContext, request: AlterConfigsRequest, ask_controller: Handler
 ) -> AlterConfigsResponse:
     """Answer a request of a client at the node that received it."""
     refused = await refused_here(node, request.resources, lambda resource: check_replacement(_entries(resource)))
@@ -34,9 +31,9 @@ async def receive(
     return _response(request.resources, changes)
 
 
-async def handle(node: "Node", context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+async def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Answer a request at the active controller."""
-    alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
+    alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
     changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], changes)
 
@@ -57,7 +54,7 @@ def _response(
     )
 
 
-def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
+def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
     entries, config = _entries(resource), node.dynamic_configs.current
     per_broker = resource.resource_name != ""
     return Alteration(

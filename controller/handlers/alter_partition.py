@@ -5,8 +5,6 @@ The order of the checks is Kafka's (KafkaController.processAlterPartition); an a
 leaves the leader epoch alone.
 """
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from ...protocol.api_keys import ApiKey
@@ -27,16 +25,14 @@ from ..metadata.image import Image
 from ..metadata.leadership import RECOVERED, RECOVERING
 from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
-async def handle(node: "Node", context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
+async def handle(node: Node, context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
     return await alter(node, request, context.api_version)
 
 
-async def alter(node: "Node", request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+async def alter(node: Node, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
     """Answer a request of the controller's own node, which asks without the wire."""
     controller = node.controller
     if controller is None:

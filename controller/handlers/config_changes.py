@@ -25,7 +25,7 @@ from ..policy.cluster_view import requested
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.spec import Handler
-from ..requests.time_slices import Turn, in_turns
+from ..requests.time_slices import TimeSlice, in_time_slices
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config, encode_config_change
@@ -86,15 +86,15 @@ async def refused_here(
     """Return those resources that the receiving node refuses itself, by their place in the request.
     `check` comes first, `check_of_type` last.
     """
-    names = await in_turns(
+    names = await in_time_slices(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
         for resource in resources
     )
     occurrences = Counter(names)
     refused: dict[int, PlannedChange] = {}
-    turn = Turn()
+    time_slice = TimeSlice()
     for index, resource in enumerate(resources):
-        await turn.pause()
+        await time_slice.pause()
         _, kind, name = names[index]
         try:
             if occurrences[names[index]] > 1:
@@ -344,7 +344,7 @@ async def alter(
             return [decided[index] for index in here]
     asked = context
     if is_told:
-        elements = await in_turns(decided_elements.encode(decided[index]) for index in here)
+        elements = await in_time_slices(decided_elements.encode(decided[index]) for index in here)
         asked = msgspec.structs.replace(context, origin=msgspec.structs.replace(context.origin, decided=elements))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:

@@ -2,15 +2,11 @@
 old.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
-def stale(node: "Node", controller_epoch: int, broker_epoch: int) -> ErrorCode:
+def stale(node: Node, controller_epoch: int, broker_epoch: int) -> ErrorCode:
     """NONE if the request is from the newest controller known and meant for this life of the node
     (Kafka: KafkaApis.isBrokerEpochStale).
 

@@ -2,8 +2,6 @@
 brokers only.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.controlled_shutdown import (
@@ -15,18 +13,16 @@ from ..active import partition_states
 from ..active.jobs import ControllerMoved
 from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
 async def handle(
-    node: "Node", _context: RequestContext, request: ControlledShutdownRequest
+    node: Node, _context: RequestContext, request: ControlledShutdownRequest
 ) -> ControlledShutdownResponse:
     return await shut_down(node, request)
 
 
-async def shut_down(node: "Node", request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+async def shut_down(node: Node, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
     """Answer a request of the controller's own node, which asks without the wire."""
     controller = node.controller
     if controller is None:

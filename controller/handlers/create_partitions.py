@@ -5,7 +5,6 @@ The order of the checks is Kafka's (ZkAdminManager.createPartitions). A count is
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,18 +32,16 @@ from ..store.base import SetData
 from ..znodes import layout
 from ..znodes.topics import encode_topic
 from .changes import carry_out
+from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
 from .requested_changes import named_topics
 
-if TYPE_CHECKING:
-    from .node import Node
-
 Assignment = tuple[tuple[int, ...], ...]
 
 
-async def handle(node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    planner = Planner(node, context, request)
+async def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    planner = PartitionsPlanner(node, context, request)
     changes = await carry_out(
         node,
         context,
@@ -62,10 +59,10 @@ async def handle(node: "Node", context: RequestContext, request: CreatePartition
     )
 
 
-class Planner:
+class PartitionsPlanner:
     """Judges the topics of one request. A topic named twice gets one row, which refuses it."""
 
-    def __init__(self, node: "Node", context: RequestContext, request: CreatePartitionsRequest) -> None:
+    def __init__(self, node: Node, context: RequestContext, request: CreatePartitionsRequest) -> None:
         self._node = node
         self._context = context
         self._request = request
@@ -136,7 +133,7 @@ class Planner:
             [
                 SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # its id kept
                 *partition_states.missing_parent(before),
-                *await partition_znodes(after, len(before.partitions), draft.turn),
+                *await partition_znodes(after, len(before.partitions), draft.time_slice),
             ],
             evolve=lambda now: now and partition_states.with_parent(now.with_partitions(new, version=after.version)),
             holds=lambda image: _has_partitions(image, after),

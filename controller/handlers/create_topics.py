@@ -7,7 +7,7 @@ request is wrong in two ways.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from immutables import Map
 
@@ -36,18 +36,16 @@ from ..metadata.topic_names import validate_topic_name
 from ..policy.cluster_view import requested
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Rows, Spec, copied
-from ..requests.time_slices import Turn, in_turns
+from ..requests.time_slices import TimeSlice, in_time_slices
 from ..store.base import Create, Operation, SetData
 from ..znodes import layout
 from ..znodes.configs import encode_config
 from ..znodes.topics import encode_topic
 from .changes import carry_out
+from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, asked_by, check_storable, default_configs, deleted_since, judge, partition_znodes
 from .requested_changes import named_topics
-
-if TYPE_CHECKING:
-    from .node import Node
 
 CONFIGS_SINCE = 5
 """The first version whose answer tells the configs of what was created (KIP-525)."""
@@ -56,8 +54,8 @@ Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
 
 
-async def handle(node: "Node", context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    planner = Planner(node, context, request)
+async def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    planner = CreationPlanner(node, context, request)
     changes = await carry_out(
         node,
         context,
@@ -67,13 +65,13 @@ async def handle(node: "Node", context: RequestContext, request: CreateTopicsReq
         timeout_ms=request.timeout_ms,
         validate_only=request.validate_only,
     )
-    return CreateTopicsResponse(topics=await in_turns(map(planner.result, changes)))
+    return CreateTopicsResponse(topics=await in_time_slices(map(planner.result, changes)))
 
 
-class Planner:
+class CreationPlanner:
     """Judges the topics of one request, each seeing those before it."""
 
-    def __init__(self, node: "Node", context: RequestContext, request: CreateTopicsRequest) -> None:
+    def __init__(self, node: Node, context: RequestContext, request: CreateTopicsRequest) -> None:
         self._node = node
         self._context = context
         self._request = request
@@ -127,7 +125,7 @@ class Planner:
             return None
         return draft.stage(
             topic.name,
-            await creation(topic, draft.image.leftover_configs.get(topic.name), draft.turn),
+            await creation(topic, draft.image.leftover_configs.get(topic.name), draft.time_slice),
             evolve=lambda _before: topic,
             holds=lambda image: image.topic_by_id(topic.topic_id) is not None,
         )
@@ -163,7 +161,7 @@ class Planner:
         validate_topic_configs(configs, self._node.dynamic_configs.current)
         if counts is not None:
             assignment = tuple(assign_replicas(brokers, *counts, random=self._node.random.randrange))
-            await draft.turn.pause()
+            await draft.time_slice.pause()
         return self._topic(image, wanted.name, assignment, configs), counts is not None
 
     def _counts(self, brokers: Sequence[PlacedBroker], wanted: CreatableTopic) -> tuple[int, int]:
@@ -214,7 +212,7 @@ class Planner:
         )
 
 
-async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Operation]:
+async def creation(topic: Topic, leftover: int | None, time_slice: TimeSlice) -> list[Operation]:
     """Return the operations that create a topic whole, with its leaders, so that nobody ever sees
     half of it.
 
@@ -227,7 +225,7 @@ async def creation(topic: Topic, leftover: int | None, turn: Turn) -> list[Opera
         Create(path, configs) if leftover is None else SetData(path, configs, leftover),
         Create(layout.topic_path(topic.name), encode_topic(topic)),
         Create(layout.partitions_path(topic.name)),
-        *await partition_znodes(topic, 0, turn),
+        *await partition_znodes(topic, 0, time_slice),
     ]
 
 

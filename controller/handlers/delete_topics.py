@@ -6,7 +6,6 @@ By name up to version 5, by name or id from version 6. The order of the checks i
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,27 +28,25 @@ from ..requests.spec import Changes, Rows, Spec, called, copied
 from ..store.base import Create
 from ..znodes import layout
 from .changes import carry_out
+from .node import Node
 from .parts import Parts, each
 from .planning import PlannedChange, asked_by, judge
 from .requested_changes import deleted_topics
 
-if TYPE_CHECKING:
-    from .node import Node
 
-
-class Wanted(msgspec.Struct, frozen=True):
+class RequestedDeletion(msgspec.Struct, frozen=True):
     """A topic to be deleted, as the request names it."""
 
     name: str | None
     topic_id: bytes = NO_TOPIC_ID
 
 
-async def handle(node: "Node", context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    wanted = [Wanted(name) for name in request.topic_names] or [
-        Wanted(topic.name, topic.topic_id) for topic in request.topics
+async def handle(node: Node, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    wanted = [RequestedDeletion(name) for name in request.topic_names] or [
+        RequestedDeletion(topic.name, topic.topic_id) for topic in request.topics
     ]
     once = list(dict.fromkeys(wanted))
-    planner = Planner(node, context, once)
+    planner = DeletionPlanner(node, context, once)
     parts = Parts(planner.plan, len(once))
     changes = await carry_out(node, context, request, parts, planner.unbegun, timeout_ms=request.timeout_ms)
     outcomes = dict(zip(once, changes, strict=True))
@@ -66,17 +63,17 @@ async def handle(node: "Node", context: RequestContext, request: DeleteTopicsReq
     )
 
 
-class Planner:
+class DeletionPlanner:
     """Judges the topics of one request. A topic named twice, or by name and by id, is one deletion,
     whose outcome both rows tell (K4-D1). One that somebody else deletes already is judged like any
     other: who may not delete it does not share what others may.
     """
 
-    def __init__(self, node: "Node", context: RequestContext, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, node: Node, context: RequestContext, wanted: Sequence[RequestedDeletion]) -> None:
         self._node = node
         self._context = context
         self._wanted = wanted
-        self.names: dict[Wanted, str] = {}
+        self.names: dict[RequestedDeletion, str] = {}
         """The names of the topics that were named by their ids."""
         self._carried_out: dict[str | bytes, PlannedChange] = {}
         """By name and by id: what the parts before this one did."""
@@ -90,7 +87,7 @@ class Planner:
         self._first, self._part = first, {}
         return await each(draft, self._wanted[first:], self._plan_one)
 
-    async def _plan_one(self, draft: Draft, wanted: Wanted) -> PlannedChange:
+    async def _plan_one(self, draft: Draft, wanted: RequestedDeletion) -> PlannedChange:
         key = wanted.topic_id if wanted.name is None else wanted.name
         if (before := self._carried_out.get(key)) is not None:
             if wanted.name is None:
@@ -156,7 +153,7 @@ class Planner:
         entry = await self._node.store.get(layout.topic_path(topic.name))
         return now_ms() if entry is None else entry.stat.ctime_ms
 
-    def _resolve(self, image: Image, wanted: Wanted) -> Topic:
+    def _resolve(self, image: Image, wanted: RequestedDeletion) -> Topic:
         if wanted.name is None and wanted.topic_id == NO_TOPIC_ID:
             raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if wanted.name is None:

@@ -2,8 +2,6 @@
 cluster's id (K4-X1).
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
@@ -12,15 +10,13 @@ from ..metadata.operations import cluster_operations
 from ..metadata.partition_view import endpoints_at
 from ..requests.context import RequestContext
 from ..requests.spec import Spec
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
 """Whom the client wants to hear of. Nodes of a cluster in ZooKeeper mode listen as brokers only."""
 
 
-def handle(node: "Node", context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type)
     image = node.cache.image
     reachable = endpoints_at(image.brokers, context.listener)

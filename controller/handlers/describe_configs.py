@@ -9,7 +9,7 @@ twice: by the same encoded row, within bounds.
 import logging
 from collections.abc import Awaitable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ...policies.configs.values import java_int
 from ...protocol.api_keys import ApiKey
@@ -34,11 +34,9 @@ from ..requests.bounds import AnswerSize
 from ..requests.context import RequestContext
 from ..requests.long_answers import AT_ONCE, note
 from ..requests.spec import Rows, Spec, copied
-from ..requests.time_slices import in_turns
+from ..requests.time_slices import in_time_slices
 from ..store.base import SessionExpired, StoreUnavailable
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 log = logging.getLogger("minicontroller.config")
 
@@ -60,7 +58,7 @@ Row = DescribeConfigsResult | bytes
 
 
 def handle(
-    node: "Node", context: RequestContext, request: DescribeConfigsRequest
+    node: Node, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
     unknown = next((each for each in request.resources if each.resource_type not in _TYPES), None)
     if unknown is not None:
@@ -72,17 +70,17 @@ def handle(
     if overrides is None:
         return _with_overrides(node, context, request)
     rows = _rows(node, context, request, overrides)
-    return _response(list(rows)) if len(request.resources) <= AT_ONCE else _response_in_turns(rows)
+    return _response(list(rows)) if len(request.resources) <= AT_ONCE else _response_in_time_slices(rows)
 
 
-def _topics(node: "Node", request: DescribeConfigsRequest) -> list[Topic]:
+def _topics(node: Node, request: DescribeConfigsRequest) -> list[Topic]:
     """Return the topics of the request that this node knows, each once."""
     names = [each.resource_name for each in request.resources if each.resource_type == ResourceType.TOPIC]
     topics = node.cache.image.topics
     return [topics[name] for name in dict.fromkeys(names) if name in topics]
 
 
-def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
+def _known(node: Node, request: DescribeConfigsRequest) -> Overrides | None:
     """Return what the topics of the request override; None if the store has to be asked."""
     topics = _topics(node, request)
     if (controller := node.controller_here) is None:
@@ -92,18 +90,18 @@ def _known(node: "Node", request: DescribeConfigsRequest) -> Overrides | None:
 
 
 async def _with_overrides(
-    node: "Node", context: RequestContext, request: DescribeConfigsRequest
+    node: Node, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     overrides: Overrides | None = None
     try:
         overrides = await node.topic_overrides.read(_topics(node, request))
     except (StoreUnavailable, SessionExpired) as error:
         log.debug("the configs of topics cannot be read now: %s", error)
-    return await _response_in_turns(_rows(node, context, request, overrides))
+    return await _response_in_time_slices(_rows(node, context, request, overrides))
 
 
-async def _response_in_turns(rows: Iterator[Row]) -> DescribeConfigsResponse:
-    return _response(await in_turns(rows))
+async def _response_in_time_slices(rows: Iterator[Row]) -> DescribeConfigsResponse:
+    return _response(await in_time_slices(rows))
 
 
 def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
@@ -111,7 +109,7 @@ def _response(rows: Sequence[Row]) -> DescribeConfigsResponse:
 
 
 def _rows(
-    node: "Node", context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
+    node: Node, context: RequestContext, request: DescribeConfigsRequest, overrides: Overrides | None
 ) -> Iterator[Row]:
     encode = encoder(DescribeConfigsResult, context.api_version)
     made: dict[Hashable, Row] = {}
@@ -142,7 +140,7 @@ def _too_often(kind: int, name: str) -> DescribeConfigsResult:
 
 
 def _result(
-    node: "Node",
+    node: Node,
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
     overrides: Overrides | None,
@@ -183,7 +181,7 @@ def _shared_rows(
     return {entry.name: (entry, row) for entry, row in zip(entries, rows, strict=True)}
 
 
-def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[DescribedConfig]:
+def _entries(node: Node, resource: DescribeConfigsResource, overrides: Overrides | None) -> Sequence[DescribedConfig]:
     """Return all configs of one resource. Raises Refusal."""
     name, config = resource.resource_name, node.dynamic_configs.current
     match resource.resource_type:
@@ -203,7 +201,7 @@ def _entries(node: "Node", resource: DescribeConfigsResource, overrides: Overrid
             raise Refusal(ErrorCode.INVALID_REQUEST, "Client metrics have configs on KRaft clusters only.")
 
 
-def _check_own_id(node: "Node", name: str, expected: str) -> None:
+def _check_own_id(node: Node, name: str, expected: str) -> None:
     number = java_int(name)
     if number is None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
@@ -211,7 +209,7 @@ def _check_own_id(node: "Node", name: str, expected: str) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id: expected {expected}, but received {name}")
 
 
-def _logger_rows(node: "Node", name: str) -> list[DescribeConfigsResourceResult]:
+def _logger_rows(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Loggers belong to one broker: its id must not be empty.")
     _check_own_id(node, name, str(node.broker_id))

@@ -3,7 +3,6 @@ not exist, which Kafka calls Dead and no error; of any other this node is not th
 """
 
 from collections.abc import Awaitable, Iterator
-from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -11,29 +10,27 @@ from ...protocol.messages.describe_groups import DescribedGroup, DescribeGroupsR
 from ..metadata.coordinators import COORDINATED_BY, CoordinatorType, coordinator_of
 from ..metadata.operations import group_operations
 from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_turns
+from ..requests.long_answers import are_few, noted, rows_in_time_slices
 from ..requests.spec import Rows, Spec, called
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 DEAD = "Dead"
 
 
 def handle(
-    node: "Node", context: RequestContext, request: DescribeGroupsRequest
+    node: Node, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
     groups = _groups(node, request)
     if are_few(request.groups):
         return DescribeGroupsResponse(groups=list(noted(groups, context)))
-    return _in_turns(context, groups)
+    return _in_time_slices(context, groups)
 
 
-async def _in_turns(context: RequestContext, groups: Iterator[DescribedGroup]) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(groups=await rows_in_turns(groups, context))
+async def _in_time_slices(context: RequestContext, groups: Iterator[DescribedGroup]) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(groups=await rows_in_time_slices(groups, context))
 
 
-def _groups(node: "Node", request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
+def _groups(node: Node, request: DescribeGroupsRequest) -> Iterator[DescribedGroup]:
     offsets = node.cache.image.topics.get(COORDINATED_BY[CoordinatorType.GROUP])
     operations = group_operations(asked=request.include_authorized_operations)
     for group in request.groups:

@@ -5,7 +5,6 @@ next one begins.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -23,11 +22,9 @@ from ..metadata.operations import TOPIC_OPERATIONS
 from ..metadata.partition_view import endpoints_at, known_partitions, view
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
-from ..requests.long_answers import noted, rows_in_turns
+from ..requests.long_answers import noted, rows_in_time_slices
 from ..requests.spec import Rows, Spec, copied
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 MANY = 2_000
 """Topics: for more of them the page is made in turns."""
@@ -39,26 +36,26 @@ START = Cursor()
 
 
 def handle(
-    node: "Node", context: RequestContext, request: DescribeTopicPartitionsRequest
+    node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse | Awaitable[DescribeTopicPartitionsResponse]:
     response = DescribeTopicPartitionsResponse(topics=[])
     names = _names(node.cache.image, request)
     page = _page(node, context, request, names, response)
     if len(request.topics) > MANY:
-        return _in_turns(context, page, response)
+        return _in_time_slices(context, page, response)
     response.topics = list(noted(page, context))
     return response
 
 
-async def _in_turns(
+async def _in_time_slices(
     context: RequestContext, page: Iterator[Row], response: DescribeTopicPartitionsResponse
 ) -> DescribeTopicPartitionsResponse:
-    response.topics = await rows_in_turns(page, context)
+    response.topics = await rows_in_time_slices(page, context)
     return response
 
 
 def _page(
-    node: "Node",
+    node: Node,
     context: RequestContext,
     request: DescribeTopicPartitionsRequest,
     names: Sequence[str],

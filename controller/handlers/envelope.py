@@ -6,7 +6,7 @@ is not one between nodes, and refused a sender that is no node.
 """
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -21,14 +21,12 @@ from ..requests.context import RequestContext, Route
 from ..requests.error_answers import error_codes
 from ..requests.spec import Sender, Spec
 from ..security.principal import principal_from_envelope
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 FRAME_SIZE_BYTES = 4
 
 
-async def handle(node: "Node", ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
+async def handle(node: Node, ctx: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER)
     principal = _principal(request.request_principal)

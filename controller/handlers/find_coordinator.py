@@ -7,7 +7,6 @@ and transactions would not work without.
 
 import logging
 from collections.abc import Awaitable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import trio
 
@@ -20,12 +19,10 @@ from ..metadata.image import Image
 from ..metadata.partition_view import endpoints_at
 from ..observe.logs import about, cut
 from ..requests.context import RequestContext
-from ..requests.long_answers import are_few, noted, rows_in_turns
+from ..requests.long_answers import are_few, noted, rows_in_time_slices
 from ..requests.spec import Rows, Spec, called
 from .auto_creation import create_missing_topics
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 log = logging.getLogger("minicontroller.coordinators")
 
@@ -42,7 +39,7 @@ and no text for refusals.
 
 
 def handle(
-    node: "Node", context: RequestContext, request: FindCoordinatorRequest
+    node: Node, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
     keys = request.coordinator_keys if context.api_version >= MANY_KEYS_SINCE else [request.key]
     if request.key_type == CoordinatorType.SHARE and context.api_version >= MANY_KEYS_SINCE:
@@ -53,15 +50,15 @@ def handle(
     if keys and topic not in node.cache.image.topics:
         return _after_creation(node, context, topic, keys)
     found = _coordinators(node, context, topic, keys)
-    return _answer(context, list(noted(found, context))) if are_few(keys) else _answer_in_turns(context, found)
+    return _answer(context, list(noted(found, context))) if are_few(keys) else _answer_in_time_slices(context, found)
 
 
-async def _answer_in_turns(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
-    return _answer(context, await rows_in_turns(found, context))
+async def _answer_in_time_slices(context: RequestContext, found: Iterator[Coordinator]) -> FindCoordinatorResponse:
+    return _answer(context, await rows_in_time_slices(found, context))
 
 
 async def _after_creation(
-    node: "Node", context: RequestContext, topic: str, keys: Sequence[str]
+    node: Node, context: RequestContext, topic: str, keys: Sequence[str]
 ) -> FindCoordinatorResponse:
     def is_led(image: Image) -> bool:
         return topic in image.topics and image.topics[topic].is_complete
@@ -75,7 +72,7 @@ async def _after_creation(
                 log, "no coordinator for %r: the creation of %s was answered with %s", cut(keys[0]), topic, code.name,
                 extra=about(context),
             )  # fmt: skip
-    return await _answer_in_turns(context, _coordinators(node, context, topic, keys))
+    return await _answer_in_time_slices(context, _coordinators(node, context, topic, keys))
 
 
 def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinatorResponse:
@@ -91,7 +88,7 @@ def _answer(context: RequestContext, found: list[Coordinator]) -> FindCoordinato
     )
 
 
-def _coordinators(node: "Node", context: RequestContext, topic: str, keys: Sequence[str]) -> Iterator[Coordinator]:
+def _coordinators(node: Node, context: RequestContext, topic: str, keys: Sequence[str]) -> Iterator[Coordinator]:
     image = node.cache.image
     reachable = endpoints_at(image.brokers, context.listener)
     for key in keys:

@@ -4,7 +4,6 @@ subtracted from.
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import trio
 
@@ -24,13 +23,11 @@ from ..errors import Refusal
 from ..requests.changes import kind_and_name
 from ..requests.context import RequestContext
 from ..requests.spec import Changes, Handler, Rows, Spec, copied
-from ..requests.time_slices import in_turns
+from ..requests.time_slices import in_time_slices
 from .config_changes import Alteration, AlterationPlanner, alter, check_own_id, refused_here
+from .node import Node
 from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
-
-if TYPE_CHECKING:
-    from .node import Node
 
 PATIENCE_SECONDS = 10.0
 """For a controller that judges and records new levels of loggers: their client may have left
@@ -39,7 +36,7 @@ meanwhile.
 
 
 async def receive(
-    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest, ask_controller: Handler
+    node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest, ask_controller: Handler
 ) -> IncrementalAlterConfigsResponse:
     """Answer a request of a client at the node that received it."""
     decided = await refused_here(
@@ -73,10 +70,10 @@ async def receive(
 
 
 async def handle(
-    node: "Node", context: RequestContext, request: IncrementalAlterConfigsRequest
+    node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Answer a request at the active controller."""
-    alterations = await in_turns(_alteration(node, resource) for resource in request.resources)
+    alterations = await in_time_slices(_alteration(node, resource) for resource in request.resources)
     changes = await AlterationPlanner(node, context, request, alterations).carry_out()
     return _response([*context.origin.decided, *request.resources], changes)
 
@@ -97,7 +94,7 @@ def _response(
     )
 
 
-def _alteration(node: "Node", resource: AlterConfigsResource) -> Alteration:
+def _alteration(node: Node, resource: AlterConfigsResource) -> Alteration:
     steps, config = _steps(resource), node.dynamic_configs.current
     per_broker = resource.resource_name != ""
     return Alteration(
@@ -114,7 +111,7 @@ def _steps(resource: AlterConfigsResource) -> list[IncrementalChange]:
     return [IncrementalChange(config.name, config.config_operation, config.value) for config in resource.configs]
 
 
-def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:
+def _check_of_type(node: Node, resource: AlterConfigsResource) -> None:
     """Check what the node that was asked judges by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         _check_loggers(node, resource)
@@ -124,7 +121,7 @@ def _check_of_type(node: "Node", resource: AlterConfigsResource) -> None:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
 
 
-def _check_loggers(node: "Node", resource: AlterConfigsResource) -> None:
+def _check_loggers(node: Node, resource: AlterConfigsResource) -> None:
     check_own_id(node, resource.resource_name)
     known = log_levels.levels()
     for config in resource.configs:

@@ -2,8 +2,6 @@
 nothing to start: it agrees at once.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.leader_and_isr import (
@@ -15,12 +13,10 @@ from ...protocol.messages.leader_and_isr import (
 from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
 from .control import stale
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
-def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+def handle(node: Node, context: RequestContext, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return LeaderAndIsrResponse(error_code=refusal)
@@ -51,7 +47,7 @@ def handle(node: "Node", context: RequestContext, request: LeaderAndIsrRequest) 
     )
 
 
-def _agree(node: "Node", replicas: list[int]) -> ErrorCode:
+def _agree(node: Node, replicas: list[int]) -> ErrorCode:
     return ErrorCode.NONE if node.broker_id in replicas else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

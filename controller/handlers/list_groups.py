@@ -2,18 +2,14 @@
 the filters.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ..requests.context import RequestContext
 from ..requests.spec import Spec
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
-def handle(_node: "Node", _context: RequestContext, _request: ListGroupsRequest) -> ListGroupsResponse:
+def handle(_node: Node, _context: RequestContext, _request: ListGroupsRequest) -> ListGroupsResponse:
     return ListGroupsResponse()
 
 

@@ -6,7 +6,7 @@ come again (LEADER_NOT_AVAILABLE).
 """
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -24,13 +24,11 @@ from ..metadata.image import Image
 from ..metadata.operations import cluster_operations, topic_operations
 from ..metadata.topic_names import is_valid_topic_name
 from ..requests.context import RequestContext
-from ..requests.long_answers import noted, rows_in_turns
+from ..requests.long_answers import noted, rows_in_time_slices
 from ..requests.spec import Rows, Spec
-from ..requests.time_slices import in_turns
+from ..requests.time_slices import in_time_slices
 from .auto_creation import create_missing_topics
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
 """v10 and v11 have the fields, and clients must not use them yet."""
@@ -42,7 +40,7 @@ Element = MetadataResponseTopic | bytes
 
 
 def handle(
-    node: "Node", context: RequestContext, request: MetadataRequest
+    node: Node, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     version, image, wanted = context.api_version, node.cache.image, request.topics
     fragments = _fragments(node, context, request)
@@ -53,11 +51,11 @@ def handle(
         if any(topic.topic_id != NO_TOPIC_ID for topic in wanted):
             unknown, found = _by_id(image, fragments, wanted)
             if len(wanted) > MANY:
-                return _unknown_in_turns(node, context, request, unknown, found)
+                return _unknown_in_time_slices(node, context, request, unknown, found)
             return _response(node, fragments, request, [*unknown, *found])
 
     if len(wanted) > MANY:
-        return _in_turns(node, context, request, wanted)
+        return _in_time_slices(node, context, request, wanted)
     found = []
     missing: list[str] = []
     for name in dict.fromkeys(cast("str", topic.name) for topic in wanted):
@@ -75,26 +73,28 @@ def handle(
     return _response(node, fragments, request, [*found, *noted(_missing(request, missing, codes), context)])
 
 
-async def _in_turns(
-    node: "Node", context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
+async def _in_time_slices(
+    node: Node, context: RequestContext, request: MetadataRequest, wanted: Sequence[MetadataRequestTopic]
 ) -> MetadataResponse:
     """Answer a request for very many topics, most of which cannot exist."""
-    names = dict.fromkeys(await in_turns(cast("str", topic.name) for topic in wanted))
+    names = dict.fromkeys(await in_time_slices(cast("str", topic.name) for topic in wanted))
     image = node.cache.image
-    legal = await in_turns(name if name not in image.topics and is_valid_topic_name(name) else None for name in names)
+    legal = await in_time_slices(
+        name if name not in image.topics and is_valid_topic_name(name) else None for name in names
+    )
     creatable = [name for name in legal if name is not None]
     if creatable and request.allow_auto_topic_creation and node.config.boolean("auto.create.topics.enable"):
         return await _after_creation(node, context, request, wanted, creatable)
     codes = dict.fromkeys(creatable, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     missing = [name for name in names if name not in image.topics]
-    rows = await rows_in_turns(_missing(request, missing, codes), context)
+    rows = await rows_in_time_slices(_missing(request, missing, codes), context)
     fragments = _fragments(node, context, request)
     found = [fragments.topic(image.topics[name]) for name in names if name in image.topics]
     return _response(node, fragments, request, [*found, *rows])
 
 
 async def _after_creation(
-    node: "Node",
+    node: Node,
     context: RequestContext,
     request: MetadataRequest,
     wanted: Sequence[MetadataRequestTopic],
@@ -107,13 +107,13 @@ async def _after_creation(
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
     topics = node.cache.image.topics
     missing = [name for name in names if name in codes or name not in topics]
-    rows = await rows_in_turns(_missing(request, missing, codes), context)
+    rows = await rows_in_time_slices(_missing(request, missing, codes), context)
     fragments = _fragments(node, context, request)
     found = [fragments.topic(topics[name]) for name in names if name in topics and name not in codes]
     return _response(node, fragments, request, [*found, *rows])
 
 
-def _fragments(node: "Node", context: RequestContext, request: MetadataRequest) -> DialectFragments:
+def _fragments(node: Node, context: RequestContext, request: MetadataRequest) -> DialectFragments:
     dialect = Dialect(context.api_version, context.listener, request.include_topic_authorized_operations)
     return node.metadata_fragments.of(node.cache.image, dialect)
 
@@ -147,14 +147,14 @@ def _by_id(
     return (MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id) for topic_id in unknown), found
 
 
-async def _unknown_in_turns(
-    node: "Node",
+async def _unknown_in_time_slices(
+    node: Node,
     context: RequestContext,
     request: MetadataRequest,
     unknown: Iterator[MetadataResponseTopic],
     found: Sequence[Element],
 ) -> MetadataResponse:
-    rows = await rows_in_turns(unknown, context)
+    rows = await rows_in_time_slices(unknown, context)
     return _response(node, _fragments(node, context, request), request, [*rows, *found])
 
 
@@ -177,7 +177,7 @@ def _missing(
 
 
 def _response(
-    node: "Node", fragments: DialectFragments, request: MetadataRequest, topics: Sequence[Element]
+    node: Node, fragments: DialectFragments, request: MetadataRequest, topics: Sequence[Element]
 ) -> MetadataResponse:
     controller_id = node.cache.image.controller_id
     return MetadataResponse(

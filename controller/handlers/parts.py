@@ -27,7 +27,7 @@ async def each(
     for wish in wishes:
         if changes and draft.is_over:
             break
-        await draft.turn.pause()
+        await draft.time_slice.pause()
         changes.append(await plan_one(draft, wish))
     return changes
 

@@ -17,7 +17,7 @@ from ..policy.cluster_view import view
 from ..policy.runner import PolicyRefusal
 from ..requests.changes import Change, Judgement
 from ..requests.context import RequestContext
-from ..requests.time_slices import Turn
+from ..requests.time_slices import TimeSlice
 from ..store.base import Create, Operation
 from ..znodes import layout
 from ..znodes.topics import encode_partition_state, least_topic_bytes
@@ -119,7 +119,7 @@ def deleted_since(topic: Topic) -> Callable[[Image], bool]:
     return is_gone
 
 
-async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operation]:
+async def partition_znodes(topic: Topic, first: int, time_slice: TimeSlice) -> list[Operation]:
     """Return the operations that create the znodes of the partitions from `first` on; one that
     nobody leads yet has none.
     """
@@ -129,5 +129,5 @@ async def partition_znodes(topic: Topic, first: int, turn: Turn) -> list[Operati
         if partition.has_state:
             path, state = layout.partition_state_path(topic.name, index), encode_partition_state(partition)
             operations += [Create(layout.partition_path(topic.name, index)), Create(path, state)]
-        await turn.pause()
+        await time_slice.pause()
     return operations

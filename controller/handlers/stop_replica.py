@@ -2,20 +2,16 @@
 to delete: it agrees at once.
 """
 
-from typing import TYPE_CHECKING
-
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
 from .control import stale
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 
-def handle(node: "Node", _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
+def handle(node: Node, _context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
         return StopReplicaResponse(error_code=refusal)

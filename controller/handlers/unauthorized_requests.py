@@ -16,7 +16,7 @@ import trio
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ..active.jobs import Draft
-from ..errors import Refusal, TooMuch
+from ..errors import Refusal, TooManyChanges
 from ..observe.logs import about
 from ..requests.bounds import check_changes
 from ..requests.context import RequestContext
@@ -62,7 +62,7 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Pl
     """
     try:
         check_changes(request)
-    except TooMuch:
+    except TooManyChanges:
         return [PlannedChange(kind="resource", refusal=refusal)]
     return refused_whole(context, request, refusal)
 

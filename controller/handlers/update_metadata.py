@@ -7,7 +7,6 @@ say that configs have changed, the answer waits until those are read.
 """
 
 from collections.abc import Awaitable, Collection, Iterable
-from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -34,9 +33,7 @@ from ..requests.context import RequestContext
 from ..requests.spec import Sender, Spec
 from ..znodes.topics import least_topic_bytes
 from .control import stale
-
-if TYPE_CHECKING:
-    from .node import Node
+from .node import Node
 
 ALWAYS_STORABLE = 1_000
 """So many partitions fit into a topic's znode in any store."""
@@ -44,7 +41,7 @@ PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
 def handle(
-    node: "Node", context: RequestContext, request: UpdateMetadataRequest
+    node: Node, context: RequestContext, request: UpdateMetadataRequest
 ) -> UpdateMetadataResponse | Awaitable[UpdateMetadataResponse]:
     refusal = stale(node, request.controller_epoch, request.broker_epoch)
     if refusal is not ErrorCode.NONE:
@@ -69,12 +66,12 @@ def handle(
     return _with_configs(node) if CONFIGS_TAG in tags else UpdateMetadataResponse()
 
 
-async def _with_configs(node: "Node") -> UpdateMetadataResponse:
+async def _with_configs(node: Node) -> UpdateMetadataResponse:
     is_done = await node.dynamic_configs.catch_up(node.store)
     return UpdateMetadataResponse(error_code=ErrorCode.NONE if is_done else ErrorCode.REQUEST_TIMED_OUT)
 
 
-def _check(node: "Node", partitions: Collection[int]) -> None:
+def _check(node: Node, partitions: Collection[int]) -> None:
     """A topic is as long as its last partition says, so it must be one that has room in the store.
     Raises INVALID_REQUEST.
     """
@@ -85,7 +82,7 @@ def _check(node: "Node", partitions: Collection[int]) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST)
 
 
-def _merge(node: "Node", state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
+def _merge(node: Node, state: UpdateMetadataTopicState, changed: dict[str, Topic], removed: dict[str, None]) -> None:
     name, image = state.topic_name, node.cache.image
     if state.partition_states and all(p.leader == LEADER_DURING_DELETE for p in state.partition_states):
         changed.pop(name, None)

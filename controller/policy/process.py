@@ -27,7 +27,7 @@ from ...policies.load_errors import PolicyLoadError
 from ...policies.loading import without_secrets
 from ...policies.states import VersionedCluster
 from ...policies.verdict import PolicyOutcome
-from ..requests.time_slices import Turn
+from ..requests.time_slices import TimeSlice
 from .link import LinkLostError, PolicyLink
 from .messages import (
     AskTopic,
@@ -261,9 +261,9 @@ class _Child:
         await self.link.send(
             PolicyQuestion(self._number, type(request).__name__, as_raw(request), cluster.cluster_size, forget)
         )
-        turn = Turn()
+        time_slice = TimeSlice()
         while not isinstance(said := await self.link.receive(), PolicyAnswer):
-            await turn.pause()  # it may ask for ever
+            await time_slice.pause()  # it may ask for ever
             if isinstance(said, AskTopic):
                 await self.link.send(self._topic(said.name, cluster))
             elif isinstance(said, AskTopics):
@@ -293,7 +293,7 @@ class _Child:
 
     async def _send_topics(self, cluster: VersionedCluster) -> None:
         """Send, in parts, the topics that changed since the process was sent them last."""
-        versions, sent, turn = cluster.versions, self._sent, Turn()
+        versions, sent, time_slice = cluster.versions, self._sent, TimeSlice()
         changed: list[tuple[str, msgspec.Raw]] = []
         size = 0
         for name, version in versions.items():
@@ -305,7 +305,7 @@ class _Child:
                 if size > PART_BYTES:
                     await self.link.send(ChangedTopics(changed, [], is_last=False))
                     changed, size = [], 0
-                    await turn.pause()
+                    await time_slice.pause()
         gone = [name for name in sent if name not in versions] if len(sent) > len(versions) else []
         for name in gone:
             del sent[name]

@@ -1,8 +1,8 @@
-"""How much one request may ask for, and how large it and its answer may be.
+"""Bounds on what one request may ask for, and on the size of requests and answers.
 
-Rule: who asks for little costs little, and what would pass a bound is refused with Kafka's own
-error. Between nodes there is room above what clients may send: a request grows there by who asked
-for it, and by the newest version's form.
+A request that would pass a bound is refused with an error that Kafka has. Between nodes there is
+room above what clients may send, because a forwarded request grows by the name of its client and by
+the form of the newest version.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,40 +12,40 @@ from typing import Any
 import msgspec
 
 from ...protocol.error_codes import ErrorCode
-from ..errors import Refusal, TooMuch
+from ..errors import Refusal, TooManyChanges
 
 MAX_ANSWER_BYTES = 100 * 1024 * 1024
-"""What clients take at most: librdkafka's `receive.message.max.bytes`."""
+"""The largest answer that clients accept: librdkafka's `receive.message.max.bytes`."""
 ENVELOPE_BYTES = 1024
-"""More than stands round an answer in an Envelope."""
+"""How much an Envelope may add to the answer inside it."""
 MAX_BETWEEN_NODES_BYTES = 128 * 1024 * 1024
-"""Of a request or an answer between nodes, however small `socket.request.max.bytes` is: the same
-for all nodes of a cluster.
+"""The largest request or answer between nodes, however small `socket.request.max.bytes` is: the
+same for all nodes of a cluster.
 """
 MAX_REPEATED_BYTES = 1024 * 1024
-"""Of an answer: what it says of a thing for the second time, or of an error at each of many
-elements.
+"""How much of an answer may repeat itself: rows about a thing that already has one, or the message
+of one error in many rows.
 """
 MAX_CHANGES = 20_000
-"""Of topics, resources and their configs in one request that changes something: each is judged,
-written and told of.
+"""How many topics, resources and configs a request may change: each is judged, written and
+recorded.
 """
 MAX_CONFIGS_BYTES = 1_000_000
-"""Of the names and values of one topic's or resource's configs, in JSON: no znode holds more, and a
-line of the audit log has to.
+"""The largest size of the configs of one topic or resource, names and values in JSON: a znode and a
+line of the audit log must hold them.
 """
 MAX_NAMES_BYTES = 8_000_000
-"""The same of all that one request wants to change: all of it is told, in answers, in the audit log
-and in the node's log.
+"""The largest size of all names and values of a request in JSON: answers, the audit log and the
+node's log repeat them.
 """
 MAX_BYTES_OF_A_CHARACTER = 6
 SMALL_BYTES = 32 * 1024
-"""Of a request that cannot have so many."""
+"""A request of this size cannot pass the bounds on changes, and is not checked."""
 
 
 def check_changes(request: Any) -> None:
-    """Raise TooMuch, INVALID_REQUEST, for a request of more elements than anybody changes at once,
-    or more configs than anything has.
+    """Raise TooManyChanges, INVALID_REQUEST, for a request with more elements than MAX_CHANGES, or
+    more bytes of configs than a znode or an answer can hold.
     """
     elements = [
         *getattr(request, "topics", ()),
@@ -54,17 +54,17 @@ def check_changes(request: Any) -> None:
     ]
     count = len(elements) + sum(len(getattr(element, "configs", ())) for element in elements)
     if count > MAX_CHANGES:
-        raise TooMuch(
+        raise TooManyChanges(
             ErrorCode.INVALID_REQUEST,
             f"The request has {count} topics, resources and configs, {MAX_CHANGES} are allowed.",
         )
     texts = [_texts(element) for element in elements]
     if _is_longer(list(chain.from_iterable(texts)), MAX_NAMES_BYTES):
         text = f"The names and values in the request have more than {MAX_NAMES_BYTES} bytes."
-        raise TooMuch(ErrorCode.INVALID_REQUEST, text)
+        raise TooManyChanges(ErrorCode.INVALID_REQUEST, text)
     if any(_is_longer(each, MAX_CONFIGS_BYTES) for each in texts):
         text = f"The configs that the request names for one resource have more than {MAX_CONFIGS_BYTES} bytes."
-        raise TooMuch(ErrorCode.INVALID_REQUEST, text)
+        raise TooManyChanges(ErrorCode.INVALID_REQUEST, text)
 
 
 def _texts(element: Any) -> list[str]:
@@ -79,7 +79,7 @@ def _texts(element: Any) -> list[str]:
 
 
 def _is_longer(texts: Sequence[str], size: int) -> bool:
-    """Whether the texts take more than `size` bytes in JSON."""
+    """Return whether the texts take more than `size` bytes in JSON."""
     characters = sum(map(len, texts))
     return characters > size or (
         characters * MAX_BYTES_OF_A_CHARACTER > size and len(msgspec.json.encode(texts)) > size
@@ -95,8 +95,8 @@ class AnswerSize:
         self._told: set[Hashable] = set()
 
     def takes(self, thing: Hashable, row: bytes) -> bool:
-        """Whether there is room for a row about the thing; no row for endless repetitions. Raises
-        INVALID_REQUEST if the answer is full.
+        """Return whether the answer has room for a row about `thing`. It has little for a thing
+        that has a row already. Raises INVALID_REQUEST if the answer is full.
         """
         if thing in self._told:
             self._left_for_repeated -= len(row)

@@ -1,8 +1,8 @@
-"""Answers of very many rows: made and encoded row by row, so that others have their turns between
-two of them.
+"""Answers of very many rows, which are made and encoded row by row so that other tasks run in
+between.
 
-An encoded row does not tell its error to those who count outcomes: the first one is noted when its
-row is made.
+The error code of a row cannot be read once the row is encoded. Therefore the first error is noted
+in the request's context when its row is made.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -12,16 +12,16 @@ from typing import TypeVar, cast
 from ...protocol.compiler import encoder
 from ...protocol.schema import WireStruct
 from .context import RequestContext
-from .time_slices import in_turns
+from .time_slices import in_time_slices
 
 R = TypeVar("R", bound=WireStruct)
 
 AT_ONCE = 100
-"""Rows: fewer are made in one turn, which costs no task."""
+"""The most rows that are made at once, which costs no task."""
 
 
 AT_ONCE_CHARACTERS = 10_000
-"""Of all names that are hashed for them."""
+"""The most characters that the names in a request may have, together, to be hashed at once."""
 
 
 def are_few(names: Collection[str]) -> bool:
@@ -29,7 +29,7 @@ def are_few(names: Collection[str]) -> bool:
 
 
 def noted(rows: Iterable[R], context: RequestContext) -> Iterator[R]:
-    """Yield rows, and note the first error among them."""
+    """Yield the rows, and note the first error among them."""
     for row in rows:
         note(getattr(row, "error_code", 0), context)
         yield row
@@ -40,9 +40,9 @@ def note(error_code: int, context: RequestContext) -> None:
         context.first_error = error_code
 
 
-async def rows_in_turns(rows: Iterable[R], context: RequestContext) -> list[R]:
-    """Return the rows for an encoder, which encodes in one turn only what is not encoded yet."""
+async def rows_in_time_slices(rows: Iterable[R], context: RequestContext) -> list[R]:
+    """Return the rows for an encoder, all but the first of them encoded already."""
     all_of_them = noted(rows, context)
-    first = await in_turns(islice(all_of_them, AT_ONCE))
-    rest = await in_turns(encoder(type(row), context.api_version)(row) for row in all_of_them)
+    first = await in_time_slices(islice(all_of_them, AT_ONCE))
+    rest = await in_time_slices(encoder(type(row), context.api_version)(row) for row in all_of_them)
     return [*first, *cast("list[R]", rest)]

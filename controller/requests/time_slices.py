@@ -1,9 +1,9 @@
-"""Whoever works through something long lets others have their turns: the event loop serves one task
-at a time.
+"""Time slices of long work: the event loop runs one task at a time, so a task that works through
+something long lets others run in between.
 
-Rule: work whose amount somebody else decides (elements of a request, topics of a cluster) ends its
-turn between two parts of it. That costs a look at a clock, and once in TURN_SECONDS a round of the
-loop.
+Work whose amount somebody else decides, such as the topics of a request or of the cluster, pauses
+between two parts of it. A pause costs a look at a clock, and once in SLICE_SECONDS a round of the
+event loop.
 """
 
 import time
@@ -14,29 +14,27 @@ import trio
 
 T = TypeVar("T")
 
-TURN_SECONDS = 0.02
+SLICE_SECONDS = 0.02
 """With a few such tasks at once another connection is still answered within a tenth of a second."""
 
 
-class Turn:
-    """The time for which one task works before it lets others work."""
+class TimeSlice:
+    """The time for which one task works before it lets others run."""
 
     def __init__(self) -> None:
-        self._ends = time.perf_counter() + TURN_SECONDS
+        self._ends = time.perf_counter() + SLICE_SECONDS
 
     async def pause(self) -> None:
-        """Let others work if the turn is over, between two parts of the work; else this does
-        nothing.
-        """
+        """Let others run if the time is over, else do nothing."""
         if time.perf_counter() >= self._ends:
             await trio.lowlevel.checkpoint()
-            self._ends = time.perf_counter() + TURN_SECONDS
+            self._ends = time.perf_counter() + SLICE_SECONDS
 
 
-async def in_turns(parts: Iterable[T]) -> list[T]:
-    """Collect what is made part by part, letting others work in between."""
-    turn, made = Turn(), []
+async def in_time_slices(parts: Iterable[T]) -> list[T]:
+    """Collect what is made part by part, letting others run in between."""
+    time_slice, made = TimeSlice(), []
     for part in parts:
         made.append(part)
-        await turn.pause()
+        await time_slice.pause()
     return made

@@ -23,13 +23,13 @@ from ...protocol.error_codes import ErrorCode
 from ...protocol.errors import MalformedMessage, ProtocolError
 from ...protocol.header import REQUEST_START, RequestHeader, RequestOrigin, client_id_of
 from ...protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from ..errors import NoNode, Refusal, TooMuch, TurnedAway
+from ..errors import EarlyRefusal, NotANode, Refusal, TooManyChanges
 from ..observe.logs import ClientWarnings, about, cut
 from ..observe.metrics import RequestMetrics
 from ..requests.bounds import ENVELOPE_BYTES, MAX_ANSWER_BYTES, SMALL_BYTES, check_changes
 from ..requests.context import RequestContext, Route, Routes
 from ..requests.error_answers import error_answer, first_error
-from ..requests.long_answers import AT_ONCE, rows_in_turns
+from ..requests.long_answers import AT_ONCE, rows_in_time_slices
 from ..requests.spec import Sender, Spec
 from ..security.authorize import authorize
 from ..security.caller import MAX_SOFTWARE_CHARACTERS, Caller
@@ -127,9 +127,9 @@ class Dispatcher:
             if len(frame) > SMALL_BYTES and route.spec.at_controller:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
-        except TooMuch as refusal:
+        except TooManyChanges as refusal:
             response = self._turn_away_later(ctx, request, refusal)
-        except TurnedAway as refusal:
+        except EarlyRefusal as refusal:
             response = self._turn_away(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
             response = self.error_response(ctx, request, error)
@@ -166,13 +166,13 @@ class Dispatcher:
             self._authorize(ctx)
             check_changes(request)
             response = route.handler(self._node, ctx, request)
-        except TurnedAway as refusal:
+        except EarlyRefusal as refusal:
             response = self._turn_away(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - as above
             return self.error_response(ctx, request, error)
         return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
 
-    def _turn_away(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+    def _turn_away(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
         """Return the answer to a request that no handler saw, or an awaitable of it where the
         refusal is recorded first.
         """
@@ -180,7 +180,7 @@ class Dispatcher:
         recorded = self._record_refusal(ctx, request, refusal)
         return answer if recorded is None else _answer_after(recorded, answer)
 
-    async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: TurnedAway) -> Any:
+    async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
         """Return the answer to a request that asks for too much, in another turn: decoding it took
         long enough for one.
         """
@@ -253,7 +253,7 @@ class Dispatcher:
     def _authorize(self, ctx: RequestContext) -> None:
         try:
             authorize(ctx.caller, nodes_only=ctx.spec.sender is Sender.NODE)
-        except NoNode:
+        except NotANode:
             self.counters.forged_node_requests += 1
             self._suspect(ctx, f"sends {_name(ctx.api_key)}")
             raise
@@ -261,7 +261,7 @@ class Dispatcher:
     def _refuse_forged(self, ctx: RequestContext, claimed: RequestOrigin) -> None:
         self.counters.forged_forwarding += 1
         self._suspect(ctx, f"speaks in the name of {cut(claimed.principal)!r}")
-        raise TurnedAway(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
+        raise EarlyRefusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
         """Log once a connection, and seldom for many, that its client poses as a node: strangers
@@ -282,7 +282,7 @@ def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
 
 async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
     """Encode the rows of a long answer, letting others have their turns meanwhile."""
-    setattr(response, rows, await rows_in_turns(getattr(response, rows), ctx))
+    setattr(response, rows, await rows_in_time_slices(getattr(response, rows), ctx))
     return response
 
 

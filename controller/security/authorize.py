@@ -6,11 +6,11 @@ proved nothing is believed, not even at a listener where nodes meet.
 """
 
 from ...protocol.error_codes import ErrorCode
-from ..errors import NoNode
+from ..errors import NotANode
 from .caller import Caller
 
 
 def authorize(caller: Caller, *, nodes_only: bool) -> None:
-    """Raise NoNode if the request is for nodes only and the caller is none."""
+    """Raise NotANode if the request is for nodes only and the caller is none."""
     if nodes_only and not caller.from_peer:
-        raise NoNode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        raise NotANode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

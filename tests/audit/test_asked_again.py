@@ -27,7 +27,7 @@ from minicontroller.controller.handlers import alter_configs, create_partitions,
 from minicontroller.controller.metadata.entities import Partition, Topic
 from minicontroller.controller.metadata.random_ids import new_id
 from minicontroller.controller.policy.runner import PolicyRunner
-from minicontroller.controller.requests.time_slices import Turn
+from minicontroller.controller.requests.time_slices import TimeSlice
 from minicontroller.controller.store.base import NodeExists, SessionState, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.policies import (
@@ -237,7 +237,7 @@ class World:
         if self.others is None:
             self.others = await self.memory.open()
         with suppress(NodeExists):
-            await self.others.commit(await create_topics.creation(topic, None, Turn()))
+            await self.others.commit(await create_topics.creation(topic, None, TimeSlice()))
 
     async def lose_a_reply(self, name: str) -> None:
         """A commit takes effect, and the connection breaks before the controller hears of it."""

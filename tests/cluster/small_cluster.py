@@ -16,7 +16,7 @@ import trio.testing
 
 from minicontroller.controller.active.active_controller import ActiveController
 from minicontroller.controller.active.channel import ControlLink, Unreachable
-from minicontroller.controller.active.control_links import KEYS
+from minicontroller.controller.active.control_links import key_of
 from minicontroller.controller.active.control_requests import VERSIONS, ControlRequest
 from minicontroller.controller.active.election import Election
 from minicontroller.controller.audit.log import audit_settings
@@ -67,7 +67,7 @@ class WireLink:
         self._broker = broker
 
     async def request(self, message: ControlRequest) -> object:
-        key, version = KEYS[type(message)], VERSIONS[type(message)]
+        key, version = key_of(message), VERSIONS[type(message)]
         header = RequestHeader(api_key=key, api_version=version, correlation_id=7, client_id="1")
         frame = KAFKA.encode_request(header, message)[4:]
         await trio.lowlevel.checkpoint()

@@ -171,12 +171,12 @@ def notification_not_written() -> None:
 @planted(troubles=("false_marks",))
 def new_id_by_growth() -> None:
     """A topic that grows is written with another id."""
-    staged = create_partitions.Planner._staged
+    staged = create_partitions.PartitionsPlanner._staged
 
     async def other(planner: Any, draft: Any, before: Any, after: Any) -> Any:
         return await staged(planner, draft, before, msgspec.structs.replace(after, topic_id=bytes(range(16))))
 
-    put_in(create_partitions.Planner, "_staged", other)
+    put_in(create_partitions.PartitionsPlanner, "_staged", other)
 
 
 # ---------------------------------------------------------------------- what is answered
@@ -226,12 +226,12 @@ def refused_and_written() -> None:
 @planted(troubles=("false_marks",))
 def validation_writes() -> None:
     """CreateTopics that should only validate creates."""
-    init = create_topics.Planner.__init__
+    init = create_topics.CreationPlanner.__init__
 
     def writing(planner: Any, node: Any, context: Any, request: Any) -> None:
         init(planner, node, context, msgspec.structs.replace(request, validate_only=False))
 
-    put_in(create_topics.Planner, "__init__", writing)
+    put_in(create_topics.CreationPlanner, "__init__", writing)
 
 
 @planted(troubles=("false_marks",))

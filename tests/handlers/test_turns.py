@@ -29,7 +29,7 @@ MANY, LARGE = 300, 20_000
 @pytest.fixture(autouse=True)
 def _no_turn_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that turns are counted alike on quick and slow machines: each ends at the next pause."""
-    monkeypatch.setattr(time_slices, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS", 0.0)
 
 
 async def turns_of_others(cluster: Ruling, request: Any, version: int) -> int:

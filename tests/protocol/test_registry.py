@@ -210,6 +210,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
         "importlib",
         "linecache",
         "msgspec",
+        "pkgutil",
         "struct",
         "types",
         "typing",

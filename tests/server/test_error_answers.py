@@ -13,7 +13,7 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.requests.bounds import MAX_CHANGES
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer, error_codes, refuses_everything
-from minicontroller.controller.requests.long_answers import rows_in_turns
+from minicontroller.controller.requests.long_answers import rows_in_time_slices
 from minicontroller.controller.requests.spec import Handler, Spec
 from minicontroller.controller.routing.dispatcher import Dispatcher
 from minicontroller.controller.routing.request_log import MAX_CHARACTERS, describe_request
@@ -288,7 +288,7 @@ async def test_an_error_anywhere_in_a_long_answer_counts(place: int) -> None:
     async def described(_node: TinyNode, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
         rows = [DescribedGroup(group_id=group) for group in request.groups]
         rows[place].error_code = ErrorCode.NOT_COORDINATOR
-        return DescribeGroupsResponse(groups=await rows_in_turns(rows, ctx))
+        return DescribeGroupsResponse(groups=await rows_in_time_slices(rows, ctx))
 
     handlers: Mapping[ApiKey, Spec | Handler] = {
         **TINY_HANDLERS,
