@@ -29,7 +29,7 @@ from ..store.base import (
     StoreUnavailable,
     VersionConflict,
 )
-from ..store.sessions import wait_connected, wait_expired, while_it_lasts
+from ..store.sessions import wait_connected, wait_expired, wait_within_session
 from ..store.signal import Signal
 from ..znodes import layout
 from ..znodes.cluster import decode_controller_epoch, encode_controller, encode_controller_epoch
@@ -78,7 +78,7 @@ class Election:
         """Stand once, or wait for a change if this node cannot win now."""
         store = self._node.store
         if not await self._is_registered(session_id):
-            await while_it_lasts(store, session_id, self._changed.wait)
+            await wait_within_session(store, session_id, self._changed.wait)
             return
         entry = await store.get(layout.CONTROLLER, self._changed.send)
         if entry is None:
@@ -88,7 +88,7 @@ class Election:
         elif entry.stat.ephemeral_owner == session_id:
             await self._give_up_unconfirmed_claim(entry)
         else:
-            await while_it_lasts(store, session_id, self._changed.wait)
+            await wait_within_session(store, session_id, self._changed.wait)
 
     async def _is_registered(self, session_id: int) -> bool:
         """Return whether the store has this node's registration, and watch it: another process may

@@ -145,4 +145,4 @@ def _has_newer(cache: MetadataCache, image: Image) -> bool:
 def _visible(image: Image, topics: Iterable[Topic]) -> list[Topic]:
     """Return the topics that nodes see: those that had a leader and are not marked for deletion."""
     live = image.live_ids()
-    return [topic.as_told(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]
+    return [topic.for_nodes(live) for topic in topics if not topic.marked_for_deletion and topic.was_ever_led]

@@ -28,7 +28,7 @@ from ..store.base import (
     StoreUnavailable,
     VersionConflict,
 )
-from ..store.sessions import wait_connected, while_it_lasts
+from ..store.sessions import wait_connected, wait_within_session
 from ..store.signal import Signal
 from ..znodes import layout, registrations
 
@@ -92,7 +92,7 @@ class Registration:
             if not self._started:
                 task_status.started()
                 self._started = True
-            await while_it_lasts(self._store, session_id, self._entry_changed.wait)
+            await wait_within_session(self._store, session_id, self._entry_changed.wait)
 
     async def _register(self, session_id: int) -> bool:
         """Register the broker; False if the session ended before."""
@@ -143,7 +143,7 @@ class Registration:
         """
         while True:
             with trio.move_on_at(math.inf if self._started else self._patience) as scope:
-                await while_it_lasts(self._store, self._store.session_id, changed.wait)
+                await wait_within_session(self._store, self._store.session_id, changed.wait)
             if not scope.cancelled_caught:
                 return
             if trio.current_time() >= self._patience:

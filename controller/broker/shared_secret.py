@@ -15,7 +15,7 @@ import trio
 
 from ..errors import ConfigurationError
 from ..store.base import AccessDenied, Create, Entry, NodeExists, SessionExpired, Store, StoreUnavailable
-from ..store.sessions import wait_connected, while_it_lasts
+from ..store.sessions import wait_connected, wait_within_session
 from ..store.signal import Signal
 from ..znodes.content import MalformedZnodeError
 from ..znodes.membership import MEMBERSHIP, decode_membership, encode_membership
@@ -68,7 +68,7 @@ class SharedSecret:
                 task_status.started()
                 started = True
             with trio.move_on_after(patience):
-                await while_it_lasts(store, session_id, self._changed.wait)
+                await wait_within_session(store, session_id, self._changed.wait)
 
     async def _read_or_make(self, store: Store) -> Entry:
         while True:

@@ -65,7 +65,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
 UNKNOWN_PARTITION = Partition(replicas=())
 """A partition that never had a leader, in a node's image: the controller sends nothing about it,
-and clients are not told of it.
+and responses to clients leave it out.
 """
 
 
@@ -129,20 +129,20 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
         """Whether some partition has a state; only then nodes are sent the topic."""
         return any(partition.has_state for partition in self.partitions)
 
-    def as_told(self, live: frozenset[int]) -> "Topic":
+    def for_nodes(self, live: frozenset[int]) -> "Topic":
         """Return the topic as it is sent to nodes: without partitions that were never led, and with
         the replicas that are offline. If neither exist, that is the same object.
         """
         if all(each.has_state and each.is_whole(live) for each in self.partitions):
             return self
         last = max((index for index, each in enumerate(self.partitions) if each.has_state), default=-1)
-        told = [
+        partitions = [
             msgspec.structs.replace(each, offline_replicas=each.offline(live), lost_replicas=())
             if each.has_state
             else UNKNOWN_PARTITION
             for each in self.partitions[: last + 1]
         ]
-        return msgspec.structs.replace(self, partitions=tuple(told))
+        return msgspec.structs.replace(self, partitions=tuple(partitions))
 
     @property
     def is_complete(self) -> bool:

@@ -36,7 +36,7 @@ async def wait_expired(store: Store, session_id: int) -> None:
     await _wait(store, lambda state: state is SessionState.EXPIRED or store.session_id != session_id)
 
 
-async def while_it_lasts(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
+async def wait_within_session(store: Store, session_id: int, wait: Callable[[], Awaitable[None]]) -> None:
     """Wait until `wait` returns or the session ends; with the session go the watches that `wait`
     may depend on.
     """

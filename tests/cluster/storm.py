@@ -183,7 +183,7 @@ async def disagreements(cluster: SmallCluster, store: Store) -> dict[str, object
         broker_id: broker.epoch for broker_id, broker in brokers.items()
     }:
         found["brokers"] = brokers
-    expected = {name: told(topic.as_told(image.live_ids())) for name, topic in image.topics.items()}
+    expected = {name: told(topic.for_nodes(image.live_ids())) for name, topic in image.topics.items()}
     for broker_id in cluster.members:
         seen = {name: told(topic) for name, topic in cluster.seen(broker_id).topics.items()}
         if seen != expected:
