@@ -69,7 +69,7 @@ def _headline(event: AuditEvent) -> tuple[str, str]:
         case SnapshotTopics():
             return f"state of {plural(len(event.topics), 'topic')}", "dim"
         case SnapshotEnd():
-            return f"that was the state of {plural(event.topics, 'topic')}", "dim"
+            return f"snapshot complete: {plural(event.topics, 'topic')}", "dim"
         case Dropped():
             return (
                 f"events {event.first_sequence} to {event.last_sequence} were dropped: {escaped(event.reason)}",

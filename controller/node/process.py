@@ -75,7 +75,7 @@ async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
             "zookeeper.connect is missing: it names the servers of ZooKeeper, as host:port/chroot."
         )
     if config.integer("broker.id") < 0:
-        raise ConfigurationError("broker.id is missing, and this version makes up none.")
+        raise ConfigurationError("broker.id is missing: give each node its own, since nodes do not generate ids.")
     for warning in config.warnings:
         log.warning("%s", warning)
     await _run_until_signal([config], open_zookeeper)
@@ -200,7 +200,7 @@ async def _stop_on_signal(
             nursery.cancel_scope.cancel()
             return
         stopping = True
-        log.info("%s: stopping; once more ends it at once", signal.Signals(number).name)
+        log.info("%s: stopping; signal again to exit immediately", signal.Signals(number).name)
         for node in nodes:
             node.stop(hand_over=len(nodes) == 1)  # else the whole cluster ends
 

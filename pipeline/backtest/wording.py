@@ -76,7 +76,7 @@ def lacks(summary: Summary) -> Iterator[str]:
             for name, number in history.not_asked.items()
         )
         total = sum(history.not_asked.values())
-        yield f"{plural(total, 'decision')} were not the policy's to make, then or now: {errors}."
+        yield f"{plural(total, 'change')} failed before any policy was asked: {errors}."
     if history.other_resources:
         resources = ", ".join(
             f"{shown(name, Holds.NAME)} ({_number(number)})" for name, number in history.other_resources.items()
