@@ -38,7 +38,7 @@ class Effect(Enum):
     """
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RecordedState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A topic as it was at one moment."""
 
     topic_id: str
@@ -65,13 +65,13 @@ class Requested(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaul
     """A topic as it would be if the request were allowed."""
 
     replicas: tuple[tuple[int, ...], ...]
-    """As in State: the broker ids of each partition."""
+    """As in RecordedState: the broker ids of each partition."""
     configs: dict[str, str]
-    """As in State: all configs of the topic, not only those that the request named."""
+    """As in RecordedState: all configs of the topic, not only those that the request named."""
     marked_for_deletion: bool
-    """As in State: whether the topic was deleted and its clean-up is not complete."""
+    """As in RecordedState: whether the topic was deleted and its clean-up is not complete."""
     internal: bool
-    """As in State: whether the topic is one of Kafka's internal topics."""
+    """As in RecordedState: whether the topic is one of Kafka's internal topics."""
     generated_replica_assignments: bool
     """Whether the controller chose replicas, because the request gave only counts for them."""
     default_configs: dict[str, str] = {}
@@ -106,7 +106,7 @@ class NamedState(msgspec.Struct, frozen=True, kw_only=True):
 
     topic: str
     """The topic's name."""
-    state: State | None
+    state: RecordedState | None
     """The topic's state; null if there is no topic of this name."""
 
 
@@ -232,11 +232,11 @@ class Decision(Event, frozen=True, gc=False, tag="decision"):
     """
     cluster_size: int
     """How many brokers were registered when the element was judged."""
-    before: State | None
+    before: RecordedState | None
     """The topic before the decision; null if there was none, and for other resources
     than topics.
     """
-    after: State | None
+    after: RecordedState | None
     """The topic after the decision; null if there is none, and for other resources than topics. It
     is the topic before the decision if the effect is `none` or `unknown`.
     """
@@ -280,7 +280,7 @@ class Removal(Event, frozen=True, kw_only=True, tag="removal"):
 
     topic: str
     """The topic's name."""
-    before: State | None
+    before: RecordedState | None
     """The topic as it was, marked for deletion."""
 
 
@@ -291,9 +291,9 @@ class Observed(Event, frozen=True, kw_only=True, tag="observed"):
 
     topic: str
     """The topic's name."""
-    before: State | None
+    before: RecordedState | None
     """The topic before the change; null if it is new."""
-    after: State | None
+    after: RecordedState | None
     """The topic after the change; null if it is gone."""
 
 

@@ -26,12 +26,12 @@ from .event import (
     Effect,
     NamedState,
     Observed,
+    RecordedState,
     Removal,
     Requested,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from .replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 
@@ -42,7 +42,7 @@ CREATE_TOPICS = "CreateTopics"
 class Replay:
     """The topics of one cluster after all events that were applied."""
 
-    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+    def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         """Begin with all topics as they are before the first event; without `topics` they are not
         known until a snapshot.
         """
@@ -52,18 +52,18 @@ class Replay:
         """Whether all topics are known. Before the first snapshot, and after a loss until the next
         one, topics may be missing or in another state.
         """
-        self._snapshot: dict[str, State] | None = None
+        self._snapshot: dict[str, RecordedState] | None = None
         self._expects_equal = False
         self._doubtful: set[str] = set()
         """Topics with a change whose effect is unknown, which the next snapshot may show."""
         self._request: tuple[int, int] = (-1, -1)
-        self._validated: dict[str, State] = {}
+        self._validated: dict[str, RecordedState] = {}
         """Topics as the validated elements of the current request would have made them; `_seen` has
         them so.
         """
 
     @property
-    def topics(self) -> Mapping[str, State]:
+    def topics(self) -> Mapping[str, RecordedState]:
         """The topics as they are now, unchanged by the further replay."""
         return self._known.states
 
@@ -112,11 +112,11 @@ class Replay:
             self._validated[event.name] = _as_state(event.requested)
             self._seen = self._seen.changed(event.name, self._validated[event.name])
 
-    def _was(self, topic: str, before: State | None) -> Iterator[str]:
+    def _was(self, topic: str, before: RecordedState | None) -> Iterator[str]:
         if self.is_known and not same(self.topics.get(topic), before):
             yield f"the state of topic {topic} before this event is not the one that the events before it give"
 
-    def _becomes(self, topic: str, after: State | None) -> None:
+    def _becomes(self, topic: str, after: RecordedState | None) -> None:
         if self.topics.get(topic) == after:
             return
         self._known = self._known.changed(topic, after)
@@ -171,9 +171,9 @@ class Replay:
         return asked, ReplayedCluster(seen, event.cluster_size, self._states)
 
 
-def _as_state(wanted: Requested) -> State:
+def _as_state(wanted: Requested) -> RecordedState:
     """Return the state of a requested topic, as if it existed."""
-    return State(
+    return RecordedState(
         topic_id="",
         replicas=wanted.replicas,
         configs=wanted.configs,
@@ -183,7 +183,7 @@ def _as_state(wanted: Requested) -> State:
     )
 
 
-def same(one: State | None, other: State | None) -> bool:
+def same(one: RecordedState | None, other: RecordedState | None) -> bool:
     """Whether two states are equal, apart from the time of creation, for which the creator's clock
     and ZooKeeper's may differ.
     """
@@ -267,6 +267,6 @@ def operands_of(event: Decision) -> Mapping[str, str | None] | None:
     )
 
 
-def named(topics: Mapping[str, State]) -> tuple[NamedState, ...]:
+def named(topics: Mapping[str, RecordedState]) -> tuple[NamedState, ...]:
     """Return topics with their names, in the order of the names."""
     return tuple(NamedState(topic=name, state=topics[name]) for name in sorted(topics))

@@ -12,7 +12,7 @@ from immutables import Map
 from ..policies.interface import TopicState
 from ..policies.states import RememberedStates, topic_state
 from ..policies.topic_counts import TopicCounts
-from .event import State
+from .event import RecordedState
 
 UNASKED = 256
 """After so many changes since counts were last used, they are made anew when they are used again.
@@ -26,7 +26,7 @@ class ReplayedTopics:
 
     __slots__ = ("_changes", "_counts", "_names", "states")
 
-    def __init__(self, states: Map[str, State] = Map()) -> None:  # noqa: B008 - immutable
+    def __init__(self, states: Map[str, RecordedState] = Map()) -> None:  # noqa: B008 - immutable
         self.states = states
         self._counts: TopicCounts | None = None
         """The counts before `_changes`; None if they have to be made anew."""
@@ -35,7 +35,7 @@ class ReplayedTopics:
         self._names: dict[tuple[bool, bool], frozenset[str]] = {}
 
     @classmethod
-    def of(cls, states: Mapping[str, State]) -> "ReplayedTopics":
+    def of(cls, states: Mapping[str, RecordedState]) -> "ReplayedTopics":
         return cls(Map(states))
 
     @property
@@ -51,7 +51,7 @@ class ReplayedTopics:
         self._counts, self._changes = counts, ()
         return counts
 
-    def changed(self, name: str, state: State | None) -> "ReplayedTopics":
+    def changed(self, name: str, state: RecordedState | None) -> "ReplayedTopics":
         """Return the topics with one of them in this state, or without it if `state` is None."""
         before = self.states.get(name)
         if state is None and before is None:
@@ -82,17 +82,17 @@ class ReplayedTopics:
         return names
 
 
-def is_visible(state: State) -> bool:
+def is_visible(state: RecordedState) -> bool:
     return not (state.internal or state.marked_for_deletion)
 
 
-def seen_by_policies(state: State) -> TopicState:
+def seen_by_policies(state: RecordedState) -> TopicState:
     return topic_state(
         state.replicas, state.configs, marked_for_deletion=state.marked_for_deletion, internal=state.internal
     )
 
 
-class SeenStates(RememberedStates[State]):
+class SeenStates(RememberedStates[RecordedState]):
     def __init__(self) -> None:
         super().__init__(seen_by_policies)
 

@@ -16,11 +16,11 @@ from minicontroller.audit.event import (
     Decision,
     Effect,
     NamedState,
+    RecordedState,
     Requested,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from minicontroller.audit.replay import Replay
 from minicontroller.policies import ClusterState
@@ -44,9 +44,9 @@ RULES = {
 Judge = Callable[[JudgedRequest, ClusterState], object]
 
 
-def a_state(random: Random) -> State:
+def a_state(random: Random) -> RecordedState:
     count = random.randint(1, 12)
-    return State(
+    return RecordedState(
         topic_id=CLUSTER,
         replicas=((1, 2, 3),) * count,
         configs={"retention.ms": str(random.randint(1, 10**9))},
@@ -77,7 +77,7 @@ def history(size: int, questions: int = QUESTIONS) -> list[AuditEvent]:
     ]
 
 
-def a_decision(random: Random, topics: dict[str, State], names: list[str], number: int) -> dict[str, Any]:
+def a_decision(random: Random, topics: dict[str, RecordedState], names: list[str], number: int) -> dict[str, Any]:
     operation = random.choice(["create_topic", "delete_topic", "alter_configs"])
     name = random.choice(names) if operation != "create_topic" else f"team-{number % TEAMS}.new-{number}"
     before, applied = topics.get(name), random.random() < 0.5

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import trio
 
-from ...audit.event import AuditEvent, Effect, NamedState, State
+from ...audit.event import AuditEvent, Effect, NamedState, RecordedState
 from ...audit.lines import encode_line
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
@@ -270,10 +270,10 @@ class AuditRecorder:
     def _observed(self, moment: Moment, name: str, before: Topic | None, after: Topic | None) -> AuditEvent:
         return records.observed(moment, name, self._state_if_any(before), self._state_if_any(after))
 
-    def _state(self, topic: Topic) -> State:
+    def _state(self, topic: Topic) -> RecordedState:
         return records.state(topic, self.created.get(topic.name))
 
-    def _state_if_any(self, topic: Topic | None) -> State | None:
+    def _state_if_any(self, topic: Topic | None) -> RecordedState | None:
         return None if topic is None else self._state(topic)
 
     def _snapshot(self, image: Image, reason: str) -> None:

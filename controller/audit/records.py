@@ -21,13 +21,13 @@ from ...audit.event import (
     NamedState,
     Observed,
     PolicyDecision,
+    RecordedState,
     Removal,
     Requested,
     RuleFinding,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from ...policies.interface import AlterBrokerConfigsRequest, EntityRequest, RequestedTopicState
 from ...policies.states import ReplicaAssignments
@@ -101,8 +101,8 @@ def decision(
     *,
     effect: Effect,
     refusal: Refusal | None,
-    before: State | None,
-    after: State | None,
+    before: RecordedState | None,
+    after: RecordedState | None,
     assumed: tuple[NamedState, ...],
     latency_us: int,
 ) -> Decision:
@@ -164,11 +164,11 @@ def decision(
     )
 
 
-def removal(moment: Moment, name: str, before: State | None) -> Removal:
+def removal(moment: Moment, name: str, before: RecordedState | None) -> Removal:
     return Removal(**moment.stamp(), topic=name, before=before)
 
 
-def observed(moment: Moment, name: str, before: State | None, after: State | None) -> Observed:
+def observed(moment: Moment, name: str, before: RecordedState | None, after: RecordedState | None) -> Observed:
     return Observed(**moment.stamp(), topic=name, before=before, after=after)
 
 
@@ -193,8 +193,8 @@ def dropped(moment: Moment, first: int, last: int, reason: str) -> Dropped:
 # ------------------------------------------------------------------ states
 
 
-def state(topic: Topic, created_ms: int | None) -> State:
-    return State(
+def state(topic: Topic, created_ms: int | None) -> RecordedState:
+    return RecordedState(
         topic_id=uuid_text(topic.topic_id),
         replicas=tuple(map(REPLICAS, topic.partitions)),
         configs=redact_configs(topic.configs),

@@ -16,11 +16,11 @@ from ...audit.event import (
     Dropped,
     Effect,
     Observed,
+    RecordedState,
     Removal,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
     as_plain,
 )
 from ...text.escaping import escaped
@@ -93,7 +93,7 @@ def _decided(event: Decision) -> str:
     return " ".join(parts)
 
 
-def changes(before: State | None, after: State | None) -> str:
+def changes(before: RecordedState | None, after: RecordedState | None) -> str:
     """Say in a few words what is different between two states of a topic."""
     if after is None:
         return "gone" if before is not None else "nothing"
@@ -115,12 +115,12 @@ def changes(before: State | None, after: State | None) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def _size(state: State) -> str:
+def _size(state: RecordedState) -> str:
     replicas = len(state.replicas[0]) if state.replicas else 0
     return f"{plural(len(state.replicas), 'partition')}, {plural(replicas, 'replica')}"
 
 
-def _configs(state: State) -> str:
+def _configs(state: RecordedState) -> str:
     return "".join(f", {escaped(key)}={escaped(value)}" for key, value in sorted(state.configs.items()))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from ...audit.event import AuditEvent, Decision, Effect, Observed, Removal, Requested, SnapshotEnd, State
+from ...audit.event import AuditEvent, Decision, Effect, Observed, RecordedState, Removal, Requested, SnapshotEnd
 from ...audit.replay import Replay, entity_request, policy_request, same
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from .replaying import Asked, Moot
@@ -25,12 +25,12 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 class Otherwise:
     """A world in which the candidate's verdicts take effect: history as it would have been."""
 
-    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+    def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._recorded = Replay(topics)
         self._topics = ReplayedTopics.of(topics or {})
         self._states = SeenStates()
         self._request = (-1, -1)
-        self._validated: dict[str, State] = {}
+        self._validated: dict[str, RecordedState] = {}
         self._allowed: bool | None = None
         """What the candidate said of the decision that is applied next; None where it was not
         asked.
@@ -41,7 +41,7 @@ class Otherwise:
         return self._recorded.is_known
 
     @property
-    def topics(self) -> Mapping[str, State]:
+    def topics(self) -> Mapping[str, RecordedState]:
         """The topics as they would be now."""
         return self._topics.states
 
@@ -146,7 +146,7 @@ class Otherwise:
         else:
             self._becomes(event.name, state)
 
-    def _observe(self, name: str, was: State | None, after: State | None) -> None:
+    def _observe(self, name: str, was: RecordedState | None, after: RecordedState | None) -> None:
         """Apply a change by others, whatever the policy says; what does not exist here, nobody can
         change.
         """
@@ -168,12 +168,12 @@ class Otherwise:
             self._request = event.epoch, event.request
             self._validated.clear()
 
-    def _becomes(self, name: str, state: State | None) -> None:
+    def _becomes(self, name: str, state: RecordedState | None) -> None:
         if self.topics.get(name) != state:
             self._topics = self._topics.changed(name, state)
 
 
-def _moot(event: Decision, before: State | None) -> Moot | None:
+def _moot(event: Decision, before: RecordedState | None) -> Moot | None:
     """Say why a request that was possible would not be possible here; None if it would."""
     if event.operation == "create_topic":
         return (
@@ -189,7 +189,7 @@ def _moot(event: Decision, before: State | None) -> Moot | None:
     return None
 
 
-def _requested(event: Decision, before: State) -> Requested | None:
+def _requested(event: Decision, before: RecordedState) -> Requested | None:
     """Return what the request would lead to from the topic's state here."""
     wanted = event.requested
     if wanted is None or event.operation == "create_topic":
@@ -205,7 +205,7 @@ def _requested(event: Decision, before: State) -> Requested | None:
     return msgspec.structs.replace(wanted, replicas=before.replicas, configs=configs)
 
 
-def _otherwise(event: Decision, before: State | None, wanted: Requested | None) -> Decision:
+def _otherwise(event: Decision, before: RecordedState | None, wanted: Requested | None) -> Decision:
     """Rewrite a decision for the topic's state here: AlterConfigs then leaves out other configs."""
     kinds = event.config_operation_kinds
     if kinds is not None and event.operation == "alter_configs" and before is not None and wanted is not None:
@@ -214,13 +214,13 @@ def _otherwise(event: Decision, before: State | None, wanted: Requested | None) 
     return msgspec.structs.replace(event, requested=wanted, config_operation_kinds=kinds)
 
 
-def _made(event: Decision, before: State | None, wanted: Requested | None) -> State | None:
+def _made(event: Decision, before: RecordedState | None, wanted: Requested | None) -> RecordedState | None:
     """Return the topic that results from a request."""
     if wanted is None:
         return None
     if before is not None:
         return msgspec.structs.replace(before, replicas=wanted.replicas, configs=wanted.configs)
-    return State(
+    return RecordedState(
         topic_id=NO_ID,
         replicas=wanted.replicas,
         configs=wanted.configs,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from ...audit.event import State
+from ...audit.event import RecordedState
 from ...audit.replayed_topics import ReplayedCluster, ReplayedTopics, SeenStates
 from ...policies.interface import CreateTopicRequest
 from ...policies.states import requested_state
@@ -22,7 +22,7 @@ class Existing(msgspec.Struct, frozen=True):
     """A topic in its newest state."""
 
     topic: str
-    state: State
+    state: RecordedState
     principal: str | None = None
     """Who created it; null if the log does not tell."""
 

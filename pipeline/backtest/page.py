@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, Requested, State
+from ...audit.event import NOT_AUTHENTICATED, Decision, Effect, RecordedState, Requested
 from ...audit.replay import operands_of
 from ..page.files import Files
 from ..page.rendering import render
@@ -193,7 +193,7 @@ def _said(opinion: Opinion) -> str:
     return text
 
 
-def _state(state: State | Requested | None) -> str:
+def _state(state: RecordedState | Requested | None) -> str:
     if state is None:
         return "no topic"
     replicas = state.replicas

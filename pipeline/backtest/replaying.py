@@ -18,7 +18,7 @@ from typing import Protocol
 
 import msgspec
 
-from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, Requested, State, encode
+from ...audit.event import REDACTED, AuditEvent, Decision, Dropped, RecordedState, Requested, encode
 from ...audit.replay import Replay
 from ...policies.interface import ClusterState, JudgedRequest
 from ...policies.verdict import Verdict
@@ -66,7 +66,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     request: JudgedRequest
     cluster: ClusterState
-    before: State | None = None
+    before: RecordedState | None = None
     """The topic, where it is not as recorded."""
     requested: Requested | None = None
 
@@ -108,7 +108,7 @@ class World(Protocol):
 class AsRecorded:
     """A world in which history stays as it was, whatever the candidate says."""
 
-    def __init__(self, topics: Mapping[str, State] | None = None) -> None:
+    def __init__(self, topics: Mapping[str, RecordedState] | None = None) -> None:
         self._replay = Replay(topics)
         self.apply = self._replay.apply
         self.lost = self._replay.lost

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...audit.event import State
+from ...audit.event import RecordedState
 from ..ingest.barriers import Numbers, Segments
 from ..ingest.history import SCHEMA
 from .existing import Existing
@@ -72,7 +72,7 @@ def states_today(today: Today) -> Iterator[tuple[int, bytes]]:
         yield today.number, _packed(there.select(STATE).append_column("principal", pa.array(principals, pa.string())))
 
 
-def states(packed: bytes) -> Iterator[tuple[str, State]]:
+def states(packed: bytes) -> Iterator[tuple[str, RecordedState]]:
     """Unpack states by the topic's name."""
     yield from _states(_unpacked(packed))
 
@@ -106,7 +106,7 @@ def _unpacked(packed: bytes) -> pa.Table:
     return pa.ipc.open_stream(packed).read_all().combine_chunks()
 
 
-def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
+def _states(table: pa.Table) -> Iterator[tuple[str, RecordedState]]:
     """Yield the states of a table. Nested columns are taken apart as a whole: value by value, Arrow
     would make an object of each.
     """
@@ -125,7 +125,7 @@ def _states(table: pa.Table) -> Iterator[tuple[str, State]]:
         created,
         strict=True,
     ):
-        yield topic, State(
+        yield topic, RecordedState(
             topic_id=topic_id, replicas=replicas, configs=dict(configs), marked_for_deletion=marked_for_deletion, internal=internal,
             created_ms=created_ms,
         )  # fmt: skip

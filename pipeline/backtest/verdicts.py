@@ -10,7 +10,7 @@ from enum import Enum
 
 import msgspec
 
-from ...audit.event import REDACTED, Decision, Requested, RuleFinding, State
+from ...audit.event import REDACTED, Decision, RecordedState, Requested, RuleFinding
 from ...policies.verdict import PolicyOutcome as Decided
 from ...policies.verdict import Verdict
 
@@ -78,7 +78,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the log tells all of the cluster as it was."""
     is_steady: bool
     """Whether the candidate said the same when it was asked once more."""
-    before: State | None = None
+    before: RecordedState | None = None
     """With --counterfactual: the topic as it would have been."""
     requested: Requested | None = None
     """With --counterfactual: what the request would have come to."""

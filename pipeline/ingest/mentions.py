@@ -20,11 +20,11 @@ from ...audit.event import (
     Decision,
     Effect,
     Observed,
+    RecordedState,
     Removal,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from ..tables import TOPIC_HISTORY
 from .arrow import arrow_schema
@@ -67,7 +67,7 @@ class Mention(NamedTuple):
 
     event: AuditEvent
     topic: str
-    state: State | None
+    state: RecordedState | None
     cause: str
     principal: str | None = None
     in_snapshot: bool = False
@@ -79,7 +79,7 @@ class Teller:
     def __init__(self) -> None:
         self._cluster_id = ""
         self._place = (-1, -1)
-        self._told: dict[str, State | None] = {}
+        self._told: dict[str, RecordedState | None] = {}
         """What was told since the events follow each other without a gap."""
 
     def forget(self) -> None:
@@ -151,12 +151,12 @@ def mention_rows(mentions: Sequence[Mention]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def _digest(state: State) -> int:
+def _digest(state: RecordedState) -> int:
     told = state.topic_id, state.replicas, sorted(state.configs.items()), state.marked_for_deletion
     return int.from_bytes(blake2b(msgspec.msgpack.encode(told), digest_size=8).digest(), signed=True)
 
 
-def _state_columns(states: Sequence[State]) -> dict[str, pa.Array]:
+def _state_columns(states: Sequence[RecordedState]) -> dict[str, pa.Array]:
     columns: dict[str, list[Any]] = {
         "topic_id": [state.topic_id for state in states],
         "replicas": [state.replicas for state in states],

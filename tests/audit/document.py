@@ -20,14 +20,14 @@ from minicontroller.audit.event import (
     Event,
     NamedState,
     PolicyDecision,
+    RecordedState,
     Requested,
     RuleFinding,
-    State,
 )
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
 HEADING = "## Schema, version 1\n"
-PARTS = (State, Requested, EntityChange, NamedState, PolicyDecision, RuleFinding)
+PARTS = (RecordedState, Requested, EntityChange, NamedState, PolicyDecision, RuleFinding)
 NAMES = {"int": "number", "str": "string", "bool": "boolean", "NoneType": "null"}
 
 

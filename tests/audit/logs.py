@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from minicontroller.audit.event import AuditEvent, Decision, Effect, SnapshotBegin, SnapshotEnd, State, encode
+from minicontroller.audit.event import AuditEvent, Decision, Effect, RecordedState, SnapshotBegin, SnapshotEnd, encode
 from minicontroller.audit.reading import read_all
 from minicontroller.audit.replay import Replay
 from minicontroller.audit.verifying import Verification
@@ -57,7 +57,7 @@ def shown(image: Image) -> dict[str, tuple[Any, ...]]:
     return {name: plain(topic) for name, topic in image.topics.items()}
 
 
-def told(topics: Mapping[str, State]) -> dict[str, tuple[Any, ...]]:
+def told(topics: Mapping[str, RecordedState]) -> dict[str, tuple[Any, ...]]:
     return {
         name: (state.topic_id, state.replicas, state.configs, state.marked_for_deletion)
         for name, state in topics.items()
@@ -67,7 +67,7 @@ def told(topics: Mapping[str, State]) -> dict[str, tuple[Any, ...]]:
 # ------------------------------------------------------------------ made by hand
 
 
-def a_state(partitions: int = 1, **changed: Any) -> State:
+def a_state(partitions: int = 1, **changed: Any) -> RecordedState:
     values: dict[str, Any] = {
         "topic_id": CLUSTER,
         "replicas": ((1,),) * partitions,
@@ -76,7 +76,7 @@ def a_state(partitions: int = 1, **changed: Any) -> State:
         "internal": False,
         "created_ms": 1,
     }
-    return State(**(values | changed))
+    return RecordedState(**(values | changed))
 
 
 def stamp(sequence: int, epoch: int = 1, **changed: Any) -> dict[str, Any]:

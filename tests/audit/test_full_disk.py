@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.event import Decision, Dropped, SnapshotEnd, State
+from minicontroller.audit.event import Decision, Dropped, RecordedState, SnapshotEnd
 from minicontroller.audit.replay import Replay
 from minicontroller.protocol.error_codes import ErrorCode
 from tests.audit.logs import events_in, found, told
@@ -145,7 +145,7 @@ def test_drop(disk: SmallDisk) -> None:
     assert set(told(replayed_after_loss(disk.folder))) == there
 
 
-def replayed_after_loss(folder: Path) -> Mapping[str, State]:
+def replayed_after_loss(folder: Path) -> Mapping[str, RecordedState]:
     replay = Replay()
     for event in events_in(folder):
         list(replay.apply(event))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minicontroller.audit.event import Decision, NamedState, Requested, State
+from minicontroller.audit.event import Decision, NamedState, RecordedState, Requested
 from minicontroller.audit.replay import Replay
 from minicontroller.policies import ClusterState
 from minicontroller.policies.states import topic_state
@@ -28,7 +28,7 @@ steps = st.lists(
 )  # fmt: skip
 
 
-def as_wanted(state: State) -> Requested:
+def as_wanted(state: RecordedState) -> Requested:
     return Requested(
         replicas=state.replicas,
         configs=state.configs,
@@ -45,7 +45,7 @@ def shown(cluster: ClusterState) -> tuple[Any, ...]:
     return {name: cluster.topic_state(name) for name in NAMES}, names, dict(counts.beginning(""))
 
 
-def expected(topics: Mapping[str, State]) -> tuple[Any, ...]:
+def expected(topics: Mapping[str, RecordedState]) -> tuple[Any, ...]:
     names = {
         (internal, marked): {
             name
@@ -67,12 +67,14 @@ def expected(topics: Mapping[str, State]) -> tuple[Any, ...]:
     )
 
 
-def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> list[tuple[Decision, Any]]:
+def a_life(
+    made: list[tuple[str, RecordedState | None, bool, bool, dict[str, RecordedState | None]]],
+) -> list[tuple[Decision, Any]]:
     """Decisions, and the topics that the policy was shown at each of them, by the words of
     docs/audit.md.
     """
-    topics: dict[str, State] = {}
-    validated: dict[str, State] = {}
+    topics: dict[str, RecordedState] = {}
+    validated: dict[str, RecordedState] = {}
     life, request = [], 0
     for sequence, (name, state, validates, goes_on, assumed) in enumerate(made, start=3):
         if not goes_on:
@@ -83,7 +85,7 @@ def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | Non
             requested=None if state is None else as_wanted(state),
             assumed=tuple(NamedState(topic=each, state=other) for each, other in assumed.items()),
         )  # fmt: skip
-        seen: dict[str, State | None] = {**topics, **validated, **assumed}
+        seen: dict[str, RecordedState | None] = {**topics, **validated, **assumed}
         life.append((event, expected({each: one for each, one in seen.items() if one is not None})))
         if validates and state is not None:
             validated[name] = state
@@ -95,7 +97,9 @@ def a_life(made: list[tuple[str, State | None, bool, bool, dict[str, State | Non
 @settings(deadline=None, max_examples=200)  # the machine may be busy
 @example([("a", a_state(1), True, False, {}), ("a", a_state(2), False, True, {}), ("b", None, False, True, {})])
 @given(steps)
-def test_what_a_policy_is_shown(made: list[tuple[str, State | None, bool, bool, dict[str, State | None]]]) -> None:
+def test_what_a_policy_is_shown(
+    made: list[tuple[str, RecordedState | None, bool, bool, dict[str, RecordedState | None]]],
+) -> None:
     """A policy is shown what the events before, the request's validated elements and what was
     assumed give, for good.
     """

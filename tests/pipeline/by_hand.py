@@ -20,12 +20,12 @@ from minicontroller.audit.event import (
     NamedState,
     Observed,
     PolicyDecision,
+    RecordedState,
     Removal,
     RuleFinding,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
     encode,
 )
 from minicontroller.audit.replay import Replay
@@ -88,7 +88,7 @@ def a_warning(rule: str, message: str = "Rather not.", action: str = "warn") -> 
     return RuleFinding(rule=rule, action=action, message=message)
 
 
-def a_state(partitions: int = 1, **changed: Any) -> State:
+def a_state(partitions: int = 1, **changed: Any) -> RecordedState:
     values: dict[str, Any] = {
         "topic_id": "A" * 22,
         "replicas": ((1,),) * partitions,
@@ -97,7 +97,7 @@ def a_state(partitions: int = 1, **changed: Any) -> State:
         "internal": False,
         "created_ms": START_MS,
     }
-    return State(**(values | changed))
+    return RecordedState(**(values | changed))
 
 
 def changed(event: Any, **values: Any) -> Any:
@@ -164,7 +164,7 @@ def event_row(event: AuditEvent) -> Row:
 
 def topic_rows(log: list[AuditEvent]) -> Iterator[Row]:
     """One cluster's."""
-    replay, current = Replay(), dict[str, tuple[State, AuditEvent]]()
+    replay, current = Replay(), dict[str, tuple[RecordedState, AuditEvent]]()
     for event in log:
         list(replay.apply(event))
         for name in {*replay.topics, *current} if isinstance(event, SnapshotEnd) else touched(event):
@@ -190,7 +190,7 @@ def touched(event: AuditEvent) -> list[str]:
             return []
 
 
-def history_row(name: str, state: State, began: AuditEvent, ended: AuditEvent | None) -> Row:
+def history_row(name: str, state: RecordedState, began: AuditEvent, ended: AuditEvent | None) -> Row:
     row: Row = {
         "cluster_id": began.cluster_id,
         "topic": name,
@@ -234,7 +234,7 @@ def epoch_rows(log: list[AuditEvent]) -> Iterator[Row]:
         }
 
 
-def a_snapshot_of(sequence: int, topics: Mapping[str, State], **values: Any) -> SnapshotTopics:
+def a_snapshot_of(sequence: int, topics: Mapping[str, RecordedState], **values: Any) -> SnapshotTopics:
     held = tuple(NamedState(topic=name, state=state) for name, state in topics.items())
     stamp: dict[str, Any] = {
         "schema_version": 1,

@@ -16,13 +16,13 @@ from minicontroller.audit.event import (
     NamedState,
     Observed,
     PolicyDecision,
+    RecordedState,
     Removal,
     Requested,
     RuleFinding,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from tests.audit.logs import a_creation, a_state
 
@@ -48,7 +48,7 @@ class History:
 
     def __init__(self, cluster_id: str = CLUSTER, *, snapshot: bool = True, began_ms: int = BEGAN_MS) -> None:
         self.events: list[AuditEvent] = []
-        self.topics: dict[str, State] = {}
+        self.topics: dict[str, RecordedState] = {}
         self.cluster_id = cluster_id
         self._epoch, self._sequence, self._requests, self._began_ms = 1, 0, 0, began_ms
         if snapshot:
@@ -113,7 +113,7 @@ class History:
 
     # ------------------------------------------------------------------ what happens
 
-    def observe(self, name: str, after: State | None) -> "History":
+    def observe(self, name: str, after: RecordedState | None) -> "History":
         before = self.topics.get(name)
         self._become(name, after)
         return self._add(Observed, topic=name, before=before, after=after)
@@ -140,12 +140,12 @@ class History:
         del self.events[-events:]
         return self
 
-    def become(self, name: str, state: State | None) -> "History":
+    def become(self, name: str, state: RecordedState | None) -> "History":
         """And the log does not tell."""
         self._become(name, state)
         return self
 
-    def _decide(self, name: str, operation: str, wanted: State | None, **said: Any) -> "History":
+    def _decide(self, name: str, operation: str, wanted: RecordedState | None, **said: Any) -> "History":
         before, policy = self.topics.get(name), said.get("policy", ALLOWED)
         error = "NONE" if policy is None or policy.decision == "allowed" else "POLICY_VIOLATION"
         values: dict[str, Any] = {
@@ -185,14 +185,14 @@ class History:
             "decided_node": 1,
         }
 
-    def _become(self, name: str, state: State | None) -> None:
+    def _become(self, name: str, state: RecordedState | None) -> None:
         if state is None:
             self.topics.pop(name, None)
         else:
             self.topics[name] = state
 
 
-def _requested(state: State) -> Requested:
+def _requested(state: RecordedState) -> Requested:
     return Requested(
         replicas=state.replicas, configs=state.configs, marked_for_deletion=False, internal=state.internal,
         generated_replica_assignments=True,

@@ -8,10 +8,10 @@ from minicontroller.audit.event import (
     Dropped,
     Effect,
     Observed,
+    RecordedState,
     Removal,
     SnapshotBegin,
     SnapshotEnd,
-    State,
 )
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.candidate import Candidate, read_candidate
@@ -61,7 +61,7 @@ def sliced(
     plan = planned(list(buckets(events, bucket_events, window)), slice_events=slice_events)
     shares = [[event for piece in part.pieces for event in within(piece, events)] for part in plan.parts]
     begins = {part.after: number for number, part in enumerate(plan.parts) if part.after != NOWHERE}
-    topics: list[Mapping[str, State] | None] = [None for _ in plan.parts]
+    topics: list[Mapping[str, RecordedState] | None] = [None for _ in plan.parts]
     replay = Replay()
     for event in events:
         if (number := begins.get((event.epoch, event.sequence - 1))) is not None:

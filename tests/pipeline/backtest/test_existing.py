@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from minicontroller.audit.event import State
+from minicontroller.audit.event import RecordedState
 from minicontroller.pipeline.backtest.existing import Existing, Now, Refused, refused
 from tests.audit.logs import a_state
 from tests.pipeline.backtest.asking import at_most, in_python, in_rules
@@ -10,7 +10,7 @@ from tests.pipeline.backtest.asking import at_most, in_python, in_rules
 NOW = Now("cluster", 3, 1_767_225_600_000)
 
 
-def asked(candidate: object, **topics: State | Existing) -> list[Refused]:
+def asked(candidate: object, **topics: RecordedState | Existing) -> list[Refused]:
     there = {
         name.replace("_", "."): state if isinstance(state, Existing) else Existing(name.replace("_", "."), state)
         for name, state in topics.items()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicontroller.audit.event import AuditEvent, Decision, State
+from minicontroller.audit.event import AuditEvent, Decision, RecordedState
 from minicontroller.audit.replay import Replay
 from minicontroller.pipeline.backtest.existing import Existing
 from minicontroller.pipeline.backtest.reading import UnreadableTableError
@@ -28,7 +28,7 @@ def of_the_topic_history(tmp_path_factory: pytest.TempPathFactory) -> Mapping[st
     return {name: list(map(str, paths)) for name, paths in found.items()}
 
 
-def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str, State]]]:
+def replayed(events: Sequence[AuditEvent]) -> Iterator[tuple[Place, Mapping[str, RecordedState]]]:
     """The topics after each event; a gap ends all that was known."""
     replay, last = Replay(), (0, 0)
     for event in events:
@@ -48,7 +48,7 @@ def test_slices_begin_with_what_a_replay_has(files: Mapping[str, Sequence[str]])
         expected = list(replayed(events))
         for step in (1, 3):
             begins = tuple((place, 100 + number) for number, (place, _) in enumerate(expected))[::step]
-            found: dict[int, dict[str, State]] = {number: {} for _, number in begins}
+            found: dict[int, dict[str, RecordedState]] = {number: {} for _, number in begins}
             for file in files[name]:
                 for number, packed in states_at_begins(Lived(file, begins)):
                     found[number].update(states(packed))
@@ -85,10 +85,10 @@ def test_a_state_arrives_as_it_was(tmp_path: Path) -> None:
     """
     history = History().create("a", 3, configs={"retention.ms": "1", "x": "\u00e9\n'"}).create("b").delete("b")
     odd = {"replicas": ((1, 2, 3), (), (2,)), "internal": True, "created_ms": None}
-    events = history.observe("c", State(topic_id="C" * 22, configs={}, marked_for_deletion=False, **odd)).events  # type: ignore[arg-type]
+    events = history.observe("c", RecordedState(topic_id="C" * 22, configs={}, marked_for_deletion=False, **odd)).events  # type: ignore[arg-type]
     histories(tmp_path, {"c": [(0, False, event) for event in events]})
     last = events[-1].epoch, events[-1].sequence
-    found: dict[str, State] = {}
+    found: dict[str, RecordedState] = {}
     for file in (tmp_path / "tables/history").rglob("*.parquet"):
         for _, packed in states_at_begins(Lived(str(file), ((last, 0),))):
             found.update(states(packed))

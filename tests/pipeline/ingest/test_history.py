@@ -15,11 +15,11 @@ from minicontroller.audit.event import (
     Effect,
     NamedState,
     Observed,
+    RecordedState,
     Removal,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
     encode,
 )
 from minicontroller.audit.replay import Replay
@@ -55,13 +55,13 @@ Maker = Any
 """From a stamp to an event."""
 
 
-def decision(topic: str, after: State | None, effect: Effect, operation: str) -> Maker:
+def decision(topic: str, after: RecordedState | None, effect: Effect, operation: str) -> Maker:
     return lambda place: replace(
         a_creation(1, topic, after=after, effect=effect, operation=operation), **{**place, "request": place["sequence"]}
     )
 
 
-def snapshot(parts: Sequence[Mapping[str, State]], *, is_whole: bool) -> list[Maker]:
+def snapshot(parts: Sequence[Mapping[str, RecordedState]], *, is_whole: bool) -> list[Maker]:
     named = [tuple(NamedState(topic=topic, state=state) for topic, state in part.items()) for part in parts]
     count = len({topic for part in parts for topic in part})
     begin = [lambda place: SnapshotBegin(**place, reason="reread", cluster_size=1, topics=count)]
@@ -119,7 +119,7 @@ def expected(events: Sequence[AuditEvent]) -> Iterator[tuple[tuple[int, int], di
         yield (epoch, sequence), {name: plain(state) for name, state in replay.topics.items()}
 
 
-def plain(state: State) -> tuple[Any, ...]:
+def plain(state: RecordedState) -> tuple[Any, ...]:
     return state.topic_id, [list(row) for row in state.replicas], state.configs, state.marked_for_deletion
 
 

@@ -14,11 +14,11 @@ from minicontroller.audit.event import (
     Decision,
     Effect,
     NamedState,
+    RecordedState,
     Removal,
     SnapshotBegin,
     SnapshotEnd,
     SnapshotTopics,
-    State,
 )
 from minicontroller.pipeline.page.sheet import Sheet
 from minicontroller.pipeline.progress import Stages
@@ -71,7 +71,7 @@ def rows(sheet: Sheet, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(sheet.values(name) for name in names), strict=True))
 
 
-def a_reign(epoch: int, topics: dict[str, State] | None = None, **values: Any) -> list[AuditEvent]:
+def a_reign(epoch: int, topics: dict[str, RecordedState] | None = None, **values: Any) -> list[AuditEvent]:
     """The snapshot with which an epoch begins."""
     held = topics or {}
     stamp: dict[str, Any] = {
@@ -95,7 +95,7 @@ class Maker:
     def __init__(self, cluster: str, seed: int) -> None:
         self.chance = random.Random(seed)
         self.cluster = cluster
-        self.topics: dict[str, State] = {}
+        self.topics: dict[str, RecordedState] = {}
         self.now = START_MS
 
     def events(self) -> Iterator[AuditEvent]:
@@ -141,7 +141,9 @@ class Maker:
             case _:
                 yield from self.change(sequence, name, before, values)
 
-    def change(self, sequence: int, name: str, before: State | None, values: dict[str, Any]) -> Iterator[AuditEvent]:
+    def change(
+        self, sequence: int, name: str, before: RecordedState | None, values: dict[str, Any]
+    ) -> Iterator[AuditEvent]:
         warned = a_verdict(findings=(a_warning("replicas", action=self.chance.choice(("warn", "audit"))),))
         values |= {"before": before, "policy": self.chance.choice((a_verdict(), warned))}
         if before is None:
