@@ -1,14 +1,13 @@
-"""The channel to one registered node: what it must still be told, and the task that tells it.
+"""The channel to one registered node: the updates that are due, and the task that sends them.
 
-Rule: what a node still has to be told is kept as names of topics and partitions, never as requests;
-requests are made from the newest image when the node is ready for them. So a slow node costs a
-bounded amount of memory, a burst of changes becomes few requests, and a node that comes back is
-told the present and not the past. A topic that it was never told of need not be taken back. An
-error is not an acknowledgement: the node is told again.
+Rule: updates that are due are kept as names of topics and partitions, never as requests; requests
+are made from the newest image when the node is ready for them. So a slow node costs a bounded
+amount of memory, a burst of changes becomes few requests, and a node that comes back gets the
+present state only. A response with an error acknowledges nothing: the request is sent again.
 
-Order within one round (as Kafka's ControllerBrokerRequestBatch): LeaderAndIsr, UpdateMetadata,
-StopReplica. A node that has just registered gets UpdateMetadata first: a follower whose leader it
-has not heard of would not start, silently.
+The order within one round is that of Kafka's ControllerBrokerRequestBatch: LeaderAndIsr,
+UpdateMetadata, StopReplica. A node that has just registered gets UpdateMetadata first, because a
+broker of Kafka does not start a follower whose leader it does not know.
 """
 
 import logging
@@ -30,28 +29,26 @@ from . import control_requests
 log = logging.getLogger("minicontroller.propagation")
 
 ANSWER_SECONDS = 30.0
-"""Kafka's `controller.socket.timeout.ms`: what was lost on a connection that stays open is told
-again on another one.
+"""How long a node may take to respond before the request is sent again on another connection
+(Kafka: `controller.socket.timeout.ms`).
 """
 RETRY_SECONDS = 0.1  # Kafka: RequestSendThread backs off 100 ms
 CONTRADICTED_SECONDS = 1.0
-"""The pause before a broker that takes another node for the controller is asked again, and makes us
-look in the store again.
-"""
+"""The pause before a request is sent again to a broker that follows another controller."""
 MIN_INTERVAL_SECONDS = 0.005
-"""The pause between two rounds to a node for whose answer nobody waits: under load several changes
-travel together.
+"""The pause between two rounds while nothing waits for the node, so that under load one request
+carries several changes.
 """
 
 T = TypeVar("T")
 
 
 class Unreachable(Exception):  # noqa: N818
-    """The node could not be reached, or did not answer."""
+    """The node could not be reached, or did not respond in time."""
 
 
 class ControlLink(Protocol):
-    """The way to one node: sends one request at a time, and returns its answer. Raises
+    """The connection to one node. `request` sends a request and returns its response; it raises
     Unreachable.
     """
 
@@ -83,22 +80,22 @@ class ChannelOwner(Protocol):
 
 
 class Channel:
-    """Keeps what one registered node must still be told, and tells it."""
+    """Keeps the updates that are due to one registered node, and sends them."""
 
     def __init__(self, broker: Broker, link: ControlLink, owner: ChannelOwner) -> None:
         self.broker = broker
         self.acknowledged = -1
-        """The newest change that the node has in its metadata."""
+        """The number of the newest update that the node has acknowledged."""
         self.is_reached = True
-        """Whether the node answered the last request; true before the first one."""
+        """Whether the node responded to the last request; true before the first one."""
         self._updated_to = self._expected = -1
         """Update numbers: the newest that was sent to the node, and the newest that the response to
         one of its clients has carried.
         """
         self.configured = 0
-        """The number of the newest request to read the configs anew that the node has answered."""
+        """The number of the newest request to reread the configs that the node has completed."""
         self._configs = 0
-        """The number of the newest request to read the configs anew."""
+        """The number of the newest request to reread the configs."""
         self.scope = trio.CancelScope()
         self._link = link
         self._owner = owner
@@ -107,7 +104,7 @@ class Channel:
         self._brokers_changed = False
         self._metadata: dict[str, set[int] | None] = {}
         self._unheard: set[str] = set()
-        """New topics of which nothing was sent to the node yet."""
+        """New topics that no request to the node has named yet."""
         self._forgotten: dict[str, Topic] = {}
         self._leaders: dict[str, dict[int, bool]] = {}
         self._stops: dict[str, tuple[Topic, set[int]]] = {}
@@ -125,7 +122,7 @@ class Channel:
         self.hurry(number)
 
     def configs_changed(self, request: int) -> None:
-        """Have the node read the configs of brokers in the store anew."""
+        """Have the node read the configs of brokers from the store again."""
         self._configs = max(request, self._configs)
         self.hurry(self._update_number)
 
@@ -138,8 +135,8 @@ class Channel:
             self._stir(number)  # readers are rare behind changes, and wait MIN_INTERVAL_SECONDS at most
 
     def metadata(self, number: int, topic: str, partitions: Iterable[int] | None, *, is_new: bool = False) -> None:
-        """Have the node told that these partitions of a topic changed (None: all of them).
-        `is_new`: the topic has just been made.
+        """Send these partitions of a topic, or all of them (None), by UpdateMetadata. `is_new`: the
+        topic has just been created.
         """
         if is_new:
             self._unheard.add(topic)
@@ -148,16 +145,14 @@ class Channel:
         self._stir(number)
 
     def leaders(self, topic: str, partition: int, *, is_new: bool) -> None:
-        """Have LeaderAndIsr sent for a partition with a replica on the node. `is_new`: the
-        partition has just been made.
+        """Send LeaderAndIsr for a partition with a replica on the node. `is_new`: the partition has
+        just been created.
         """
         partitions = self._leaders.setdefault(topic, {})
         partitions[partition] = partitions.get(partition, False) or is_new
 
     def forget(self, number: int, topic: Topic) -> None:
-        """Have the node told that the topic is being deleted. Of a topic of which it was told
-        nothing yet, it is told nothing at all.
-        """
+        """Send that the topic is being deleted, unless the node was never sent the topic."""
         self._metadata.pop(topic.name, None)
         self._leaders.pop(topic.name, None)
         if topic.name in self._unheard:
@@ -181,7 +176,7 @@ class Channel:
         self.hurry(self._update_number)
 
     def hurry(self, number: int) -> None:
-        """Send what is due up to this change at once, since somebody waits for it."""
+        """Send everything up to this update without a pause, since something waits for it."""
         self._stir(number)
         self._urgent.set()
 
@@ -224,9 +219,7 @@ class Channel:
             await self._update_metadata(image, metadata, forgotten, number)
         self.acknowledged = max(self.acknowledged, number)
         self._owner.acknowledged()
-        if (
-            leaders and self.broker.proves_itself
-        ):  # it has no logs, so nobody who waits for it has to wait for this as well
+        if leaders and self.broker.proves_itself:  # it has no logs, so its acknowledgement need not wait for this
             await self._leader_and_isr(image, leaders)
         if self.configured < self._configs:
             await self._update_configs(image)
@@ -254,7 +247,7 @@ class Channel:
         complete: bool = False,
     ) -> None:
         states = control_requests.topic_states(image, metadata, forgotten, self._owner.encoded_topic)
-        # What is complete says in one request also what is not there.
+        # A complete update is one request, because topics that it does not name do not exist.
         parts = await in_parts(states, math.inf if complete else control_requests.MOST_PARTITIONS)
         for part in parts:
             last_number = number if part is parts[-1] else None
@@ -264,8 +257,8 @@ class Channel:
         self._updated_to = number
 
     async def _update_configs(self, image: Image) -> None:
-        """Ask the node once to read the configs anew. If it cannot, it is asked again in the next
-        round: a node that has lost the store is told of the metadata all the same.
+        """Ask the node once to reread the configs. If it cannot, it is asked again in the next
+        round, so that a node without the store still gets the metadata.
         """
         request, is_done = self._configs, False
         try:
@@ -291,8 +284,8 @@ class Channel:
             self._owner.replicas_deleted(self.broker, [topic for topic in part if topic.name not in failed])
 
     async def _send(self, message: control_requests.ControlRequest) -> object:
-        """Send a request until it is answered without an error, and return the answer: the task
-        ends with the node's registration, not with a failure.
+        """Send a request until the response has no error, and return the response. The channel
+        ends with the node's registration, not with an error.
         """
         while True:
             pause_seconds = RETRY_SECONDS
@@ -324,8 +317,8 @@ class Channel:
         return answer
 
     def _refused(self, message: control_requests.ControlRequest, code: int) -> float:
-        """Log a node's error, and return the pause before it is asked again. If it takes another
-        node for the controller, the store is asked: it alone decides.
+        """Log a node's error, and return the pause in seconds before the request is sent again. If
+        the node follows another controller, have the election check the store.
         """
         if code != self._complaint:  # not once more for every attempt
             self._complaint = code

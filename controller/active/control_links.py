@@ -1,5 +1,5 @@
-"""From the controller to the nodes, and from a node to the controller: the connections that carry
-no client's request.
+"""Connections of the active controller to the nodes, and of a node to the active controller, for
+requests that are not a client's.
 """
 
 import logging
@@ -26,9 +26,7 @@ def key_of(message: ControlRequest) -> ApiKey:
 
 
 class PeerControlLink:
-    """The control connection to one broker. A broker that does not listen where nodes meet is never
-    reached.
-    """
+    """The controller's connection to one broker. Without an endpoint, the broker is unreachable."""
 
     def __init__(self, peer: PeerConnection | None) -> None:
         self._peer = peer
@@ -48,7 +46,7 @@ class PeerControlLink:
 
 
 class ControlLinks:
-    """Makes connections between this node and the others."""
+    """Connects this node with the others."""
 
     def __init__(self, nursery: trio.Nursery, config: NodeConfig, cache: MetadataCache, logins: NodeLogins) -> None:
         self._nursery = nursery
@@ -79,7 +77,7 @@ class ControlLinks:
         return PeerControlLink(self._connection(endpoint, self._logins.at_any(broker, endpoint)))
 
     async def ask_controller(self, key: ApiKey, version: int, message: WireStruct) -> WireStruct:
-        """Send a request to the controller that this node knows of. Raises PeerUnavailable."""
+        """Send a request to the controller that this node follows. Raises PeerUnavailable."""
         image = self._cache.image
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._inter_broker)

@@ -1,7 +1,7 @@
-"""The three requests of the controller, made from an image. Pure.
+"""Makes LeaderAndIsr, UpdateMetadata and StopReplica from an image; all functions are pure.
 
-Versions are fixed, as a real controller fixes them: every broker from 3.4 on takes them, and no
-ApiVersions is asked first.
+Their versions are fixed, as Kafka's controller fixes them by `inter.broker.protocol.version`: every
+broker from 3.4 on takes them, so no ApiVersions is sent first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,15 +32,14 @@ EPOCH_DURING_DELETE = -2
 LeaderAndIsr.EPOCH_DURING_DELETE).
 """
 COMPLETE_TAG = 10_000
-"""Our own tag of UpdateMetadata: what this request does not name does not exist. Kafka's brokers
-pass over tags that they do not know; Kafka's own `Type` says the same, but from KRaft controllers
-alone.
+"""A tag of ours in UpdateMetadata: topics that the request does not name do not exist. Kafka's
+brokers ignore unknown tags. Kafka's own field `Type` means the same, but only in KRaft.
 """
 
 
 CONFIGS_TAG = 10_001
-"""Our own, too: answered when the node has read the configs of brokers anew, or with an error if it
-cannot. A broker of Kafka answers at once: nobody can tell when it reads a notification.
+"""A tag of ours in UpdateMetadata: the node responds once it has reread the configs of brokers, or
+with an error if it cannot. Kafka's brokers ignore the tag and respond at once.
 """
 
 UPDATE_NUMBER_TAG = 10_002
@@ -49,14 +48,14 @@ applied this request and those before it, as eight bytes.
 """
 
 MOST_PARTITIONS = 2_000
-"""In one request, unless a single topic has more to be told at once: about 20 ms of work at either
-end.
+"""The most partitions in one request, about 20 ms of work at either end. A single topic may need
+more.
 """
 
 
 def leader_states(image: Image, wanted: Mapping[str, Mapping[int, bool]]) -> Iterator[LeaderAndIsrTopicState]:
-    """Yield the states of partitions, which `wanted` names by topic with whether their replica on
-    the target is new. A large topic has several.
+    """Yield the states of partitions for LeaderAndIsr. `wanted` has the partitions by topic, each
+    with whether its replica on the target is new. A large topic is yielded in several parts.
     """
     for name, partitions in wanted.items():
         topic = image.topics.get(name)
@@ -114,7 +113,7 @@ def _live_leaders(image: Image, leaders: Iterable[int], listener: str) -> list[L
 
 
 TopicState = UpdateMetadataTopicState | bytes
-"""As a struct, or encoded already."""
+"""A topic in UpdateMetadata, as a struct or already encoded."""
 
 
 def topic_states(
@@ -123,11 +122,10 @@ def topic_states(
     forgotten: Mapping[str, Topic],
     whole_topic: Callable[[Topic, frozenset[int]], TopicState],
 ) -> Iterator[tuple[TopicState, int]]:
-    """Yield what UpdateMetadata says of forgotten topics and changed partitions, each with how many
-    partitions it tells of.
+    """Yield the topics for UpdateMetadata, each with the number of its partitions there.
 
-    `changed` names the partitions of a topic (None: all of them). Those forgotten come first: a
-    topic of the same name may be new.
+    `changed` has the partitions by topic (None: all of them). `forgotten` are topics that are being
+    deleted; they come first, since a new topic may have the same name.
     """
     live = image.live_ids()
     for topic in forgotten.values():
@@ -152,11 +150,11 @@ def update_metadata(
     configs: bool = False,
     update_number: int | None = None,
 ) -> UpdateMetadataRequest:
-    """Make UpdateMetadata of all brokers (the list replaces what the target knows) and these
-    topics. With `complete`, what is not named does not exist.
+    """Make UpdateMetadata of all brokers, which replace those that the target knows, and these
+    topics. With `complete`, topics that are not named do not exist.
 
-    `configs` have changed in the store. `update_number` is the update that the target has reached
-    with this request.
+    With `configs`, the target rereads the configs of brokers before it responds. `update_number` is
+    the update that the target has reached with this request.
     """
     tags = {**({COMPLETE_TAG: b""} if complete else {}), **({CONFIGS_TAG: b""} if configs else {})}
     if update_number is not None:

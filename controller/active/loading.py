@@ -1,5 +1,7 @@
-"""Reading the whole state of the cluster from the store: in a few rounds of pipelined reads,
-however many topics there are.
+"""Loads the state of the cluster from the store, in a few rounds of pipelined reads however many
+topics there are.
+
+Rule: a znode that cannot be read is logged and left out; it never stops the controller.
 """
 
 import logging
@@ -23,8 +25,8 @@ PATHS = (*layout.PERSISTENT_PATHS, layout.COMMITS)
 
 
 async def ensure_paths(store: Store) -> bool:
-    """Make the znodes that every Kafka cluster has, and ours, where they are missing. Return
-    whether one was.
+    """Create the persistent znodes of every Kafka cluster, and ours, where they are missing. Return
+    whether one was missing.
     """
     entries = await store.get_many(PATHS)
     missing = [path for path, entry in zip(PATHS, entries, strict=True) if entry is None]
@@ -36,8 +38,8 @@ async def ensure_paths(store: Store) -> bool:
 async def load(
     store: Store, on_brokers: Watch, on_topics: Watch, on_deletions: Watch, created: dict[str, int] | None = None
 ) -> Image:
-    """Load the image of what the store holds, with watches on the lists it was read from; `created`
-    as in `load_topics`.
+    """Load everything into an image, and set these watches on the lists that it was read from.
+    `created` is filled as `load_topics` does. Raises StoreError.
     """
     await store.sync()
     brokers = await load_brokers(store, on_brokers)
@@ -49,8 +51,8 @@ async def load(
 
 
 async def load_broker_configs(store: Store, names: Sequence[str] | None = None) -> dict[str, EntityConfigs]:
-    """Load the configs of these brokers, or of all that have some, the default of all among them,
-    by their path below `/config`.
+    """Load the dynamic configs of these brokers, or of all brokers and the cluster's default, by
+    their path below `/config`.
     """
     if names is None:
         names = await store.children(layout.BROKER_CONFIGS)
@@ -62,9 +64,7 @@ async def load_broker_configs(store: Store, names: Sequence[str] | None = None) 
 
 
 async def load_brokers(store: Store, watch: Watch | None = None) -> list[Broker]:
-    """Load the registered brokers. A registration that cannot be read is left out,
-    and said to be.
-    """
+    """Load the registered brokers. A registration that cannot be read is logged and left out."""
     ids = list(_broker_ids(await store.children(layout.BROKER_IDS, watch)))
     entries = await store.get_many([layout.broker_path(broker_id) for broker_id in ids])
     brokers = []
@@ -87,18 +87,18 @@ def _broker_ids(names: Iterable[str]) -> Iterator[int]:
 
 
 async def topic_names(store: Store, watch: Watch | None = None) -> list[str]:
-    """Return the names of all topics. What no topic can be called is none, whoever put it there."""
+    """Return the names of all topics, without znodes whose name no topic can have."""
     return [name for name in await store.children(layout.TOPICS, watch) if is_valid_topic_name(name)]
 
 
 async def load_topics(
     store: Store, names: Sequence[str], marked: Collection[str], created: dict[str, int] | None = None
 ) -> list[Topic]:
-    """Load these topics with their partitions' states and configs. An unreadable one is left out,
-    and said to be.
+    """Load these topics with their configs and the states of their partitions. A topic that cannot
+    be read is logged and left out.
 
-    When they were created, which an image does not tell, is put into `created`, in milliseconds
-    since 1970.
+    `marked` names the topics with a deletion marker. The times of creation, which an image does not
+    hold, are put into `created` by name, in milliseconds since 1970.
     """
     entries = await store.get_many([layout.topic_path(name) for name in names])
     topics: list[Topic] = []

@@ -1,15 +1,14 @@
-"""What brokers tell the controller by way of the store, and what a controller puts in order before
-it reads anything.
+"""Notifications that brokers leave for the controller in the store, and the znode `/feature`.
 
-Rule: a notification only says where to look. Those that lie there at an election are removed
-unread: everything is looked at then.
+Rule: a notification only says what to read. Notifications that exist at an election are removed
+unread, since the new controller reads everything.
 
-- `/isr_change_notification`: brokers before Kafka 2.7 write the states of what they lead by
-  themselves, and say so here.
-- `/log_dir_event_notification`: a broker has lost a directory; LeaderAndIsr for all its replicas
-  makes it tell which.
-- `/feature`: which features are finalized. None, ever: a broker of Kafka 3.x that does not know one
-  ends itself.
+- `/isr_change_notification`: a broker before Kafka 2.7 has written states of partitions that it
+  leads.
+- `/log_dir_event_notification`: a broker has lost a log directory. Its response to LeaderAndIsr for
+  all its replicas says which replicas are lost.
+- `/feature`: the finalized features. There are never any, because a broker of Kafka 3.x shuts down
+  if it does not know one.
 """
 
 import logging
@@ -37,22 +36,23 @@ from .jobs import ControllerMoved, Draft
 log = logging.getLogger("minicontroller.controller")
 
 DELETES_IN_ONE = 1000
+"""How many notifications are removed in one commit."""
 LISTS = (layout.ISR_CHANGE_NOTIFICATION, layout.LOG_DIR_EVENT_NOTIFICATION)
 
 
 class BrokerNotifications(msgspec.Struct):
-    """What brokers have told since the last look."""
+    """The notifications in the store."""
 
     paths: list[str] = []
     changed_isrs: set[str] = set()
-    """Topics."""
+    """Names of topics with states that a broker has written."""
     lost_directories: set[int] = set()
-    """Brokers."""
+    """Ids of brokers that have lost a log directory."""
 
 
 async def begin(store: Store, fence: Check, watch: Watch) -> None:
-    """Remove old notifications at an election, with watches for new ones, and see to `/feature`.
-    Raises ControllerMoved.
+    """Remove old notifications after an election, set watches for new ones, and make sure that
+    `/feature` names no features. Raises ControllerMoved.
     """
     await _ensure_feature(store, fence)
     paths = [f"{parent}/{name}" for parent in LISTS for name in await store.children(parent, watch)]

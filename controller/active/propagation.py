@@ -1,9 +1,8 @@
-"""The controller tells every registered node what changed, by a channel to each, and knows who has
-acknowledged what.
+"""Sends metadata changes to all registered nodes, by a channel to each, and knows which updates
+each node has acknowledged.
 
-Rule: a registered node has a channel for as long as that registration lives; a node that registers
-anew gets another one. Whoever waits for the nodes waits for those that are registered, and no
-longer than this node is the controller.
+Rule: a node has a channel while its registration lasts, and another one for its next registration.
+A wait for the nodes is a wait for those that are registered, and ends with the controller.
 """
 
 import logging
@@ -24,9 +23,7 @@ log = logging.getLogger("minicontroller.propagation")
 
 
 class Propagation:
-    """Channels to all registered nodes but those of this process, which learn of changes without
-    the wire.
-    """
+    """Channels to all registered nodes outside this process; `local_nodes` updates the others."""
 
     def __init__(
         self,
@@ -50,20 +47,18 @@ class Propagation:
         directory.
         """
         self.contradicted = contradicted
-        """Called when a broker says that another controller rules."""
+        """Called when a broker answers that it follows another controller."""
         self._channels: dict[int, Channel] = {}
         self._update_number = first_update_number(controller_epoch)
         """The number of the newest update."""
         self._configs = 0
-        """Counts the requests to read the configs anew."""
+        """The number of requests so far to reread the configs."""
         self._nursery: trio.Nursery | None = None
         self._ended = False
         self._acknowledgements = trio.lowlevel.ParkingLot()
         self._encoded: dict[str, tuple[Topic, bytes]] = {}
         self._encoded_for: frozenset[int] = frozenset()
-        """The brokers that were live when `_encoded` was made: they decide which replicas are
-        offline.
-        """
+        """The live brokers that `_encoded` was made for: they determine the offline replicas."""
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         try:
@@ -77,7 +72,7 @@ class Propagation:
     # ------------------------------------------------------------------ brokers
 
     def restart(self, image: Image) -> None:
-        """Close all channels, and tell every node everything anew: the state was loaded anew."""
+        """Close all channels and send everything to every node, after the state was loaded."""
         for channel in self._channels.values():
             channel.scope.cancel()
         self._channels.clear()
@@ -85,8 +80,8 @@ class Propagation:
         self.brokers_changed(image)
 
     def brokers_changed(self, image: Image) -> None:
-        """Open channels to new brokers, close those of brokers that are gone or have registered
-        anew, and tell all nodes of it.
+        """Open channels to new brokers, close those of brokers that are gone or have another
+        registration, and send the live brokers to all nodes.
         """
         assert self._nursery is not None
         self._update_number += 1
@@ -121,9 +116,7 @@ class Propagation:
             self._tell_leaders(channel, topic)
 
     def tell_replicas(self, broker_id: int, image: Image) -> None:
-        """Send a broker LeaderAndIsr for all its replicas once more: its answer says which of them
-        it has lost.
-        """
+        """Send a broker LeaderAndIsr for all its replicas again, to learn which it has lost."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             for topic in image.topics.values():
@@ -139,9 +132,7 @@ class Propagation:
     # ------------------------------------------------------------------ topics
 
     def topic_changed(self, before: Topic | None, after: Topic) -> None:
-        """Tell all nodes which partitions have another state, and the replicas of these by
-        LeaderAndIsr.
-        """
+        """Send all nodes the partitions whose state differs, and LeaderAndIsr to their replicas."""
         self._update_number += 1
         known: tuple[Partition, ...] = ()
         if before is not None and before.topic_id in (after.topic_id, NO_TOPIC_ID):
@@ -166,17 +157,13 @@ class Propagation:
                     channel.leaders(after.name, index, is_new=is_new)
 
     def liveness_changed(self, topic: Topic, partitions: Iterable[int]) -> None:
-        """Tell all nodes that replicas of these partitions went offline or came back, and nothing
-        else about them changed.
-        """
+        """Send all nodes these partitions, of which only the offline replicas have changed."""
         self._update_number += 1
         for channel in self._channels.values():
             channel.metadata(self._update_number, topic.name, partitions)
 
     def topic_forgotten(self, topic: Topic) -> None:
-        """Tell all nodes that the topic is marked for deletion, so that nobody serves
-        it any more.
-        """
+        """Send all nodes that the topic is marked for deletion, so that none serves it any more."""
         self._update_number += 1
         self._encoded.pop(topic.name, None)
         for channel in self._channels.values():
@@ -195,11 +182,11 @@ class Propagation:
     # ------------------------------------------------------------------ who knows what
 
     async def wait_acknowledged(self, broker_id: int | None = None, *, configs: bool = False) -> bool:
-        """Wait until every registered node, or this one, has in its metadata all that was told
-        before this call; one that loses its registration is not waited for. With `configs`, wait
-        also until they have read the configs of brokers anew.
+        """Wait until every registered node, or this broker, has all updates made before this call.
+        A node that loses its registration is not waited for. With `configs`, wait also until they
+        have reread the configs of brokers.
 
-        Return False if the controller's term ended first: then it is not known who has it.
+        Return False if the controller stopped first: then it is not known which nodes have them.
         """
         number, request = self._update_number, 0
         if configs:
@@ -221,9 +208,7 @@ class Propagation:
         return self._update_number
 
     def reaches(self, broker_id: int) -> bool:
-        """Return whether this node is told of changes as they come, as far as the last request to
-        it shows.
-        """
+        """Return whether this node responded to the last request, or none was sent to it yet."""
         channel = self._channels.get(broker_id)
         return channel is None or channel.is_reached
 
@@ -236,7 +221,7 @@ class Propagation:
 
     @property
     def behind(self) -> int:
-        """How many registered nodes have not acknowledged the newest change."""
+        """The number of registered nodes that have not acknowledged the newest update."""
         return sum(channel.acknowledged < self._update_number for channel in self._channels.values())
 
     def acknowledged(self) -> None:

@@ -31,12 +31,12 @@ from .writer import Writer
 log = logging.getLogger("minicontroller.controller")
 
 REREAD_SECONDS = 1.0
-"""Between two readings of a list that our own writes change: what another broker writes is seen no
-later than this.
+"""The pause between two readings of a list that this controller's own writes change. Changes by
+others are seen after this time at the latest.
 """
 
 REREAD_STATES_SECONDS = 0.05
-"""Between two readings of states that others keep writing."""
+"""The pause between two readings of states that others keep writing."""
 
 
 class StoreWatches:
@@ -72,10 +72,10 @@ class StoreWatches:
         self._changed_configs: set[tuple[str, str]] = set()
         self._changed_states: set[str] = set()
         self._again: set[tuple[str, str]] = set()
-        """Entities whose configs could not be judged when they were read last."""
+        """Entities whose configs must be read again, because changes of ours were not committed."""
 
     def configs_changed(self, entities: Iterable[tuple[str, str]]) -> None:
-        """Note that entities' configs, or what these inherit, were changed, by kind and name as in
+        """Have the configs of these entities read again. Entities are kind and name, as in
         `/config/changes`.
         """
         self._changed_configs.update(entities)
@@ -83,13 +83,13 @@ class StoreWatches:
             self.configs.send()
 
     def states_changed(self, topics: Iterable[str]) -> None:
-        """Note that somebody else wrote states of these topics."""
+        """Have the states of these topics read again, since somebody else has written them."""
         self._changed_states.update(topics)
         if self._changed_states:
             self.states.send()
 
     def states_known(self) -> None:
-        """Note that everything has just been read."""
+        """Note that all states have just been read."""
         self._changed_states.clear()
 
     async def run(self) -> None:

@@ -1,10 +1,9 @@
-"""Topics that nobody created and somebody uses: made by way of the controller and its policy, as if
-the client had sent CreateTopics.
+"""Automatic creation of topics (`auto.create.topics.enable`), as if the client had sent
+CreateTopics.
 
-Rule: one creation at a time for a topic and a caller; whoever asks meanwhile and is the same caller
-shares its outcome, so that a service with a thousand connections costs one request. The same is who
-looks the same in everything that a policy is asked and the audit log tells: the policy may allow
-one what it refuses another, and each has a line there.
+Rule: one creation at a time for a topic and a caller. Requests of the same caller that come
+meanwhile share its outcome, so a service with a thousand connections costs one request. Callers are
+the same if they agree in everything that the policy and the audit log see of them.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -29,11 +28,11 @@ from ..requests.spec import Handler
 
 BROKER_DEFAULT = -1
 PATIENCE_SECONDS = 5.0
-"""For the controller, and for there to be one: a client that only wants to know where its topics
-are is not kept longer.
+"""How long a request may wait for a controller and its response: the client only asked where its
+topics are.
 """
 TRIGGER_ONLY_MS = 0
-"""A timeout that says: do it, and do not wait until it is complete (K4-C6)."""
+"""The timeout of a CreateTopics that does not wait until the topic is complete (K4-C6)."""
 
 AS_SEEN_BY_THE_CLIENT = {
     ErrorCode.NONE: ErrorCode.LEADER_NOT_AVAILABLE,
@@ -42,9 +41,9 @@ AS_SEEN_BY_THE_CLIENT = {
     ErrorCode.NOT_CONTROLLER: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.INVALID_REQUEST: ErrorCode.INVALID_TOPIC_EXCEPTION,
 }
-"""It is on its way: come again. Without a controller nothing is on its way, but coming again is
-right too. INVALID_REQUEST says of a name that nobody may create it (`__cluster_metadata`): clients
-of Metadata know another code for such names, and give up at once.
+"""The error codes of CreateTopics, and those that Metadata has for them. LEADER_NOT_AVAILABLE and
+UNKNOWN_TOPIC_OR_PARTITION make a client ask again. INVALID_REQUEST is for names that cannot be
+created (`__cluster_metadata`), and INVALID_TOPIC_EXCEPTION makes a client give up at once.
 """
 
 
@@ -57,7 +56,7 @@ class Asker(NamedTuple):
     software: str
     listener: str
     api: int
-    """By which they asked."""
+    """The key of the API in which the topic was named."""
     api_version: int
 
 
@@ -66,7 +65,8 @@ class Flight(msgspec.Struct):
 
     landed: trio.Event
     code: ErrorCode | None = None
-    """None if whoever asked the controller went away: then somebody else has to ask."""
+    """The outcome; None if the request that made the creation was cancelled: another one makes it.
+    """
 
 
 SendCreateTopics = Callable[[Handler, RequestContext, CreateTopicsRequest], Awaitable[CreateTopicsResponse]]
@@ -82,11 +82,9 @@ class AutoCreation:
     async def create(
         self, context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
     ) -> dict[str, ErrorCode]:
-        """Ask for topics with legal names, and return what Metadata says of each,
-        LEADER_NOT_AVAILABLE if all is well.
-
-        Of more than one request may create none is: they are unknown, as where there is no
-        automatic creation.
+        """Create topics with valid names, and return the error code of each in Metadata:
+        LEADER_NOT_AVAILABLE if it was created. If there are more names than one request may create,
+        none is created, and all are unknown.
         """
         if len(names) > MAX_CHANGES:
             return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -139,7 +137,7 @@ def _asker(context: RequestContext) -> Asker:
 async def _ask_the_controller(
     context: RequestContext, names: Sequence[str], config: NodeConfig, send: SendCreateTopics
 ) -> dict[str, ErrorCode]:
-    """Ask the controller by the route that CreateTopics of this client would take."""
+    """Send CreateTopics by the route that a CreateTopics of this client would take."""
     route = context.dispatcher.routes.get(ApiKey.CREATE_TOPICS)
     if route is None:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -165,8 +163,8 @@ def as_seen_by_the_client(code: int) -> ErrorCode:
 
 
 def creatable_topic(config: NodeConfig, name: str) -> CreatableTopic:
-    """Return the topic with the node's defaults; Kafka's own topics with what their coordinators
-    need.
+    """Return a topic with the defaults of the cluster, or an internal topic of Kafka with the
+    configs that its coordinator needs.
     """
     match name:
         case "__consumer_offsets":

@@ -1,11 +1,9 @@
-"""The notifications in `/config/changes`: who writes a config adds one, and every node follows
-them.
+"""Follows the notifications in `/config/changes`, which every writer of configs adds to.
 
-Rule: a notification only names what changed, so a late or double one does no harm, and what came
-before the start is not looked at at all: the state is loaded after the watch is set. A notification
-is new if its name is: a number that somebody has made up hides none of those that follow. The
-number of looks is bounded: a stream of changes costs a few looks a second, not one a change, since
-every look lists all that is there.
+Rule: a notification only names an entity, so late or repeated ones do no harm, and those from
+before the start are ignored: the configs are loaded after the watch is set. A notification is new
+if its name is, so a sequence number that somebody invented hides none. Each listing returns all
+notifications, so a stream of changes causes a few listings a second and not one for each change.
 """
 
 import logging
@@ -28,23 +26,21 @@ EntityChanged = Callable[[str, str], None]
 """
 
 PAUSE_SECONDS = 0.1
-"""The pause between two looks, the first of which is immediate."""
+"""The pause between two listings; the first one is immediate."""
 LOOKING_SHARE = 20
-"""A look that took long is followed by a pause this many times as long."""
+"""A slow listing is followed by a pause this many times as long."""
 MAX_PAUSE_SECONDS = 2.0
-"""The longest pause: it may have been the store that was slow, and what others change is to be
-known soon.
-"""
+"""The longest pause, so that changes are seen soon after a time in which the store was slow."""
 
 KEPT_MS = 15 * 60 * 1000  # Kafka: how long a notification waits for those who have not seen it
 MAX_KEPT = 100_000
-"""How many notifications may stay: the names of more would no longer fit into what Kafka's brokers
-take from ZooKeeper (4 MiB).
+"""How many notifications may stay: the names of more would not fit into a response that Kafka's
+brokers accept from ZooKeeper (4 MiB).
 """
 TIDY_PAUSE_SECONDS = 30.0
 TIDY_BATCH = 1_000
 TIDY_BATCHES = 10
-"""How many batches are removed after one look: what changed meanwhile waits for its end."""
+"""How many batches are removed after one listing, since new notifications wait meanwhile."""
 
 
 class ConfigChanges:
@@ -54,7 +50,7 @@ class ConfigChanges:
         self._clock_ms = clock_ms
         self._changed = Signal()
         self._seen: frozenset[str] | None = None
-        """The notifications that have been seen, of those that were there at the last look."""
+        """The notifications of the last listing that were followed."""
         self._session_lost = False
         self._tidy_at = 0.0
 
@@ -143,8 +139,8 @@ class ConfigChanges:
         self._seen = present
 
     async def tidy(self, store: Store, names: Sequence[str], *, most: int = MAX_KEPT) -> bool:
-        """Remove the notifications that are older than KEPT_MS or more than `most`, the oldest
-        first. Return False if some of those are left.
+        """Remove notifications older than KEPT_MS, and the oldest of those beyond `most`. Return
+        False if some of them are left.
         """
         oldest = sorted(names, key=_number)
         horizon = self._clock_ms() - KEPT_MS

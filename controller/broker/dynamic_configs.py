@@ -1,9 +1,8 @@
-"""The part of a node's configuration that the store overrides while the node runs:
-`/config/brokers`.
+"""The dynamic configs of a node, from `/config/brokers/<id>` and `/config/brokers/<default>`.
 
-Rule: only what a notification names is read again, or all of it when the controller asks for what
-it has acknowledged. One reading after the other, so that none brings back what is old. Values may
-be secrets: they are kept as they stand in the store, and never logged.
+Rule: a notification causes only the znode that it names to be read, and a request of the controller
+all of them. Readings run one after the other, so that none restores older values. Values may be
+secrets: they are kept as they are in the store, and never logged.
 """
 
 import logging
@@ -23,28 +22,27 @@ log = logging.getLogger("minicontroller.config")
 
 NOTHING: Mapping[str, str] = {}
 CATCH_UP_SECONDS = 1.0
-"""For the store to answer when the controller waits."""
+"""How long a reading may take while the controller waits for it."""
 
 
 class DynamicConfigs:
-    """What the store says of one node's configs, and of those of all nodes, kept up to date by
-    `run`.
-    """
+    """The dynamic configs of one node and of the cluster, kept up to date by `run`."""
 
     def __init__(self, config: NodeConfig, broker_id: int, clock_ms: Callable[[], int] = now_ms) -> None:
         self.current = config
-        """The node's configuration with what is overridden; a new one after each change."""
+        """The node's configuration with the dynamic configs in force; another object after each
+        change.
+        """
         self.of_cluster: Mapping[str, str] = NOTHING
-        """`/config/brokers/<default>`: for every node that has nothing of its own."""
+        """The configs in `/config/brokers/<default>`."""
         self.of_node: Mapping[str, str] = NOTHING
-        """`/config/brokers/<id>`."""
+        """The configs in `/config/brokers/<id>`, which override those of the cluster."""
         self._own_name = str(broker_id)
         self._changes = ConfigChanges(clock_ms)
         self._listeners: list[EntityChanged] = []
         self._reading = trio.Lock()
         self._begun = self._loaded = 0
-        """Readings of everything, by number: the last that was begun, and the last that is in
-        force.
+        """Numbers of readings: the last one that began, and the last one whose result is in force.
         """
         self._applied = 0
         """How often a controller of this process called `apply`: what was read from the store
@@ -58,10 +56,8 @@ class DynamicConfigs:
         self._listeners.append(listener)
 
     async def load(self, store: Store) -> None:
-        """Read all configs, nothing older than what was acknowledged to anybody before. Raises
-        StoreUnavailable or SessionExpired.
-
-        Whoever comes while they are read shares the next reading with all who come then.
+        """Read all configs, at least as new as any change acknowledged before this call. Calls that
+        come during a reading share the next one. Raises StoreUnavailable or SessionExpired.
         """
         next_one = self._begun + 1
         async with self._reading:
@@ -72,8 +68,8 @@ class DynamicConfigs:
                 self._loaded = number
 
     def apply(self, of_node: Mapping[str, str] | None, of_cluster: Mapping[str, str] | None) -> None:
-        """Take over configs that a controller of this process has written, before its client hears
-        of it. None is unreadable: what was in force before stays.
+        """Put configs in force that a controller of this process has written, before its client
+        gets the response. None stands for unreadable configs, and leaves what is in force.
         """
         self._applied += 1
         of_node = self.of_node if of_node is None else of_node
@@ -83,9 +79,8 @@ class DynamicConfigs:
             self.current = self.current.with_dynamic(of_node, of_cluster)
 
     async def catch_up(self, store: Store) -> bool:
-        """Read all configs for somebody who is waited for; False if the store does not answer in
-        time. What this node reads of the store afterwards, such as the configs of topics, is no
-        older either.
+        """Read all configs because the controller waits for it. Return False if the store does not
+        respond in time. What this node reads from the store afterwards is no older either.
         """
         with trio.move_on_after(CATCH_UP_SECONDS):
             try:

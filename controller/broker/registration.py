@@ -1,9 +1,8 @@
-"""The node's own entry in `/brokers/ids`: born and filled in one transaction, and again in every
-new session, or when it is taken away.
+"""Keeps the node registered in `/brokers/ids`, in every session and whenever the entry is removed.
 
-Rule: a watch is waited for no longer than the session in which it was set. No two brokers have one
-address: whoever asks for the one would reach the other. A node that starts has to wait for whoever
-has its id or one of its addresses; one that runs is not disturbed.
+Rule: no two brokers are registered with one address, since requests to one would reach the other. A
+node that starts waits for a broker that has its id or one of its addresses; a node that runs is not
+disturbed. A watch is waited for only during the session in which it was set.
 """
 
 import contextlib
@@ -64,14 +63,14 @@ class Registration:
         self._own_sessions: set[int] = set()
         self._started = False
         self._patience = math.inf
-        """Until when a node that starts waits for others."""
+        """The time until which a node that starts waits for a broker in its way."""
         self._entry_changed = Signal()
         """Sent when the entry of this node was changed or removed."""
         self._others_changed = Signal()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep the broker registered; started once it is for the first time. Raises
-        ConfigurationError if its id or address is another one's.
+        """Keep the broker registered; reported as started after the first registration. Raises
+        ConfigurationError if another live broker has its id or address.
         """
         self._be_patient()
         self._store.on_session(lambda _session: self._be_patient())
@@ -132,14 +131,14 @@ class Registration:
         return False
 
     def _be_patient(self) -> None:
-        """Count the time for which a rival is waited for from now on: servers that elect a leader
-        count the time of every session anew, of the dead as well.
+        """Begin the wait for a rival again: when ZooKeeper elects a leader, the timeouts of all
+        sessions, also of dead ones, begin again.
         """
         self._patience = trio.current_time() + self._takeover_seconds
 
     async def _wait_for_another(self, changed: Signal, sentence: str) -> None:
-        """Wait for whoever is in the way. Raises ConfigurationError if they are still there when a
-        node that starts has waited long enough.
+        """Wait for a change of the broker in the way. Raises ConfigurationError with this sentence
+        if a node that starts has waited for `takeover_seconds`.
         """
         while True:
             with trio.move_on_at(math.inf if self._started else self._patience) as scope:
@@ -150,7 +149,7 @@ class Registration:
                 raise ConfigurationError(sentence)
 
     async def _rival(self, before: float = math.inf) -> Broker | None:
-        """Return another broker with an address of ours that was registered earlier."""
+        """Return another broker with an address of this node that registered before this czxid."""
         return next(
             (
                 each

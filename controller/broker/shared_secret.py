@@ -1,9 +1,9 @@
-"""The secret that all nodes of a cluster share. It lies in the cluster's tree: whoever may read and
-write there is a node.
+"""The secret by which the nodes of a cluster prove themselves to each other. It is kept in the
+cluster's tree: a process that may read and write there counts as a node.
 
-Rule: the first node makes it, the others read it, and all follow it: whoever deletes it, because it
-became known, makes the nodes agree on another one. While there is none that can be read no proof is
-right. It is kept in memory only, and nothing tells it to anybody.
+Rule: the first node creates the secret, and all nodes follow its znode. To change a secret that
+became known, an operator deletes the znode, and the nodes create another one. While the secret
+cannot be read, no proof is accepted. It is neither written elsewhere nor logged.
 """
 
 import logging
@@ -24,15 +24,15 @@ log = logging.getLogger("minicontroller.node")
 
 SECRET_BYTES = 32
 RETRY_SECONDS = 10.0
-"""Before what must not be read is tried again: no watch tells when it may."""
+"""The pause before a znode that access control hides is read again: no watch can be set on it."""
 
 
 class SharedSecret:
     """Follows the secret; `current` is None while there is none that can be read."""
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """Prepare to follow the secret; `on_change` is called when what was proved by the last one
-        holds no longer.
+        """Prepare to follow the secret. `on_change` is called when it changes or is lost, so that
+        connections which were proved by it can be closed.
         """
         self._current: bytes | None = None
         self._on_change = on_change
@@ -42,8 +42,8 @@ class SharedSecret:
         return self._current
 
     async def run(self, store: Store, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the secret until cancelled; started once it is known. Raises ConfigurationError if
-        the store does not let this node read it at its start.
+        """Follow the secret until cancelled; reported as started once it is known. Raises
+        ConfigurationError if access control hides it from the node at its start.
         """
         started = False
         while True:

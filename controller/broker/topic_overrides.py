@@ -1,9 +1,9 @@
-"""What topics override, for nodes whose image is not told of configs: read from the store, and
-known until a watch says that it changed.
+"""The configs of topics at nodes other than the controller, whose image has none: read from the
+store, and kept until a watch fires.
 
-Rule: what is kept has a watch, belongs to the topic of one id, and is forgotten when this node has
-changed it, which may be known here before the watch fires. Only so many are kept: each costs the
-store's server a watch.
+Rule: configs that are kept have a watch and belong to one topic id. They are forgotten when this
+node has changed them, before the watch fires. Their number is limited, since each costs the store a
+watch.
 """
 
 from collections import OrderedDict
@@ -31,7 +31,7 @@ class Known(msgspec.Struct):
 
 
 class TopicOverrides:
-    """A node's memory of what topics override, as the store has it."""
+    """The configs of topics that one node keeps."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class TopicOverrides:
         store.on_session(self._session_changed)
 
     def known(self, topics: Sequence[Topic]) -> dict[str, Configs] | None:
-        """Return the overrides by topic; None if the store has to be asked."""
+        """Return the configs by topic, or None if they have to be read from the store."""
         if self._store.session is not SessionState.CONNECTED or self._store.session_id != self._session_id:
             return None if topics else {}
         found = {}
@@ -53,8 +53,8 @@ class TopicOverrides:
         return found
 
     async def read(self, topics: Sequence[Topic]) -> dict[str, Configs]:
-        """Read the overrides by topic. A single topic's are kept from then on; many are read in one
-        round. Raises StoreError.
+        """Read the configs by topic, and keep those of a single topic. Several topics are read in
+        one round of requests, and not kept. Raises StoreError.
         """
         if len(topics) == 1:
             return {topics[0].name: await self._read_one(topics[0])}
@@ -65,13 +65,13 @@ class TopicOverrides:
         }
 
     def forget(self, name: str) -> None:
-        """Forget a topic whose configs were changed by way of this node."""
+        """Forget the configs of a topic, which a request through this node has changed."""
         kept = self._kept.pop(name, None)
         if kept is not None:
             kept.is_stale = True
 
     def entity_changed(self, kind: str, name: str) -> None:
-        """Forget an entity that a notification in `/config/changes` names."""
+        """Forget the configs of a topic that a notification in `/config/changes` names."""
         if kind == layout.TOPICS_ENTITY:
             self.forget(name)
 
