@@ -1,15 +1,17 @@
 """Commits that the store refused because others wrote where the controller was about to write.
 
-What was planned behind such a commit is planned again. An element that meets the same again and
-again, or meets it although nothing has changed, is refused, so that the writer goes on.
+Everything that was planned behind such a commit is planned again. An element that meets the same
+again and again, or meets it although nothing has changed, is refused, so that the writer goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal
-from ..store.base import NodeExists, NodeMissing, StoreError, VersionConflict
-from .jobs import Element, WriterJob
+from ..metadata.image import Image
+from ..store.base import NodeExists, NodeMissing, SessionExpired, StoreError, StoreUnavailable, VersionConflict
+from .commits import Commit
+from .jobs import ControllerMoved, Element, InDoubt, WriterJob
 
 MAX_CONFLICTS = 10
 """How often a job is planned again because others wrote what it was about to write, before the
@@ -19,6 +21,31 @@ MAX_UNEXPLAINED = 3
 """How often a job is planned again although the store shows nothing new where others wrote: they
 may have taken it back at once.
 """
+OPERATIONS_BEFORE = 2
+"""How many operations a commit that writes begins with: the fence and the count."""
+
+Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
+"""Returns what others wrote at this path, as elements without operations that bring the image up to
+date. Raises StoreError.
+"""
+
+
+async def nothing_new(_image: Image, _path: str) -> Sequence[Element]:
+    return ()
+
+
+def raise_if_fatal(commit: Commit, error: StoreError) -> None:
+    """Raise ControllerMoved, SessionExpired or InDoubt, unless the store refused one operation of
+    this commit, of an element of which nothing took effect.
+    """
+    if error.index == 0:  # the fence
+        raise ControllerMoved from error
+    if isinstance(error, SessionExpired):
+        raise error
+    if isinstance(error, StoreUnavailable) or error.index is None or error.index < OPERATIONS_BEFORE:
+        raise InDoubt from error
+    if commit.owners[error.index - OPERATIONS_BEFORE].begun:
+        raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
 
 
 def count_conflict(job: WriterJob, element: Element, refusal: Refusal, *, is_explained: bool) -> None:

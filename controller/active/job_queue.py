@@ -1,11 +1,10 @@
 """Jobs that wait for the writer.
 
-Rule: urgent jobs pass all others, and jobs that were planned once and are to be planned anew pass
-even those. The others are taken in the order of their coming: a connection has one request at a
-time under way, at whichever node, so each connection gets its turn. There is room for so many of
-them (`queued.max.requests`); those beyond stay outside until there is, and leave when their callers
-stop waiting. A job inside that nobody waits for any more is never planned either, unless it is to
-be carried out all the same.
+Urgent jobs pass all others, and jobs that are to be planned again pass even those. The others are
+taken in the order in which they came: a connection has one request at a time under way, at
+whichever node, so each connection gets its turn. The queue has room for `queued.max.requests` of
+them; the rest wait outside, and leave when their callers stop waiting. A job inside that nobody
+waits for any more is not planned either, unless it is to be carried out in any case.
 """
 
 from collections import OrderedDict

@@ -27,8 +27,8 @@ class ControllerMoved(Exception):  # noqa: N818 - Kafka's name (ControllerMovedE
 
 
 class InDoubt(Exception):  # noqa: N818
-    """The connection broke while commits were in flight: only the store knows which of them took
-    effect.
+    """The connection broke while commits were in flight, and only the store knows which of them
+    took effect.
     """
 
 
@@ -61,16 +61,16 @@ class Element:
     ) -> None:
         self.topic = topic
         self.key = topic if topic is not None or not operations else operations[0].path
-        """Names what the element changes: elements with the same key build upon each other. None:
-        it changes nothing.
+        """The name of what the element changes, None if it changes nothing. Elements with the same
+        key build upon each other.
         """
         self.operations = operations
         self.weight = sum(map(weight, operations))
         self.evolve = evolve
         """Makes of the topic before this element the topic after it; None is no topic."""
         self.evolve_image: Callable[[Image], Image] | None = None
-        """Makes of the image before this element the image after it, if it changes anything else
-        than a topic.
+        """Makes of the image before this element the image after it; None if the element changes
+        a topic or nothing.
         """
         self.holds = holds
         """Whether an image, freshly loaded, shows that the element took effect."""
@@ -79,8 +79,8 @@ class Element:
         self.refusal: Refusal | None = None
         """Set when it was refused, by its plan or by the store."""
         self.begun = 0
-        """How many commits with operations of it were sent and not refused: while there is one, it
-        may have taken effect.
+        """How many commits with operations of it were sent and not refused. If there is one, the
+        element may have taken effect.
         """
         self.completed = False
         """Whether its commit is in the store, or what was in doubt is resolved."""
@@ -145,7 +145,7 @@ def _shows(_image: Image) -> bool:
 
 
 class Draft:
-    """What a job plans its elements on: it shows the image with everything before them, the job's
+    """The image that a job plans its elements on, with everything before them in effect, the job's
     own earlier elements included.
     """
 
@@ -165,7 +165,7 @@ class Draft:
         self.judgements: dict[tuple[str, str], Judgement] = {}
         """What the policy was asked and said, by kind and name of the resource."""
         self.is_supposed = False
-        """Whether the image shows more than the elements write: what a dry run would have made."""
+        """Whether the image shows more than the elements write, as a dry run makes it do."""
         self.suppositions: list[Callable[[Image], Image]] = []
         self._max_bytes = max_bytes
         self._bytes = 0
@@ -176,9 +176,9 @@ class Draft:
 
     @property
     def is_over(self) -> bool:
-        """Whether the plan is to end before its next element, so that another job goes on: what is
-        staged fills a commit (a job takes effect whole, and can be planned again whole), or others
-        wait and PART_SECONDS are over.
+        """Whether the plan is to end before its next element, and another job to go on: the staged
+        elements fill a commit, or others wait and PART_SECONDS are over. A job takes effect whole,
+        and can be planned again whole, so it does not outgrow a commit.
         """
         return self._bytes >= self._max_bytes or (trio.current_time() >= self._ends and self._others_wait())
 
@@ -191,7 +191,7 @@ class Draft:
         holds: Callable[[Image], bool] = _shows,
     ) -> Element:
         """Add an element; the next one planned sees its effect. Raises Refusal if the store cannot
-        take one of its operations: sent, it would leave everything in doubt that is in flight.
+        take one of its operations, which would leave all commits in flight in doubt.
         """
         return self._add(Element(topic, operations, evolve, holds))
 
@@ -260,13 +260,13 @@ class WriterJob:
         self.elements: list[Element] = []
         self.open_elements = 0
         self.is_given_up = False
-        """Whether nobody waits for it any more: it is not planned any more, and a plan that is
-        under way comes to nothing.
+        """Whether nobody waits for it any more. It is not planned then, and a plan that is under
+        way comes to nothing.
         """
         self.conflicts = 0
         """How often others wrote what it was about to write."""
         self.unexplained = 0
-        """In how many conflicts nothing was found that the image did not show: others had taken it
+        """How many of these conflicts are not explained by what the store shows: others took it
         back meanwhile, or the plan is wrong.
         """
         self.barred: dict[str | None, Refusal] = {}
@@ -280,7 +280,7 @@ class WriterJob:
 
     @property
     def nothing_of_it_stands(self) -> bool:
-        """Whether no element took effect, or may have: the job can be done anew, here or by another
-        controller.
+        """Whether no element took effect, or may have. The job can be planned again then, here or
+        by another controller.
         """
         return not any(element.begun or element.completed for element in self.elements)

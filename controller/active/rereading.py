@@ -1,8 +1,7 @@
-"""What others than the controller wrote, where one of its commits met it: read anew, one topic or
-entity at a time.
+"""Reads again one topic, or the configs of one broker, where a commit met what others had written.
 
-Rule: what is found is told as elements without operations, and nothing where the image shows all of
-it: then a plan would meet it again.
+The result is elements without operations, which bring the image up to date. There are none if the
+image shows everything that is found, because a new plan would meet the same again.
 """
 
 from collections.abc import Sequence
@@ -18,8 +17,8 @@ from .loading import load_broker_configs, load_topics
 
 
 async def reread(store: Store, image: Image, path: str, created: dict[str, int] | None = None) -> Sequence[Element]:
-    """Return what the image has to learn of what this znode belongs to; `created` as in
-    `load_topics`. Raises StoreError.
+    """Return the elements that bring the topic or broker of this znode up to date in the image.
+    `created` is as in `load_topics`. Raises StoreError.
     """
     for parent in (layout.TOPICS, layout.TOPIC_CONFIGS, layout.DELETE_TOPICS):
         if path.startswith(f"{parent}/"):
@@ -45,7 +44,7 @@ async def _topic(store: Store, image: Image, name: str, created: dict[str, int] 
 
 
 def _with_what_is_not_stored(found: Topic, known: Topic | None) -> Topic:
-    """Add which replicas their brokers have lost, which only the controller's memory tells."""
+    """Add which replicas their brokers have lost, which is not in the store."""
     if known is None or known.topic_id != found.topic_id:
         return found
     lost = {

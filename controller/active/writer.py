@@ -42,15 +42,22 @@ from ..store.base import (
 from ..store.sessions import wait_connected
 from ..znodes import layout
 from .commits import Commit, pack
-from .conflicts import count_conflict, is_behind, kept_elements, refusal_for
+from .conflicts import (
+    OPERATIONS_BEFORE,
+    Reread,
+    count_conflict,
+    is_behind,
+    kept_elements,
+    nothing_new,
+    raise_if_fatal,
+    refusal_for,
+)
 from .job_queue import ROOM, JobQueue
 from .jobs import ControllerMoved, Draft, Element, InDoubt, WriterJob
 from .observing import NoObserver, WriterObserver
 
 T = TypeVar("T")
 
-OPERATIONS_BEFORE = 2
-"""How many operations a commit that writes begins with: the fence and the count."""
 MAX_COMMITS_IN_FLIGHT = 2
 """One commit travels while the next is planned; more make commits smaller, and a commit's price is
 mostly its own, not its operations'.
@@ -60,16 +67,6 @@ PLANNING_SECONDS = 0.05
 """How long jobs are planned, MAX_PLANNED_JOBS at most, before the result is sent and answers are
 collected.
 """
-
-
-Reread = Callable[[Image, str], Awaitable[Sequence[Element]]]
-"""Returns what others wrote at this path, as elements without operations that bring the image up to
-date. Raises StoreError.
-"""
-
-
-async def _nothing_new(_image: Image, _path: str) -> Sequence[Element]:
-    return ()
 
 
 class Writer:
@@ -83,7 +80,7 @@ class Writer:
         on_commit: Callable[[Image, Image, Sequence[Element]], None],
         *,
         observer: WriterObserver | None = None,
-        reread: Reread = _nothing_new,
+        reread: Reread = nothing_new,
         room: int = ROOM,
     ) -> None:
         self.image = image
@@ -126,13 +123,13 @@ class Writer:
         urgent: bool = False,
         in_any_case: bool = False,
     ) -> T:
-        """Plan a job, commit it, and return what the plan returned; its elements tell in `refusal`
-        which of them the store refused.
+        """Plan a job, commit it, and return what the plan returned. An element that the store
+        refused has a `refusal`.
 
-        `request` is what the observer knows the job by. `urgent` jobs pass those that wait: the
-        data plane waits for them. Raises ControllerMoved,
-        or what the plan raised. If the caller is cancelled, a job that is not planned yet is
-        dropped, unless it has room in the queue and is to be carried out `in_any_case`.
+        `request` is what the observer knows the job by. `urgent` jobs pass all others: the data
+        plane waits for them. If the caller is cancelled, a job that is not planned yet is dropped,
+        unless it has room in the queue and is to be carried out `in_any_case`. Raises
+        ControllerMoved, or what the plan raised.
         """
         job = WriterJob(plan, request)
         self.queue.put(job, urgent=urgent)
@@ -148,9 +145,9 @@ class Writer:
         return result
 
     def reset(self, image: Image, count: int) -> None:
-        """Go on from an image and a count of commits that were freshly loaded: what was in doubt is
-        resolved by whether the image shows it, jobs of which nothing was sent are planned again,
-        and the unsent rest of the others is sent as it is.
+        """Go on from an image and a count of commits that were read from the store. Elements in
+        doubt are resolved by whether the image shows them, jobs of which nothing was sent are
+        planned again, and the unsent rest of the others is sent as it is.
         """
         self._observer.undone(element for job in self._begun for element in job.elements)
         self._forget_what_is_under_way()
@@ -169,21 +166,19 @@ class Writer:
         self._rebase()
 
     def adopt(self, image: Image) -> None:
-        """Take over a change that came from elsewhere than a job: brokers, or topics that others
-        wrote. Nothing is committed.
-        """
+        """Take over a change that no job made: brokers, or topics that others wrote."""
         self.image = image
         self._rebase()
 
     async def finish(self) -> None:
-        """Begin no other job, and return when all that were begun are completed."""
+        """Begin no other job, and wait until all begun jobs are completed."""
         self.queue.close(ControllerMoved())
         for job in list(self._begun):
             await job.done.wait()
 
     def close(self, reason: BaseException) -> None:
-        """End all jobs: those that may have taken effect time out, and the others, as well as any
-        later ones, fail with ControllerMoved.
+        """End all jobs. Those that may have taken effect time out; the others, and any later ones,
+        fail with ControllerMoved.
         """
         self.queue.close(reason)
         begun, self._begun = self._begun, {}
@@ -194,8 +189,8 @@ class Writer:
                 self._resolve(None, job.elements)
 
     def _resolve(self, image: Image | None, elements: Sequence[Element]) -> None:
-        """Resolve elements that are in doubt: those that the image shows took effect, the others
-        time out (without an image, all).
+        """Resolve elements in doubt: those that the image shows took effect, the others time out,
+        and all of them time out without an image.
         """
         for element in elements:
             if not element.completed:
@@ -331,21 +326,11 @@ class Writer:
             return
         while not all(each.finished for each in self._in_flight):
             await self._wake.park()
-        self._raise_if_fatal(commit, commit.error)
+        raise_if_fatal(commit, commit.error)
         for behind in self._in_flight:
             if behind.error is not None and not is_behind(behind.error):
-                self._raise_if_fatal(behind, behind.error)
+                raise_if_fatal(behind, behind.error)
         await self._go_back_before(commit, commit.error)
-
-    def _raise_if_fatal(self, commit: Commit, error: StoreError) -> None:
-        if error.index == 0:  # the fence
-            raise ControllerMoved from error
-        if isinstance(error, SessionExpired):
-            raise error
-        if isinstance(error, StoreUnavailable) or error.index is None or error.index < OPERATIONS_BEFORE:
-            raise InDoubt from error
-        if commit.owners[error.index - OPERATIONS_BEFORE].begun:
-            raise InDoubt from error  # the first part of a divided element stands: let the state be loaded
 
     async def _go_back_before(self, refused: Commit, error: StoreError) -> None:
         """Take back the plans from a refused commit on, of which nothing took effect: read what
@@ -411,7 +396,5 @@ class Writer:
 
 
 def _count(count: int) -> SetData:
-    """Return the operation that counts one more commit in the store, where there are `count` so
-    far.
-    """
+    """Return the operation that counts one more commit in the store, which has `count` so far."""
     return SetData(layout.COMMITS, None, count)

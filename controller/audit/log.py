@@ -1,9 +1,7 @@
-"""The audit log of one node: lines which the event loop hands over, and a thread of its own writes
-into files.
+"""The audit log of one node: the event loop appends lines, and a thread writes them into files.
 
-Rule: the event loop only appends. Writing and fsync are the thread's, which need no interpreter; a
-full queue and a full disk are told by attributes, and what becomes of them is `audit.on.failure`'s
-to say.
+Writing and fsync release the interpreter, so they do not stop the event loop. A full queue and a
+full disk are shown by attributes; `audit.on.failure` says what becomes of changes then.
 """
 
 import heapq
@@ -30,9 +28,9 @@ log = logging.getLogger("minicontroller.audit")
 
 MAX_BATCH_EVENTS = 4096
 BREATH_SECONDS = 0.000_5
-"""After an event that the thread makes. The event loop gives the interpreter away with each system
-call, and gets it back from a busy thread after 5 ms: with a snapshot of 10,000 topics its longest
-pause was some 30 ms without, and is some 12 ms with this.
+"""How long the thread pauses after each event that it makes. The event loop gives the interpreter
+away with each system call, and gets it back from a busy thread after 5 ms: with a snapshot of
+10,000 topics its longest pause is about 12 ms, and was about 30 ms without these pauses.
 """
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
@@ -41,12 +39,10 @@ CLOSE_SECONDS = 10.0
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     always: bool = False
-    """Answers wait for the fsync of their decisions."""
+    """Whether answers wait for the fsync of their decisions."""
     interval_seconds: float = 1.0
     refuses: bool = True
-    """What happens while the log cannot be written: nothing is decided, or what was decided is
-    dropped.
-    """
+    """Whether changes are refused while the log cannot be written; if not, events are dropped."""
     max_bytes: int = 1 << 26
     max_seconds: float = 3600.0
     max_queue: int = 100_000
@@ -106,13 +102,13 @@ class AuditLog:
         self.settings = settings
         self._node = node
         self.failure: str | None = None
-        """Why nothing can be written at this moment."""
+        """Why nothing can be written now; None if it can."""
         self.written_events = 0
         self.dropped_events = 0
         self.failed_writes = 0
         self.refused_requests = 0
         self.on_recovered: Callable[[], None] = lambda: None
-        """Called in the event loop when events were lost and it is possible to write again."""
+        """Called in the event loop when events were lost and the log can be written again."""
         self._files = AuditFiles(
             settings.folder,
             cluster_id=cluster_id,
@@ -127,19 +123,19 @@ class AuditLog:
         self._taken = 0
         """The ordinal of the last event that the thread took from the queue."""
         self._losses: list[Loss] = []
-        """The thread's; the loop takes them over when it is told that writing works again."""
+        """Losses that the thread met; the event loop takes them when writing works again."""
         self._overflow: list[Loss] = []
-        """The event loop's."""
+        """Losses that the event loop met."""
         self._is_unbounded = False
         self._waiters: list[tuple[int, int, trio.Event]] = []
         self._lock = threading.Lock()
         self._wake, self._closing = threading.Event(), threading.Event()
         self._hurry = threading.Event()
-        """Nobody waits for the interval's end."""
+        """Set when the thread is to write at once, before the flush interval ends."""
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ the state of the log
 
     @property
     def waiting_events(self) -> int:
@@ -164,7 +160,7 @@ class AuditLog:
 
     @property
     def refusal(self) -> str | None:
-        """Why no change may be decided now, as a sentence; None if changes may be decided."""
+        """A sentence that says why no change may be decided now; None if changes may be."""
         if not self.settings.refuses:
             return None
         if self.failure is not None:
@@ -218,8 +214,8 @@ class AuditLog:
                 raise
 
     async def flush(self, patience_seconds: float) -> int:
-        """Write the waiting events at once, and return how many are not durable when
-        patience ends.
+        """Write the waiting events at once, and return how many are not durable after
+        `patience_seconds`.
         """
         ordinal = self._ordinal
         if self._durable < ordinal:
@@ -299,7 +295,7 @@ class AuditLog:
         self._files.rotate_if_old()
 
     def _write_batch(self) -> bool:
-        """Write the waiting events up to a limit; False if that failed and must be tried again
+        """Write the waiting events up to a limit. Return False if they must be written again
         later.
         """
         self._take()

@@ -1,7 +1,7 @@
-"""From the controller's own values to events.
+"""Makes events of the audit log from the controller's own values.
 
-Rule: pure. Values that may be secret are redacted here, in configs and
-wherever a refusal quotes them; so no later step has to know of secrets. Policies do not get them.
+Nothing here waits or keeps state. Values that may be secret are redacted here, in configs and
+wherever a refusal quotes them, so that no later step has to know of secrets.
 """
 
 import logging
@@ -49,7 +49,7 @@ NAMES: Mapping[int, str] = {int(code): code.name for code in ErrorCode}
 
 
 class EventOrigin(msgspec.Struct, frozen=True, gc=False):
-    """What all events of one controller epoch have in common."""
+    """The cluster, the controller epoch and the broker id that all events of an epoch have."""
 
     cluster_id: str
     epoch: int
@@ -64,7 +64,7 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     time_ms: int
 
     def stamp(self) -> dict[str, Any]:
-        """The fields that every event has."""
+        """Return the fields that every event has."""
         return {
             "schema_version": SCHEMA_VERSION,
             "cluster_id": self.origin.cluster_id,
@@ -79,8 +79,8 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 
 
 def made(make: Callable[..., AuditEvent], moment: Moment, *values: Any) -> AuditEvent:
-    """Make an event, or, if that fails by a defect of ours, one that says so: neither log nor
-    controller ends.
+    """Make an event. If that fails by a defect of this program, make one that says so, so that
+    neither the log nor the controller ends.
     """
     try:
         return make(moment, *values)
@@ -106,8 +106,8 @@ def decision(
     assumed: tuple[NamedState, ...],
     latency_us: int,
 ) -> Decision:
-    """Make the event of a decision. Its fields are given by position: as keywords, more than
-    fifteen, they took half of the time.
+    """Make the event of a decision. Its fields are given by position, because so many keywords
+    took half of the time.
     """
     origin, context, judgement = moment.origin, request.context, change.judgement
     judged, verdict, image = None, None, request.image
@@ -205,7 +205,7 @@ def state(topic: Topic, created_ms: int | None) -> RecordedState:
 
 
 def differs(one: Topic | None, other: Topic | None) -> bool:
-    """Whether the audit log tells two states of a topic apart; leaders are not part of it."""
+    """Return whether two states of a topic differ in the audit log, which has no leaders."""
     if one is other:
         return False
     if one is None or other is None:

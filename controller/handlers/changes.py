@@ -1,10 +1,10 @@
-"""The frame of every change: plan, commit, wait. What differs between the APIs is the plan, and
-when it counts as complete.
+"""The frame of every change: plan, commit, wait. Each API brings its plan, and says when a change
+counts as complete.
 
-Rule: an element is answered with success only when its commit is safe and the change is complete
-where `metadata.completion` asks for it. What is not planned when the time is over, or when the
-client is gone, is never begun; but with a timeout of 0 or less everything that is valid is carried
-out and answered REQUEST_TIMED_OUT, as Kafka does it.
+A change is answered with success only when its commit is in the store and the nodes that
+`metadata.completion` names show it. A change that is not planned when the time is over, or when the
+client is gone, is never begun. With a timeout of 0 or less every valid change is carried out and
+answered REQUEST_TIMED_OUT, as in Kafka.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ IN_DOUBT = "What came of it was not known in time: it may be done still."
 
 
 def active_controller(node: Node) -> ActiveController:
-    """Return the active controller, which runs on this node. Raises NOT_CONTROLLER if none does."""
+    """Return the controller that runs on this node. Raises NOT_CONTROLLER if none does."""
     if node.controller is None:
         raise Refusal(ErrorCode.NOT_CONTROLLER, reason="This node is not the controller.")
     return node.controller
@@ -46,11 +46,11 @@ async def carry_out(
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[PlannedChange]:
-    """Plan and commit the elements of a request, and wait until they are complete or the time is
-    over. `unbegun` returns all of them refused.
+    """Plan and commit the changes of a request, and wait until they are complete or `timeout_ms`
+    are over. `unbegun` returns all of them refused.
 
-    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any is known, NOT_CONTROLLER
-    if another controller was elected.
+    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any change is known, and
+    NOT_CONTROLLER if another controller was elected.
     """
     controller = active_controller(node)
     audited: list[AuditedRequest] = []
@@ -93,8 +93,8 @@ async def carry_out(
 
 
 def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) -> bool:
-    """Return whether a change was complete only once this node had it. A node whose registration is
-    gone is waited for by nobody, and forwards all the same.
+    """Return whether completion included this node. A node whose registration is gone forwards
+    requests all the same, and no change waits for it.
     """
     return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
@@ -119,7 +119,7 @@ async def _carry_out_all(
 
 
 async def _wait_recorded(controller: ActiveController, audited: Sequence[AuditedRequest], deadline: float) -> None:
-    """Wait until a request is in the audit log, where answers wait for that. Raises
+    """Wait until a request is durable in the audit log, if answers wait for that. Raises
     REQUEST_TIMED_OUT at the deadline.
     """
     recorder = controller.recorder
@@ -199,8 +199,8 @@ async def committed(
     *,
     in_any_case: bool = False,
 ) -> Sequence[PlannedChange]:
-    """Return the changes of the next part once their commits are safe, or refused by the store.
-    `in_any_case`: see `Writer.write`. Raises NOT_CONTROLLER.
+    """Return the changes of the next part once their commits are in the store, or refused.
+    `in_any_case` is as in `Writer.write`. Raises NOT_CONTROLLER.
     """
     plan = partial(_decided, parts, audited, refused)
     try:
@@ -216,9 +216,9 @@ async def committed(
 async def _is_known(
     node: Node, context: RequestContext, controller: ActiveController, changes: Sequence[PlannedChange]
 ) -> bool:
-    """Wait until the nodes that must know of the changes do: every node, or the one that forwarded
-    the request unless it will hear of them anyway before it answers a read. Return False if that
-    will not be learnt.
+    """Wait until the nodes that must show the changes do: every node, or the one that forwarded the
+    request, unless it gets them anyway before it answers a read. Return False if the controller
+    ends before.
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
@@ -241,8 +241,8 @@ def _complete_by_now(node: Node, controller: ActiveController, changes: Sequence
 
 
 def _is_complete(node: Node, controller: ActiveController, change: PlannedChange) -> bool:
-    """Whether a change is complete at this node; one that was overtaken is, too: nothing more will
-    come of it.
+    """Return whether a change is complete at this node. A change that others have undone counts as
+    complete, because nothing more will come of it.
     """
     return change.reached(node.cache.image) or change.overtaken(controller.image)
 
@@ -254,8 +254,8 @@ async def _wait_until_complete(
     changes: Sequence[PlannedChange],
     completed: set[int],
 ) -> None:
-    """Add each change to `completed` as soon as it is complete: an element that never will be holds
-    up none of the others (K4-C7).
+    """Add the index of each change to `completed` as soon as it is complete. A change that never
+    will be holds up none of the others (K4-C7).
     """
     ready: list[int] = []
     late: list[tuple[int, PlannedChange]] = []

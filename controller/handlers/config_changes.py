@@ -1,9 +1,9 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: who judges what, and how a change
-is written.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: which node decides what, and how a
+change of configs is written.
 
-Rule: the node that gets the request judges the request itself, and what concerns only this node
-(Kafka: ConfigAdminManager.preprocess); the rest is judged and written at the controller, with the
-state there. Rows are answered in the order of the request.
+The node that receives the request checks its form, and what concerns this node alone (Kafka's
+ConfigAdminManager.preprocess). Everything else is decided and written at the controller. Rows are
+answered in the order of the request.
 """
 
 from collections import Counter
@@ -42,8 +42,8 @@ R = TypeVar("R", bound=Any)
 
 
 class Alteration(msgspec.Struct, frozen=True):
-    """The change of one resource's configs: what the request asks for, and what that makes of the
-    configs that are there.
+    """The change of one resource's configs: the requested operations, and functions that apply them
+    to the configs that are there.
     """
 
     resource_type: int
@@ -51,9 +51,9 @@ class Alteration(msgspec.Struct, frozen=True):
     topic_configs: Callable[[Topic], Configs]
     """Returns the new configs of a topic. Raises Refusal."""
     broker_configs: Callable[[Configs], Configs]
-    """Returns what `/config/brokers/<id>` or `<default>` becomes. Raises Refusal."""
+    """Returns the new configs of a broker, or of all brokers. Raises Refusal."""
     operations: Mapping[str, str | None]
-    """Keys with their operands, None to delete one: what the older policies see."""
+    """The keys with their operands, None to delete one, as Kafka's older policies see them."""
     operation_kinds: Mapping[str, str]
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
@@ -83,8 +83,8 @@ async def refused_here(
     *,
     loggers: bool = False,
 ) -> dict[int, PlannedChange]:
-    """Return those resources that the receiving node refuses itself, by their place in the request.
-    `check` comes first, `check_of_type` last.
+    """Return those resources that the receiving node refuses itself, by their index in the request.
+    `check` is called before the type is checked, `check_of_type` after it.
     """
     names = await in_time_slices(
         (resource.resource_type, *kind_and_name(resource.resource_type, resource.resource_name))
@@ -177,11 +177,11 @@ class AlterationPlanner:
             return [PlannedChange(refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        wishes: list[Alteration | PlannedChange] = [
+        elements: list[Alteration | PlannedChange] = [
             *decided_elements.decode(self._context, validate_only=self._validate_only),
             *self._alterations,
         ]
-        return await each(draft, wishes[first:], self._plan_one)
+        return await each(draft, elements[first:], self._plan_one)
 
     def unbegun(self, refusal: Refusal) -> Sequence[PlannedChange]:
         decided = decided_elements.decode(self._context, validate_only=self._validate_only)
@@ -198,8 +198,8 @@ class AlterationPlanner:
             return alteration.changed(refusal=refusal)
 
     async def _judge_loggers(self, draft: Draft, change: PlannedChange) -> PlannedChange:
-        """Ask the policy about levels of loggers, which the node that received the request will
-        set. Its other decisions are not judged.
+        """Ask the policy about levels of loggers, which the node that received the request sets
+        afterwards. That node's other decisions are not judged.
         """
         if change.kind != "logger" or change.refusal is not None:
             return change
@@ -223,9 +223,7 @@ class AlterationPlanner:
         return change
 
     def _asked_by(self) -> dict[str, Any]:
-        """Return what a request to the policy about configs of a broker or levels of loggers tells
-        of the caller.
-        """
+        """Return the fields that describe the caller in a request to the policy about a broker."""
         asked = asked_by(self._context, "", validate_only=self._validate_only)
         del asked["topic"]
         return asked
@@ -303,7 +301,7 @@ class AlterationPlanner:
 
 
 def _refuse_unreadable(path: str, version: int) -> None:
-    """Refuse to change configs that cannot be read: that would wipe out what others wrote there.
+    """Refuse to change configs that cannot be read, because that would erase what others wrote.
     Raises INVALID_CONFIG.
     """
     if version == UNREADABLE:
@@ -330,40 +328,42 @@ async def alter(
     decided: Mapping[int, PlannedChange],
     ask_controller: Handler,
 ) -> list[PlannedChange]:
-    """Return what becomes of each resource: those in `decided`, by their place in the request, were
-    decided by this node; of the others the controller decides, wherever it is. It is told of all
-    where there is an audit log, and what it cannot record is not decided; so it is where a policy
-    has to judge the levels of loggers.
+    """Return what becomes of each resource of a request. This node has decided those in `decided`,
+    by their index in the request; the controller decides the others.
+
+    If there is an audit log, or a policy that judges levels of loggers, this node sends its own
+    decisions to the controller with the same request, and a decision that the controller cannot
+    record is refused.
     """
     here, rest = sorted(decided), [index for index in range(len(request.resources)) if index not in decided]
     is_judged = node.policy is not None and any(change.refusal is None for change in decided.values())
-    is_told = bool(here) and (node.audit is not None or is_judged)
-    if not is_told:
+    is_sent = bool(here) and (node.audit is not None or is_judged)
+    if not is_sent:
         node.decisions.add(context, list(decided.values()), validate_only=request.validate_only)
         if not rest:
             return [decided[index] for index in here]
     asked = context
-    if is_told:
+    if is_sent:
         elements = await in_time_slices(decided_elements.encode(decided[index]) for index in here)
         asked = msgspec.structs.replace(context, origin=msgspec.structs.replace(context.origin, decided=elements))
     smaller = msgspec.structs.replace(request, resources=[request.resources[index] for index in rest])
     try:
         response = await ask_controller(node, asked, smaller)
     except Refusal as refusal:
-        node.decisions.refused(context, request if is_told else smaller, refusal)
+        node.decisions.refused(context, request if is_sent else smaller, refusal)
         nothing = PlannedChange(refusal=refusal)
-        return [nothing if is_told else decided.get(index, nothing) for index in range(len(request.resources))]
+        return [nothing if is_sent else decided.get(index, nothing) for index in range(len(request.resources))]
     finally:
         for resource in smaller.resources:
             if resource.resource_type == ResourceType.TOPIC:
                 node.topic_overrides.forget(resource.resource_name)
-    rows = [_answered(row) for row in response.responses]
+    rows = [_change_of(row) for row in response.responses]
     recorded = dict(zip(here, rows, strict=False)) if len(rows) > len(rest) else {}
     answered = dict(zip(rest, rows[len(rows) - len(rest) :], strict=True))
     outcomes = {**decided, **recorded, **answered}
     return [outcomes[index] for index in range(len(request.resources))]
 
 
-def _answered(row: Any) -> PlannedChange:
+def _change_of(row: Any) -> PlannedChange:
     refusal = Refusal(ErrorCode(row.error_code), row.error_message) if row.error_code else None
     return PlannedChange(resource=row.resource_name, refusal=refusal)

@@ -1,9 +1,8 @@
-"""What the node that received a request has decided of it already: told to the controller, whose
-audit log is the only one.
+"""Decisions of the node that received a request, as they travel to the controller.
 
-Rule: while the audit log is on, no node decides anything alone. What the node that received a
-request refuses, or does itself, travels to the controller in the header of the same request, is
-recorded there in the same sequence as everything else, and is answered once it is.
+The controller's audit log is the only one, so no node decides alone while it is on. Whatever the
+receiving node refuses, or carries out itself, goes to the controller in the header of the same
+request. The controller records it in one sequence with everything else, and then it is answered.
 """
 
 from ...protocol.error_codes import ErrorCode
@@ -16,7 +15,7 @@ from .requested_changes import UNKNOWN_OPERATION, resource_type_of
 
 
 def encode(change: PlannedChange) -> DecidedElement:
-    """Encode a decision as the node that made it tells it to the controller."""
+    """Encode a decision of this node for the controller."""
     before, after = change.levels or ({}, {})
     return DecidedElement(
         resource_type=resource_type_of(change.kind),
@@ -37,7 +36,7 @@ def encode(change: PlannedChange) -> DecidedElement:
 
 
 def decode(context: RequestContext, *, validate_only: bool) -> list[PlannedChange]:
-    """Decode decisions that a node has told, as the controller records them."""
+    """Decode another node's decisions, for the controller to record."""
     return [
         PlannedChange(
             resource=element.resource_name,

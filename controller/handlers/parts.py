@@ -1,9 +1,9 @@
-"""A request of many elements is planned in parts, so that others have their turns in between.
+"""A request of many elements is planned in parts, so that other requests are planned in between.
 
-Rule: each part is a job of its own, behind those that wait by then, and sees all that was accepted
-before it, of its own request and of others: who judges slowly holds up nobody for longer than a
-part, and no limit can be passed by asking beside a long request. Where nobody waits there is one
-part, unless it takes more than one commit.
+Each part is a job of its own, behind the jobs that wait by then. It sees everything that was
+accepted before it, of its own request and of others, so that no limit can be passed by asking
+beside a long request. A slow policy holds up others no longer than one part takes. If no other job
+waits, there is one part, unless the request fills more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,40 +16,40 @@ from .planning import PlannedChange
 W = TypeVar("W")
 
 PlanFrom = Callable[[Draft, int], Awaitable[Sequence[PlannedChange]]]
-"""Plans the elements from that one on, as far as its draft's time goes."""
+"""Plans the elements of a request from an index on, until the draft is over."""
 
 
 async def each(
-    draft: Draft, wishes: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
+    draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
 ) -> list[PlannedChange]:
-    """Plan the wishes one after the other, at least one of them, until the draft is over."""
+    """Plan elements one after the other, at least one of them, until the draft is over."""
     changes: list[PlannedChange] = []
-    for wish in wishes:
+    for element in elements:
         if changes and draft.is_over:
             break
         await draft.time_slice.pause()
-        changes.append(await plan_one(draft, wish))
+        changes.append(await plan_one(draft, element))
     return changes
 
 
 class Parts:
-    """A long request, carried out in parts: what is done of it, and the plan of what comes next."""
+    """A request that is carried out in parts: its changes so far, and the plan of the next part."""
 
     def __init__(self, plan: PlanFrom, count: int) -> None:
         self.changes: list[PlannedChange] = []
-        """Of the parts that were carried out."""
+        """The changes of the parts that were carried out."""
         self.is_planned = False
-        """The part that is under way was, so it may be carried out whoever waits for it."""
+        """Whether the part that is under way was planned, so that it may be carried out already."""
         self.elements_left = 0
         """How many elements are left for later parts, as the last plan knew."""
         self._plan = plan
         self._count = count
         self._suppositions: list[Callable[[Image], Image]] = []
-        """Of dry runs: what their later parts see of their earlier ones."""
+        """How the earlier parts of a dry run change the image for its later parts."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
     async def plan(self, draft: Draft) -> Sequence[PlannedChange]:
-        """Plan the next part. A part that is planned anew begins where it began."""
+        """Plan the next part. A part that is planned again begins where it began before."""
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
         draft.is_supposed = bool(self._suppositions)

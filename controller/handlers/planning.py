@@ -45,7 +45,7 @@ class PlannedChange(Change):
 
 
 def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dict[str, Any]:
-    """Return what every request to the policy tells of the caller."""
+    """Return the fields that describe the caller in every request to the policy."""
     return {
         "topic": topic,
         "principal": context.origin.principal,
@@ -60,12 +60,12 @@ def asked_by(context: RequestContext, topic: str, *, validate_only: bool) -> dic
 def default_configs(
     node: Node, image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Return the default topic configs that differ from Kafka's own: the default of all brokers
-    upon this node's file. A broker's own configs hold where it leads, and so for no topic as such:
-    not even this node's.
+    """Return the default topic configs that differ from Kafka's own: those in this node's file,
+    and the default of all brokers upon them. A broker's own configs hold for the partitions that it
+    leads, and so for no topic as a whole.
 
-    With `of_broker` or `of_all`, return what these configs of a broker, or of all brokers, would
-    make of them.
+    With `of_broker` or `of_all`, return the defaults as these configs of a broker, or of all
+    brokers, would make them.
     """
     if of_all is None:
         stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
@@ -74,8 +74,9 @@ def default_configs(
 
 
 async def judge(node: Node, context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft) -> None:
-    """Ask the policy, if there is one, about the request against what is planned so far. Raises
-    Refusal. Where nobody judges or records, `question` is not even called.
+    """Ask the policy, if there is one, about a request to it, against the draft's image. `question`
+    makes the request, and is not called if there is neither a policy nor an audit log. Raises
+    Refusal.
     """
     if node.policy is None and node.audit is None:
         return
@@ -120,8 +121,8 @@ def deleted_since(topic: Topic) -> Callable[[Image], bool]:
 
 
 async def partition_znodes(topic: Topic, first: int, time_slice: TimeSlice) -> list[Operation]:
-    """Return the operations that create the znodes of the partitions from `first` on; one that
-    nobody leads yet has none.
+    """Return the operations that create the znodes of the partitions from `first` on. A partition
+    that has no leader yet gets no znode.
     """
     operations: list[Operation] = []
     for index in range(first, len(topic.partitions)):

@@ -1,9 +1,9 @@
-"""Requests for changes that are refused before any handler sees them: not authorized, forged, or
-too much.
+"""Records requests for changes that are refused before any handler sees them, because they are not
+authorized, forged, or too large.
 
-Rule: the controller records them like everything else that is refused; a node that is not the
-controller tells it. A refusal that nobody can take note of is a refusal all the same, and the log
-of the node says that it is missing.
+The controller records them like every other refusal, and another node sends them to the controller.
+A refusal that cannot be recorded is still a refusal; the node's log says that it is missing from
+the audit log.
 """
 
 import logging
@@ -29,12 +29,12 @@ from .planning import PlannedChange
 log = logging.getLogger("minicontroller.audit")
 
 PATIENCE_SECONDS = 5.0
-"""For a controller that takes note."""
+"""How long a node waits until the controller has recorded a refusal."""
 
 
 def record_unauthorized(node: Node, context: RequestContext, request: Any, refusal: Refusal) -> Awaitable[None] | None:
-    """Record a request that was refused before any handler saw it; None if there is nothing to
-    record, or nobody who would.
+    """Record a request that was refused before any handler saw it. Return None if it changes
+    nothing, or if there is no audit log.
     """
     if context.spec.changes is None or node.audit is None:
         return None
@@ -47,9 +47,9 @@ async def _record(node: Node, context: RequestContext, request: Any, refusal: Re
     with trio.move_on_after(PATIENCE_SECONDS) as scope:
         try:
             if node.controller is not None:
-                await _note(node, context, changes, validate_only=validate_only)
+                await _record_here(node, context, changes, validate_only=validate_only)
             else:
-                await _tell(node, context, changes, validate_only=validate_only)
+                await _send_to_controller(node, context, changes, validate_only=validate_only)
         except Refusal as reason:
             log.warning("a refusal is not in the audit log: %s", reason.code.name, extra=about(context))
     if scope.cancelled_caught:
@@ -57,9 +57,7 @@ async def _record(node: Node, context: RequestContext, request: Any, refusal: Re
 
 
 def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
-    """Return the refusal of each of a request's elements, or of the whole of it if there are too
-    many.
-    """
+    """Return the refusals of a request's elements, or one of the whole if there are too many."""
     try:
         check_changes(request)
     except TooManyChanges:
@@ -67,10 +65,10 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Pl
     return refused_whole(context, request, refusal)
 
 
-async def _note(node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool) -> None:
-    """Record changes by a job that writes nothing, so that they have their place
-    among the others.
-    """
+async def _record_here(
+    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
+) -> None:
+    """Record changes by a job that writes nothing, so that they have their place among others."""
 
     async def plan(_draft: Draft, _first: int) -> Sequence[PlannedChange]:
         return changes
@@ -83,9 +81,11 @@ async def _note(node: Node, context: RequestContext, changes: Sequence[PlannedCh
         await controller.recorder.wait_durable(audited)
 
 
-async def _tell(node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool) -> None:
-    """Tell the controller in a request that asks for nothing, in the name of the API that the
-    client used.
+async def _send_to_controller(
+    node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
+) -> None:
+    """Send the refusals to the controller, in a request that asks for nothing else, on behalf of
+    the API that the client used.
     """
     route = context.dispatcher.routes.get(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     if route is None or route.ask_controller is None:
