@@ -1,8 +1,8 @@
-"""ApiVersions (18): what is handled here, in which versions (KIP-511: and who the client says it
-is).
+"""ApiVersions (18): the APIs that are answered here, with their versions. The client says which
+software it is (KIP-511).
 
-The answer is the table of routes itself, so that what is advertised is what is answered. A version
-that is too high never comes here: the line answers it in version 0.
+The response is made of the routes of the listener, so that exactly those APIs are advertised that
+are answered. The dispatcher answers a version that is too new, in version 0.
 """
 
 import re
@@ -16,7 +16,9 @@ from ..requests.spec import Sender, Spec
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
-"""Of KIP-511, for the name and for the version: neither begins or ends with one of these signs."""
+"""The form of the name and of the version of client software (KIP-511). Neither begins or ends with
+one of SIGNS.
+"""
 SIGNS = "-."
 
 

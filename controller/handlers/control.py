@@ -1,5 +1,5 @@
-"""What the three requests of a controller have in common: who may send them, and when they are too
-old.
+"""The check that LeaderAndIsr, UpdateMetadata and StopReplica have in common: whether the request
+is too old.
 """
 
 from ...protocol.error_codes import ErrorCode
@@ -7,8 +7,8 @@ from .node import Node
 
 
 def stale(node: Node, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-    """NONE if the request is from the newest controller known and meant for this life of the node
-    (Kafka: KafkaApis.isBrokerEpochStale).
+    """Return NONE if the request is from the newest controller known and meant for the present
+    registration of this node (Kafka: KafkaApis.isBrokerEpochStale).
 
     A broker epoch of -1 is not checked; a larger one than ours is of a registration whose answer we
     have yet to read.

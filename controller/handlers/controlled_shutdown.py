@@ -1,5 +1,5 @@
-"""ControlledShutdown (7): a broker is about to stop; its leaderships move first. From authenticated
-brokers only.
+"""ControlledShutdown (7): a broker is about to stop, so its leaderships move to other brokers
+first.
 """
 
 from ...protocol.api_keys import ApiKey

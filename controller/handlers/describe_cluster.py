@@ -13,7 +13,9 @@ from ..requests.spec import Spec
 from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
-"""Whom the client wants to hear of. Nodes of a cluster in ZooKeeper mode listen as brokers only."""
+"""The types of endpoints that a client may ask for. In ZooKeeper mode there are only those of
+brokers.
+"""
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:

@@ -1,5 +1,6 @@
-"""DescribeGroups (15): nodes without logs have no groups. One that would be coordinated here does
-not exist, which Kafka calls Dead and no error; of any other this node is not the one to ask.
+"""DescribeGroups (15): nodes without logs have no groups. A group that this node would coordinate
+does not exist, which Kafka reports as the state Dead, without an error. For any other group the
+answer is NOT_COORDINATOR.
 """
 
 from collections.abc import Awaitable, Iterator

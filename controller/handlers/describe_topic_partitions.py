@@ -27,7 +27,7 @@ from ..requests.spec import Rows, Spec, copied
 from .node import Node
 
 MANY = 2_000
-"""Topics: for more of them the page is made in turns."""
+"""A request for more topics than this is answered in time slices."""
 
 Row = DescribeTopicPartitionsResponseTopic
 

@@ -27,15 +27,13 @@ from .node import Node
 log = logging.getLogger("minicontroller.coordinators")
 
 PATIENCE_SECONDS = 5.0
-"""For the topic to be made and led: well below what clients give a request, since they may come
-again.
+"""How long the creation of the topic may take, until it has leaders: well below the timeout of
+clients, who may ask again.
 """
 
 MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
 NONE_TEXT = "NONE"
-"""What v1 to v3 carry as message where there is nothing to say; v4 and later carry an empty one,
-and no text for refusals.
-"""
+"""The message of v1 to v3 if there is no error. In v4 and later the message is always empty."""
 
 
 def handle(

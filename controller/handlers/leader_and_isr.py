@@ -1,5 +1,5 @@
-"""LeaderAndIsr (4): which partitions this node leads and follows. It has no logs, so there is
-nothing to start: it agrees at once.
+"""LeaderAndIsr (4): the partitions that this node leads and follows. The node has no logs, so there
+is nothing to start, and it agrees at once.
 """
 
 from ...protocol.api_keys import ApiKey

@@ -1,6 +1,4 @@
-"""ListGroups (16): nodes without logs coordinate no groups, so there is never one to list, whatever
-the filters.
-"""
+"""ListGroups (16): nodes without logs coordinate no groups, so the list is always empty."""
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse

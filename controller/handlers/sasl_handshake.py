@@ -1,8 +1,8 @@
 """SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate
 requests.
 
-The mechanism of nodes is not among those that are told: it proves no user, and a listener that
-authenticates nobody takes it, too.
+The mechanism by which nodes prove themselves is not listed in the response: it proves no user, and
+is also accepted at a listener that authenticates nobody.
 """
 
 from ...protocol.api_keys import ApiKey

@@ -1,14 +1,13 @@
-"""The request pipeline: from a frame to its answer, step by step. Here, and nowhere else, errors
-become answers.
+"""The dispatcher takes a request from its frame to its answer. Errors become answers here, and
+nowhere else:
 
-- The peer's fault, `ProtocolError`: the connection ends, with one line in the log.
-- A request refused, `Refusal`: the API's own error form, with the code copied to every entity that
-  it names.
-- Our fault, anything else: UNKNOWN_SERVER_ERROR in that form, and the request in the log. Nothing
-  else suffers.
+- `ProtocolError`, bytes that nobody can read: the connection ends, with one line in the log.
+- `Refusal`: a response that refuses the request, with a row for each thing that it names.
+- Any other exception is a bug of ours: such a response with UNKNOWN_SERVER_ERROR, and the request
+  and a traceback in the log.
 
-Rule: `answer` is synchronous: what its handler returns at once costs no task. An awaitable becomes
-an awaitable answer.
+`Dispatcher.answer` is synchronous, so a response that the handler returns at once costs no task. If
+the handler returns an awaitable, so does `answer`.
 """
 
 import logging
@@ -39,20 +38,20 @@ from .request_log import describe_accident, describe_request
 log = logging.getLogger("minicontroller.answer")
 
 MAX_REMEMBERED_SOFTWARE = 1_000
-"""How many names of clients whose leftover bytes were logged are remembered: strangers choose them,
-so there is an end to it.
+"""How many names of client software are remembered whose leftover bytes were logged. Clients choose
+these names, so their number is bounded.
 """
 
 RecordRefusal = Callable[[RequestContext, Any, Refusal], Awaitable[None] | None]
-"""Called with every request that no handler saw. The answer waits for the awaitable that it
-returns, if any.
+"""Called with each request that was refused before a handler saw it. If it returns an awaitable,
+the answer waits for that.
 """
 
 _NAMES = {int(key): key.name for key in ApiKey}
 
 
 WhenRefused = Callable[[RequestContext, Any, Refusal], None]
-"""Called with every request that is refused as a whole."""
+"""Called with each request that is refused as a whole."""
 
 
 class Counters(msgspec.Struct):
@@ -63,9 +62,7 @@ class Counters(msgspec.Struct):
     ours (K590-6).
     """
     forged_node_requests: int = 0
-    """Requests refused because only nodes send them, and whoever sent them had not proved to be
-    one.
-    """
+    """Requests refused because only nodes send them, and their sender had not proved to be one."""
     leftover_requests: int = 0
     """Requests with bytes after their end, accepted as Kafka accepts them."""
     accidents: int = 0
@@ -128,9 +125,9 @@ class Dispatcher:
                 check_changes(request)
             response = route.handler(self._node, ctx, request)
         except TooManyChanges as refusal:
-            response = self._turn_away_later(ctx, request, refusal)
+            response = self._refuse_large_request(ctx, request, refusal)
         except EarlyRefusal as refusal:
-            response = self._turn_away(ctx, request, refusal)
+            response = self._refuse_early(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - here whatever a handler raises becomes an answer
             response = self.error_response(ctx, request, error)
         if isinstance(response, msgspec.Struct):
@@ -167,25 +164,25 @@ class Dispatcher:
             check_changes(request)
             response = route.handler(self._node, ctx, request)
         except EarlyRefusal as refusal:
-            response = self._turn_away(ctx, request, refusal)
+            response = self._refuse_early(ctx, request, refusal)
         except Exception as error:  # noqa: BLE001 - as above
             return self.error_response(ctx, request, error)
         return response if isinstance(response, msgspec.Struct) else await self._wait(ctx, request, response)
 
-    def _turn_away(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
-        """Return the answer to a request that no handler saw, or an awaitable of it where the
-        refusal is recorded first.
+    def _refuse_early(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
+        """Return the answer to a request that no handler saw, or an awaitable of it if the refusal
+        is recorded first.
         """
         answer = self.error_response(ctx, request, refusal)
         recorded = self._record_refusal(ctx, request, refusal)
         return answer if recorded is None else _answer_after(recorded, answer)
 
-    async def _turn_away_later(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
-        """Return the answer to a request that asks for too much, in another turn: decoding it took
-        long enough for one.
+    async def _refuse_large_request(self, ctx: RequestContext, request: Any, refusal: EarlyRefusal) -> Any:
+        """Return the answer to a request that asks for too much. Decoding it took long, so other
+        tasks run first.
         """
         await trio.lowlevel.checkpoint()
-        answer = self._turn_away(ctx, request, refusal)
+        answer = self._refuse_early(ctx, request, refusal)
         return answer if isinstance(answer, msgspec.Struct) else await answer
 
     async def _answer_later(self, ctx: RequestContext, request: Any, pending: Awaitable[Any]) -> bytes:
@@ -219,7 +216,7 @@ class Dispatcher:
         return self._max_answer_bytes + (ENVELOPE_BYTES if api_key == ApiKey.ENVELOPE else 0)
 
     def error_response(self, ctx: RequestContext, request: Any, error: Exception) -> Any:
-        """Return the response that tells whatever was raised while a request was answered."""
+        """Return the response for an exception that was raised while a request was answered."""
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # a handler's nursery wraps what its task raised
         ctx.first_error = 0
@@ -233,7 +230,7 @@ class Dispatcher:
 
     def _accept_leftover(self, caller: Caller, ctx: RequestContext, leftover: int) -> None:
         """Log bytes after the end of a client's request, which Kafka accepts. Raises ProtocolError
-        for a node's: its bug must not hide.
+        if a node sent them, because that is a bug of ours.
         """
         if caller.from_peer:
             raise ProtocolError(f"{leftover} bytes after the end of a request of a node")
@@ -264,8 +261,8 @@ class Dispatcher:
         raise EarlyRefusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Only nodes of the cluster may forward requests.")
 
     def _suspect(self, ctx: RequestContext, what: str) -> None:
-        """Log once a connection, and seldom for many, that its client poses as a node: strangers
-        must not fill the log.
+        """Log that a client poses as a node, once for each connection and seldom for many, so that
+        clients cannot fill the log.
         """
         if not ctx.caller.is_suspect:
             ctx.caller.is_suspect = True
@@ -273,15 +270,15 @@ class Dispatcher:
 
 
 def _too_large(ctx: RequestContext, answer: bytes, allowed: int) -> Refusal:
-    """Return the refusal of an answer that is too large. What a request changes is done by then: it
-    is told as what may have been done.
+    """Return the refusal of an answer that is too large. A change has been carried out by then,
+    which REQUEST_TIMED_OUT allows for.
     """
     code = ErrorCode.REQUEST_TIMED_OUT if ctx.spec.at_controller else ErrorCode.INVALID_REQUEST
     return Refusal(code, f"The answer would have {len(answer)} bytes, {allowed} are allowed: ask for less at a time.")
 
 
 async def _with_encoded_rows(ctx: RequestContext, response: Any, rows: str) -> Any:
-    """Encode the rows of a long answer, letting others have their turns meanwhile."""
+    """Encode the rows of a long answer, letting other tasks run in between."""
     setattr(response, rows, await rows_in_time_slices(getattr(response, rows), ctx))
     return response
 
@@ -303,8 +300,8 @@ def _name(api_key: int) -> str:
 
 
 def _admit(caller: Caller, route: Route, now: float) -> None:
-    """Check that the connection has proved enough for this API. Raises ProtocolError, which ends
-    it, as Kafka does.
+    """Check that the caller has authenticated as this API demands. Raises ProtocolError, which ends
+    the connection, as Kafka does.
     """
     api, spec = route.api, route.spec
     if spec.sender is Sender.ANYONE:

@@ -1,13 +1,15 @@
-"""Requests that only the controller may do (K4-5, K590-1 to K590-6), at whichever node they arrive.
+"""Forwarding: requests that only the active controller serves reach it from whichever node they
+arrive at (KIP-590, K4-5, K590-1 to K590-6).
 
-Rule: a client is never told NOT_CONTROLLER while forwarding is on. A request goes to whoever is the
-controller, this node included; it waits while there is none, woken by the metadata cache; and it
-goes to the next one only when it is certain that it was not done: the controller said
-NOT_CONTROLLER of all of it, or that it stops, or no connection could be made. A connection that
-breaks after the request was sent leaves it in doubt, and so does a controller that has a successor
-and does not answer soon: it is frozen, or cut off. Doubt is answered with REQUEST_TIMED_OUT, in
-Kafka's sense: it may have been done, or still be. A request that a node forwarded is never
-forwarded again, however unstable the election.
+A client gets NOT_CONTROLLER only if the controller does not prove that it is a node of the cluster.
+A request goes to the active controller, which may be this node, and waits while there is none. It
+goes to the next controller only if it certainly was not carried out: the controller answered
+NOT_CONTROLLER for all of it, or is stopping, or could not be connected to.
+
+A connection that breaks after the request was sent leaves the request in doubt, and so does a
+controller that has a successor and does not answer soon. A request in doubt is answered with
+REQUEST_TIMED_OUT, which in Kafka means that it may have been carried out, or may still be. A
+forwarded request is never forwarded again.
 """
 
 from collections import Counter
@@ -35,12 +37,11 @@ RETRY_SECONDS = 0.1
 again (Kafka: `retry.backoff.ms`).
 """
 REPLY_GRACE_SECONDS = 1.0
-"""How long after the request's timeout the answer may come: the controller keeps the timeout, and
-its answer needs time to travel.
+"""How long after the request's timeout the answer may come. The controller keeps the timeout, and
+its answer needs time on the network.
 """
 SUCCEEDED_SECONDS = 0.5
-"""How long a controller with a successor is waited for: it answers what it began at once, or never.
-"""
+"""How long a controller that has a successor is waited for."""
 DEFAULT_TIMEOUT_SECONDS = 30.0  # Kafka: request.timeout.ms
 
 
@@ -68,21 +69,21 @@ def at_the_controller(handler: Handler, forwarder: "Forwarder | None") -> Handle
 
 
 Logins = Callable[[Broker, Endpoint], Sequence[Credentials]]
-"""Returns the credentials by which this node and another one show each other who they are."""
+"""Returns the credentials with which this node logs in to another one."""
 
 
 class _Controller(msgspec.Struct, frozen=True):
-    """The controller, as this node was last told of it."""
+    """The active controller that this node knows of."""
 
     broker_id: int
     epoch: int
     broker: Broker | None
     endpoint: Endpoint | None
-    """Where it listens for other nodes."""
+    """The address at which it listens for other nodes."""
 
 
 class Forwarder:
-    """A node's way to the controller: one connection, shared by all requests."""
+    """Sends requests to the active controller, all over one connection."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class Forwarder:
         """
         deadline = ctx.arrived + self._patience(request)
         while True:
-            controller = self._who_rules(self._cache.image)
+            controller = self._active_controller(self._cache.image)
             if node.controller is not None:
                 answer = await _here(node, ctx, request, handler)
             elif controller.endpoint is not None and controller.broker_id != self._broker_id:
@@ -125,7 +126,7 @@ class Forwarder:
 
     # ------------------------------------------------------------------ the controller
 
-    def _who_rules(self, image: Image) -> _Controller:
+    def _active_controller(self, image: Image) -> _Controller:
         broker = image.brokers.get(image.controller_id)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         return _Controller(image.controller_id, image.controller_epoch, broker, endpoint)
@@ -135,14 +136,14 @@ class Forwarder:
             self._nursery.start_soon(self._leave_predecessors, after)
 
     async def _leave_predecessors(self, image: Image) -> None:
-        """Close the connections to other nodes than this controller soon, so that no request waits
-        for one that was succeeded.
+        """Close the connections to former controllers soon, so that no request waits for one of
+        them.
         """
-        ruling = self._who_rules(image).endpoint
+        active = self._active_controller(image).endpoint
         peers = [
             peer
             for peer in self._peers.values()
-            if ruling is None or (peer.host, peer.port) != (ruling.host, ruling.port)
+            if active is None or (peer.host, peer.port) != (active.host, active.port)
         ]
         await trio.sleep(SUCCEEDED_SECONDS)
         if self._cache.image.controller_epoch == image.controller_epoch:
@@ -150,18 +151,18 @@ class Forwarder:
                 peer.close()
 
     async def _wait_for_another(self, last: _Controller, deadline: float) -> None:
-        """Wait until this node is told of another controller, or it is time to ask the same one
+        """Wait until this node knows of another controller, or it is time to ask the same one
         again. Raises REQUEST_TIMED_OUT.
         """
         again = trio.current_time() + RETRY_SECONDS if last.broker_id >= 0 else deadline
         with trio.move_on_at(min(again, deadline)):
-            await self._cache.wait_cluster(lambda image: self._who_rules(image) != last)
+            await self._cache.wait_cluster(lambda image: self._active_controller(image) != last)
         if trio.current_time() >= deadline:
             raise Refusal(ErrorCode.REQUEST_TIMED_OUT, "No controller took the request in time.")
 
     def _patience(self, request: Any) -> float:
-        """Return how many seconds a request may take: its timeout, if it has one; one of 0 says not
-        to wait for the result, not for a controller.
+        """Return how many seconds a request may take: its own timeout, or the default if that is 0,
+        which means not to wait for the result.
         """
         timeout_ms: int = getattr(request, "timeout_ms", 0)
         return timeout_ms / 1000 if timeout_ms > 0 else self._request_timeout_seconds
@@ -237,8 +238,8 @@ async def _here(node: ControllerNode, ctx: RequestContext, request: Any, handler
 
 
 def _with_time_left(request: Any, deadline: float) -> Any:
-    """Return the request with what is left of the client's time, since the controller counts from
-    when it gets it.
+    """Return the request with what is left of its timeout, because the controller counts from when
+    it gets the request.
     """
     if getattr(request, "timeout_ms", 0) <= 0:
         return request
