@@ -32,7 +32,9 @@ from minicontroller.controller.handlers.controlled_shutdown import shut_down
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import Broker, Endpoint, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.node.app import open_audit, prepare, tell_the_controller
+from minicontroller.controller.node.app import open_audit
+from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.controller_requests import tell_the_controller
 from minicontroller.controller.requests.context import RequestContext, Routes
 from minicontroller.controller.requests.error_answers import error_answer
 from minicontroller.controller.routing.dispatcher import Dispatcher

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from minicontroller.controller.metadata.entities import NO_TOPIC_ID
-from minicontroller.controller.node.app import prepare
+from minicontroller.controller.node.cluster_paths import prepare
 from minicontroller.controller.store.base import Create, SetData, Store
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes.topics import decode_topic

@@ -11,7 +11,8 @@ import trio
 
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.metadata.entities import NO_LEADER, Broker, Endpoint
-from minicontroller.controller.node.app import prepare, registrable
+from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.endpoints import registrable
 from minicontroller.controller.store.base import Create, Delete, NodeMissing, SetData, Store, Watch
 from minicontroller.controller.store.memory import MemoryStore
 from minicontroller.controller.znodes import layout

@@ -7,7 +7,7 @@ import trio
 from minicontroller.controller.broker.registration import Registration
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.metadata.entities import Broker, Endpoint
-from minicontroller.controller.node.app import prepare
+from minicontroller.controller.node.cluster_paths import prepare
 from minicontroller.controller.store.base import Create, Delete, Store
 from minicontroller.controller.znodes import layout, registrations
 from tests.cluster.small_cluster import SmallCluster

@@ -10,7 +10,7 @@ from minicontroller.controller.config.loading import config_from_mapping, load_c
 from minicontroller.controller.config.node_config import ConfigSource
 from minicontroller.controller.errors import ConfigurationError
 from minicontroller.controller.network.memory import DEFAULT_BYTES
-from minicontroller.controller.node.app import connection_limits
+from minicontroller.controller.node.endpoints import connection_limits
 
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="n" password="hunter2" user_n="hunter2";'

@@ -22,7 +22,9 @@ from minicontroller.controller.handlers import SPECS
 from minicontroller.controller.handlers.node import Node
 from minicontroller.controller.metadata.entities import Broker, Topic
 from minicontroller.controller.metadata.image import Image
-from minicontroller.controller.node.app import load_rules, open_audit, prepare
+from minicontroller.controller.node.app import open_audit
+from minicontroller.controller.node.cluster_paths import prepare
+from minicontroller.controller.node.policy_loading import load_rules
 from minicontroller.controller.policy.runner import PolicyRunner
 from minicontroller.controller.store.base import Create
 from minicontroller.controller.store.memory import MemoryStore, MemoryTree

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from minicontroller.controller.config.loading import config_from_mapping
-from minicontroller.controller.node.app import load_policy, load_rules
+from minicontroller.controller.node.policy_loading import load_policy, load_rules
 from minicontroller.controller.policy.rule_files import RuleFiles
 from minicontroller.controller.policy.runner import PolicyRefusal, PolicyRunner
 from minicontroller.policies.load_errors import PolicyLoadError

@@ -13,7 +13,7 @@ import trio
 from minicontroller.audit.event import AuditEvent
 from minicontroller.controller.errors import Refusal
 from minicontroller.controller.handlers.node import Node
-from minicontroller.controller.node.app import load_policy, load_rules
+from minicontroller.controller.node.policy_loading import load_policy, load_rules
 from minicontroller.controller.requests.context import RequestContext
 from minicontroller.protocol.api_keys import ApiKey
 from minicontroller.protocol.messages import alter_configs as altering

@@ -1,0 +1,65 @@
+"""The requests that a node sends to the active controller for itself."""
+
+import logging
+
+import trio
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.error_codes import ErrorCode
+from ...protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, TopicData
+from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+from ..active.control_links import ControlLinks
+from ..handlers.alter_partition import alter
+from ..handlers.node import Node
+from ..metadata.image import NO_CONTROLLER
+from ..network.peer import PeerUnavailable
+
+log = logging.getLogger("minicontroller.node")
+
+HANDOVER_SECONDS = 3.0
+"""How long the controller has to move the leaderships of a node that stops; the node stops all the
+same.
+"""
+RETRY_SECONDS = 0.05
+"""The pause before a controller that was not reached, or is none yet, is asked again."""
+
+
+def tell_the_controller(node: Node, kind: str, name: str) -> None:
+    """Tell the controller of a change of configs, if it is this node."""
+    if node.controller is not None:
+        node.controller.entity_changed(kind, name)
+
+
+async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData]) -> AlterPartitionResponse | None:
+    """Send AlterPartition to the active controller, or return None if it cannot be reached."""
+    request = AlterPartitionRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch, topics=topics)
+    if node.controller is not None:
+        return await alter(node, request, version=3)
+    try:
+        answer = await links.ask_controller(ApiKey.ALTER_PARTITION, 3, request)
+    except PeerUnavailable:
+        return None
+    assert isinstance(answer, AlterPartitionResponse)
+    return answer
+
+
+async def hand_over(node: Node, links: ControlLinks) -> None:
+    """Ask the controller for a controlled shutdown, if that is enabled and another node can take
+    over. Gives up after HANDOVER_SECONDS.
+    """
+    if len(node.cache.image.brokers) < 2 or not node.config.boolean("controlled.shutdown.enable"):
+        return
+    request = ControlledShutdownRequest(broker_id=node.broker_id, broker_epoch=node.broker_epoch)
+    with trio.move_on_after(HANDOVER_SECONDS):
+        while True:
+            # The request has to reach another node: a successor of this one would not know of it.
+            await node.cache.wait_cluster(lambda image: image.controller_id not in (NO_CONTROLLER, node.broker_id))
+            try:
+                answer = await links.ask_controller(ApiKey.CONTROLLED_SHUTDOWN, 3, request)
+            except PeerUnavailable as error:
+                log.info("leaderships are not handed over yet: %s", error)
+            else:
+                assert isinstance(answer, ControlledShutdownResponse)
+                if answer.error_code == ErrorCode.NONE:
+                    return
+            await trio.sleep(RETRY_SECONDS)

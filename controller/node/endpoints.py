@@ -1,0 +1,87 @@
+"""The endpoints of a node: what it registers, how it limits connections there, and where clients
+begin.
+
+Rule: a registration that other nodes could not read is refused before it is made.
+"""
+
+import socket
+from collections.abc import Mapping
+
+from ..config.node_config import NodeConfig
+from ..errors import ConfigurationError
+from ..metadata.entities import Broker, Endpoint
+from ..network.descriptors import MOST_CONNECTIONS
+from ..network.limits import UNLIMITED, ConnectionLimits
+from ..network.memory import DEFAULT_BYTES
+from ..znodes import registrations
+from ..znodes.content import MalformedZnodeError
+
+
+def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
+    """Return the configured limits of connections, of which at most `room` have descriptors."""
+    wanted = config.integer("max.connections")
+    idle_ms = config.integer("connections.max.idle.ms")
+    return ConnectionLimits(
+        max_request_bytes=config.integer("socket.request.max.bytes"),
+        max_unfinished_bytes=_unfinished_bytes(config),
+        max_connections=min(room, MOST_CONNECTIONS if wanted == UNLIMITED else wanted),
+        max_connections_per_ip=config.integer("max.connections.per.ip"),
+        per_ip_overrides=config.max_connections_per_ip_overrides,
+        max_idle_seconds=float("inf") if idle_ms < 0 else idle_ms / 1000,
+        failed_authentication_delay_seconds=config.integer("connection.failed.authentication.delay.ms") / 1000,
+    )
+
+
+def _unfinished_bytes(config: NodeConfig) -> int:
+    """Return how many bytes of unfinished requests may be kept, with room for one at least."""
+    wanted = config.integer("queued.max.request.bytes")
+    return max(wanted if wanted > 0 else DEFAULT_BYTES, config.integer("socket.request.max.bytes"))
+
+
+def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:
+    """Return the endpoints to register; port 0 becomes the port that was bound."""
+    return tuple(
+        Endpoint(
+            listener=listener.name,
+            host=listener.advertised_host or socket.getfqdn(),
+            port=listener.advertised_port or ports[listener.name],
+            security_protocol=listener.security_protocol,
+        )
+        for listener in config.listeners
+        if listener.advertised_host is not None
+    )
+
+
+def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
+    """Return the registration of a node that listens at these ports. Raises ConfigurationError if
+    other nodes could not read it.
+    """
+    return registrable(
+        Broker(
+            broker_id=config.integer("broker.id"),
+            endpoints=advertised_endpoints(config, ports),
+            rack=config.optional_string("broker.rack"),
+            proves_itself=True,
+        )
+    )
+
+
+def registrable(broker: Broker) -> Broker:
+    """Return the broker. Raises ConfigurationError if others could not read its registration."""
+    try:
+        registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
+    except MalformedZnodeError as error:
+        raise ConfigurationError(
+            f"broker.rack and advertised.listeners make a registration that other nodes cannot read: {error}."
+        ) from error
+    return broker
+
+
+def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
+    """Return the host:port of the first listener for clients, or of the nodes' own if there is no
+    other.
+    """
+    nodes = config.inter_broker_listener.name
+    endpoint = next((each for each in broker.endpoints if each.listener != nodes), broker.endpoints[0])
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{host}:{endpoint.port}"
