@@ -115,7 +115,7 @@ def structs_of(layout: Layout) -> Iterator[type[WireStruct]]:
 def _compiled(source: str, name: str, title: str, names: dict[str, Any]) -> Callable[..., Any]:
     filename = f"<minicontroller {title}>"
     namespace = {**RUNTIME, **names}
-    exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - our own text, made from our own declarations
+    exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - generated from this program's declarations
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     function: Callable[..., Any] = namespace[name]
     return function

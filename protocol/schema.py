@@ -109,9 +109,7 @@ def tagged(tag: int) -> FieldMark:
     return FieldMark("tag", tag)
 
 
-tag_section = FieldMark(
-    "tag_section"
-)  # a struct of tagged fields, which are those of the struct around it; None without any
+tag_section = FieldMark("tag_section")  # its struct has the tagged fields of the struct around it, or is None
 ignorable = FieldMark("ignorable")  # a version that lacks the field drops its value
 classic = FieldMark("classic")  # not in the compact form in flexible versions either: the client id in a request header
 

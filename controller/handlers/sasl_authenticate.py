@@ -19,7 +19,7 @@ def handle(_node: object, ctx: RequestContext, request: SaslAuthenticateRequest)
     if isinstance(step, Challenge):
         return SaslAuthenticateResponse(auth_bytes=step.token)
     if isinstance(step, Proved):
-        caller.proved(step.username)
+        caller.authenticated_as(step.username)
         return SaslAuthenticateResponse(auth_bytes=step.token, session_lifetime_ms=caller.listener.reauthenticate_ms)
     if isinstance(step, ProvedNode):
         caller.proved_node()

@@ -16,7 +16,7 @@ from ..security.node_proof import MECHANISM
 def handle(_node: object, ctx: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     caller, listener = ctx.caller, ctx.caller.listener
     if request.mechanism == MECHANISM and listener.node_proof is not None and ctx.api_version >= 1:
-        caller.says_he_is_a_node(listener.node_proof)
+        caller.begin_node_proof(listener.node_proof)
         return SaslHandshakeResponse(mechanisms=list(listener.mechanisms))
     sasl = caller.sasl
     if sasl is None or not listener.sasl:

@@ -1,3 +1,3 @@
-"""Sockets and connections: the listeners of a node, the connections of clients, and the connections
-to other nodes.
+"""The network of a node: its listeners, the connections that they accept, and connections to other
+nodes.
 """

@@ -1,18 +1,16 @@
-"""One connection: frames in, answers out, in the order of the requests.
+"""Serves one accepted connection: reads frames, and sends the answers.
 
-Rule: a client's requests are handled one after the other, as Kafka handles them: the next one
-begins when the one before it is answered, so that it sees what that one did, and comes behind it at
-the controller too. What one connection can cost is bounded. It is read no further while enough of
-its requests wait behind the one that runs, or too many bytes of its answers wait to be taken; a
-client that does not read its answers stops being read. When the other end goes, whatever its
-requests still wait for is cancelled with them.
+A client's requests are handled one after the other, as in Kafka: a request begins when the one
+before it is answered, and so sees its effect. The cost of a connection is bounded. It is not read
+while enough of its requests wait, or while too many bytes of its answers are not taken. When the
+client disconnects, its requests are cancelled.
 
-An answer that is there at once costs neither a task nor a channel, and the answers to all requests
-of one read leave in one send. On a connection of a node of ours, which carries the requests of many
-clients, one of each at a time, requests run side by side and are answered as they complete: nodes
-match answers by correlation id, and one slow request holds up no other. A node cancels requests for
-which nobody waits any more. When this end stops, nodes that forward requests are sent GO_AWAY: it
-has read no more of their requests, and they send them elsewhere.
+An answer that is ready at once costs neither a task nor a channel, and the answers to all requests
+of one read leave in one send. A connection of a node carries the requests of many clients, one of
+each at a time. They run concurrently and are answered as they complete: nodes match answers by
+correlation id, and one slow request holds up no other. A node cancels requests for which nobody
+waits any more. When this end stops, nodes that forward requests are sent GO_AWAY: it has read no
+more of their requests, and they send them elsewhere.
 """
 
 import logging
@@ -34,13 +32,15 @@ from .transport import Disconnected, Outbox, Transport
 log = logging.getLogger("minicontroller.connection")
 
 MAX_RUNNING_OF_NODE = 10_000
-"""Requests on a connection of a node that wait for something at the same time."""
+"""How many requests on the connection of a node may run at the same time."""
 READ_AHEAD_BYTES = SMALL_BYTES
-"""Of a client's requests behind one that runs: to read on is how its disconnection is noticed."""
+"""How many bytes of further requests are read while one of a client runs. Reading on is how a
+disconnection is noticed.
+"""
 MAX_QUEUED_BYTES = 1024 * 1024
-"""Of answers; the largest answer comes on top. Beyond them the connection is not read."""
+"""The connection is not read while more bytes of answers than this wait to be sent."""
 FRAMES_A_TURN = 64
-"""After so many requests other connections have their turn."""
+"""How many requests are answered before other connections have their turn."""
 GO_AWAY_SECONDS = 1.0
 """How long the other end has to close first: to close with unread bytes would be a reset, which may
 overtake GO_AWAY.
@@ -49,7 +49,7 @@ MAX_UNAUTHENTICATED_BYTES = 512 * 1024  # Kafka: sasl.server.max.receive.size
 
 
 class UnreadableRequestError(Exception):
-    """A request cannot be read: the connection ends without an answer. The log has been told."""
+    """A request cannot be read, and the connection ends without an answer. It has been logged."""
 
 
 class FrameHandler(Protocol):
@@ -96,20 +96,21 @@ class Connection:
         self.handler = handler
         self.last_active = trio.current_time()
         self.running = 0
-        """Requests that wait for something."""
+        """How many of its requests wait for something."""
         self._transport = transport
         self._outbox = Outbox(transport, self._on_unread)
         self._memory = memory
         self._taken = 0
-        """Of the node's memory: for a large request that comes in or runs."""
+        """How many bytes it holds of the node's memory, for a large request that comes in or runs.
+        """
         self._scopes: dict[int, trio.CancelScope] = {}
-        """Of a node's requests that run, by correlation id."""
+        """The running requests of a node, by correlation id."""
         self._busy = False
-        """A client's request waits for something: the task that waits for it takes the next ones,
-        too.
+        """Whether a request of a client waits for something. The task that waits also takes the
+        requests after it.
         """
         self._fed = False
-        """Something was read since frames were last looked for."""
+        """Whether something was read since frames were last looked for."""
         self._frames = FrameBuffer(max_request_bytes)
         self._failures = failures
         self._failed_authentication_delay = failed_authentication_delay
@@ -121,7 +122,7 @@ class Connection:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Serve until the connection ends; raises only for faults of ours."""
+        """Serve until the connection ends. Raises only for defects of this program."""
         try:
             with self._life:
                 async with trio.open_nursery() as self._nursery:
@@ -133,10 +134,10 @@ class Connection:
                     await self._send_go_away()
         finally:
             self._transport.close()
-            self._frames.forget()  # whoever still holds the connection, the collector of garbage for one, holds little
+            self._frames.forget()  # the object itself may live until the next garbage collection
 
     def drain(self) -> None:
-        """Read no more, and end when the requests that run are answered."""
+        """Read no more, and end when the running requests are answered."""
         self._draining = True
         if self._receiving:  # anywhere else a cancellation could cut an answer in two
             self._reading.cancel()
@@ -151,9 +152,7 @@ class Connection:
 
     @property
     def is_waiting_for_us(self) -> bool:
-        """Whether a request runs and the peer has taken all that was ready for it: then the peer
-        owes us nothing.
-        """
+        """Whether a request runs and the other end has taken all answers that were ready."""
         return self.running > 0 and self._outbox.queued_bytes == 0
 
     async def _send_go_away(self) -> None:
@@ -188,7 +187,7 @@ class Connection:
             await self._room.park()
         if (self._taken or self._frames.needed > SMALL_BYTES) and not self._busy:
             await self._take_memory(self._frames.needed)
-        # A client that waits for an answer seldom sends more before it has that.
+        # A client that waits for an answer seldom sends more before it comes.
         data = await self._transport.receive(self._memory.read_bytes, expected=not self._busy)
         self._receiving = False
         return data
@@ -208,12 +207,12 @@ class Connection:
             self._memory.unread(self, size)
 
     async def _answer_frames(self) -> Awaitable[bytes] | None:
-        """Answer the requests that were read, up to one that a client's other requests must wait
-        for; return what it waits for.
+        """Answer the requests that were read. Return the first answer that has to be awaited,
+        before which a client's further requests do not begin.
         """
         if self.caller.from_peer and self._frames.max_bytes < MAX_BETWEEN_NODES_BYTES:
             self._frames.max_bytes = (
-                MAX_BETWEEN_NODES_BYTES  # clients' requests, larger by who asked, and in newer versions
+                MAX_BETWEEN_NODES_BYTES  # forwarded requests have an origin, and the newest version
             )
         budget = FRAMES_A_TURN
         while True:
@@ -248,8 +247,8 @@ class Connection:
             raise ProtocolError(f"a request of more than {MAX_UNAUTHENTICATED_BYTES} bytes before authentication")
 
     def _take(self, frame: bytes) -> Awaitable[bytes] | None:
-        """Answer one request, and return what a client's other requests have to wait
-        for, or None.
+        """Answer one request. Return the answer if it has to be awaited before a client's next
+        request begins.
         """
         sasl = self.caller.sasl
         if sasl is not None and sasl.raw_tokens:
@@ -278,7 +277,7 @@ class Connection:
         return None
 
     async def _answer_in_order(self, pending: Awaitable[bytes] | None) -> None:
-        """Answer a client's request, then those behind it."""
+        """Answer a client's request, then those after it."""
         try:
             while pending is not None:
                 await self._answer(pending)
@@ -296,7 +295,7 @@ class Connection:
         await self._flush()
 
     def _cancel_request(self, correlation_id: int) -> None:
-        """Stop a request whose client no longer waits for the node that forwarded it."""
+        """Cancel a request that a node forwarded for a client that no longer waits."""
         scope = self._scopes.get(correlation_id)
         if scope is not None:
             scope.cancel()
@@ -320,7 +319,7 @@ class Connection:
         self._look_for_room()
 
     def _look_for_room(self) -> None:
-        if self._room:  # to wake nobody is not free either
+        if self._room:  # unparking costs something even if nobody is parked
             self._room.unpark_all()
 
     # ------------------------------------------------------------------ bounds
@@ -329,9 +328,7 @@ class Connection:
         return self.running >= MAX_RUNNING_OF_NODE or self._outbox.queued_bytes >= MAX_QUEUED_BYTES
 
     async def _make_room(self) -> None:
-        """Let other connections have their turn, and wait until this one may take
-        another request.
-        """
+        """Let other connections have their turn, and wait until this one may take a request."""
         await self._flush()
         await trio.lowlevel.checkpoint()
         while self._is_full():
@@ -340,8 +337,8 @@ class Connection:
     # ------------------------------------------------------------------ authentication
 
     def _raw_token(self, token: bytes) -> bytes:
-        """Answer a bare token, which follows SaslHandshake v0, by a bare token. A refusal has no
-        form here: the connection ends.
+        """Return the reply to a token after a SaslHandshake of version 0, which has no request
+        around it. A refusal cannot be expressed, and the connection ends.
         """
         sasl = self.caller.sasl
         assert sasl is not None
@@ -349,19 +346,16 @@ class Connection:
             case Challenge(token=reply):
                 return len(reply).to_bytes(4) + reply
             case Proved(username=username, token=reply):
-                self.caller.proved(username)
+                self.caller.authenticated_as(username)
                 return len(reply).to_bytes(4) + reply
-            case Rejected() | ProvedNode():  # nodes send no bare tokens
+            case Rejected() | ProvedNode():  # nodes use SaslHandshake version 1
                 return b""
 
     async def _after_authentication(self) -> None:
-        """Let a request that was answered at a listener with SASL change what the connection may
-        do.
-        """
+        """End the connection if the request just answered failed to authenticate the client."""
         if self.caller.must_leave:
             self._failures.failed_authentication(self.caller)
-            # A guesser waits, as in Kafka (connection.failed.authentication.delay.ms); nobody else
-            # does.
+            # The client waits, to slow down guessing (connection.failed.authentication.delay.ms).
             await trio.sleep(self._failed_authentication_delay)
             await self._flush()
             self._life.cancel()

@@ -1,23 +1,22 @@
-"""How many files and connections this process may have open at once, and how many of them strangers
-may hold.
+"""The limit of file descriptors of this process, and how many of them connections of clients may
+use.
 
-Rule: strangers never get the last ones. What ZooKeeper, the other nodes, the audit log and the HTTP
-port need stays free for them.
+The descriptors that ZooKeeper, other nodes, the audit log and the HTTP port need stay reserved.
 """
 
 import contextlib
 import resource
 
 RESERVED = 192
-"""For the process: its HTTP port may hold a hundred connections, its log, libraries and files the
-rest.
+"""Descriptors reserved for the process: a hundred for its HTTP port, the others for its log,
+libraries and files.
 """
 RESERVED_FOR_A_NODE = 64
-"""ZooKeeper, the other nodes' connections and ours to them, the audit log."""
-MOST_CONNECTIONS = 10_000
-"""Of a node whose configuration names no number: they cost memory too, and hardly any cluster's
-administrators are as many.
+"""Descriptors reserved for each node: for ZooKeeper, connections from and to other nodes, and the
+audit log.
 """
+MOST_CONNECTIONS = 10_000
+"""The default of `max.connections`: connections cost memory, too."""
 
 
 def raise_limit() -> int:

@@ -1,10 +1,10 @@
-"""How many connections a node takes, by Kafka's keys: `max.connections` in all, per listener, and
-per address.
+"""The limits on connections, by Kafka's keys: `max.connections` in all, for each listener, and for
+each address.
 
-Rule: an address that has too many is refused at once. Where a node or a listener is full,
-connections on which nothing happens make room, of addresses that have more than others; while there
-are none, newcomers wait in the kernel's queue. At the inter-broker listener nobody waits, since it
-may be a node: any stranger's connection makes room there.
+A connection of an address that has too many is refused at once. If a node or a listener is full,
+idle connections are closed, of the addresses that have the most. While there are none, new
+connections wait in the kernel's queue. At the inter-broker listener new connections never wait,
+because they may be nodes: connections of clients are closed for them.
 """
 
 from collections import Counter
@@ -16,13 +16,11 @@ from .memory import DEFAULT_BYTES
 
 UNLIMITED = 2**31 - 1  # Kafka's default for all of them
 QUIET_SECONDS = 1.0
-"""After so long without a byte, and without a request that runs, a connection may have to make
-room.
-"""
+"""A connection without a running request counts as idle after as many seconds without a byte."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many connections a node takes, by Kafka's keys and defaults."""
+    """The limits of one node, with Kafka's defaults. The keys are named beside them."""
 
     max_request_bytes: int = 100 * 1024 * 1024
     """`socket.request.max.bytes`"""
@@ -52,7 +50,7 @@ class ConnectionQuotas:
         return self._by_address[address]
 
     def has_its_share(self, address: str) -> bool:
-        """Whether the address has as many connections as one may have, or more."""
+        """Whether the address has at least an equal share of all connections."""
         return self._by_address[address] * len(self._by_address) >= self.total
 
     @property
@@ -60,20 +58,18 @@ class ConnectionQuotas:
         return self._by_listener.total()
 
     def is_full(self) -> bool:
-        """Whether new connections have to wait, at whichever listener for clients."""
+        """Whether new connections at the listeners for clients have to wait."""
         return self.total >= self._limits.max_connections
 
     def listener_is_full(self, listener: str, max_of_listener: int | None) -> bool:
         return max_of_listener is not None and self._by_listener[listener] >= max_of_listener
 
     def exceeds(self) -> bool:
-        """Whether there are more connections than allowed, since nodes of the cluster are let in
-        beyond the limit.
-        """
+        """Whether there are more than `max.connections`: nodes are accepted beyond it."""
         return self.total > self._limits.max_connections
 
     def add(self, listener: str, address: str) -> bool:
-        """Count a connection; False, and not counted, if its address has too many already."""
+        """Count a connection, and return True; return False if its address has too many already."""
         limit = self._limits.per_ip_overrides.get(address, self._limits.max_connections_per_ip)
         if self._by_address[address] >= limit:
             if limit <= 0:

@@ -1,12 +1,12 @@
-"""How many bytes of clients' unfinished requests, and of answers that clients do not take, a node
-keeps over all connections.
+"""Limits the memory of a node for large requests of clients, and for answers that clients do not
+read, over all connections.
 
-Rule: what is small comes with its connection (`max.connections`). A large request has room for all
-of it before more of it is read, so that a request that has begun can finish; the smallest that
-waits is next, so that none waits behind giants. Room that others need is kept by progress alone: a
-connection that sends nothing, sends too slowly, or whose request runs for too long is closed, the
-oldest room first. Where too many answers wait, the one that has taken nothing for the longest is
-closed. Connections of nodes are not counted.
+Small requests are not counted; `max.connections` limits them. A large request reserves room for all
+of it before the rest is read, so that it can finish. Of the requests that wait for room the
+smallest is next. While others wait, a connection keeps its room only if it makes progress: one that
+sends nothing, sends too slowly, or whose request runs for too long is closed, the oldest first. If
+too many bytes of answers wait, the connection that has not read for the longest time is closed.
+Connections of nodes are not counted.
 """
 
 import heapq

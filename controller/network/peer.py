@@ -1,9 +1,10 @@
-"""The way to another node: one connection, many requests in flight, matched by correlation id.
+"""A connection to another node, which is made when it is needed and carries many requests at a
+time.
 
-Rule: whoever asks learns one of three things: the answer, that the request certainly was not read,
-or that nobody knows (`PeerUnavailable.in_doubt`). A request is never sent twice from here: whether
-that would be safe only its sender knows. The connection is many clients': a request or an answer
-that is too large for it fails by itself, and nothing beside it.
+A request ends in one of three ways: it gets its answer, it certainly was not read, or its fate is
+unknown (`PeerUnavailable.in_doubt`). It is never sent twice from here, because only its sender
+knows whether that is safe. Many clients share the connection: a request or an answer that is too
+large fails alone.
 
 A node that stops sends GO_AWAY on the connections on which requests were forwarded to it, after its
 last answer: it has not read the requests that it has not answered by then. A connection that ends
@@ -36,17 +37,17 @@ log = logging.getLogger("minicontroller.peer")
 RECONNECT_BACKOFF_SECONDS = 0.1  # Kafka: the sender threads between brokers pause as long
 CONNECT_TIMEOUT_SECONDS = 10.0  # Kafka: socket.connection.setup.timeout.ms
 DEAD_AFTER_SECONDS = 10
-"""A node's machine that vanished must not keep its connection, and the requests on it, for the
-kernel's quarter of an hour.
+"""After how many seconds without a sign of the other machine the connection breaks. The kernel's
+default is a quarter of an hour.
 """
 MAX_LOGIN_BYTES = 64 * 1024
-"""Of an answer, before the other end has shown who it is."""
+"""The largest answer that is read before the other end has authenticated."""
 MAX_UNSENT_BYTES = 1024 * 1024
-"""Beyond, an end that does not read is not told of requests that were given up."""
+"""No cancellations are sent while more bytes than this wait to be sent."""
 
 
 class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often nobody's
-    """No answer came. With `in_doubt` the request was sent, and what became of it is unknown.
+    """No answer came. With `in_doubt` the request was sent, and may have been carried out.
 
     With `unproved` it was not sent, because the other end did not prove that it is the node.
     """
@@ -58,14 +59,12 @@ class PeerUnavailable(Exception):  # noqa: N818 - the world's fault, and often n
 
 
 class TooLargeForPeer(PeerUnavailable):
-    """A request is too large for the peer: it was not sent, and another attempt would not be
-    either.
-    """
+    """The request is too large for a connection between nodes. It was not sent."""
 
 
 class _Attempt:
-    """An attempt to connect, whose outcome all share who ask meanwhile. One who is cancelled leaves
-    it to the others.
+    """An attempt to connect. All requests that come meanwhile wait for it; cancelling one of them
+    does not cancel the attempt.
     """
 
     def __init__(self) -> None:
@@ -89,8 +88,8 @@ class PeerConnection:
         tls: ssl.SSLContext | None = None,
         max_bytes: int = MAX_BETWEEN_NODES_BYTES,
     ) -> None:
-        """Prepare a connection. `logins` are how both ends prove who they are, in this order and
-        before anything else; `max_bytes` limits a request and an answer.
+        """Prepare a connection. `logins` are the credentials that are used in this order on each
+        new connection; `max_bytes` limits a request and an answer.
         """
         self.host = host
         self.port = port
@@ -104,7 +103,7 @@ class PeerConnection:
         self._not_before = -math.inf
         self._correlation_id = 0
         self._complaint = ""
-        """What the log last said of this peer: not once more for every attempt."""
+        """The last failure that was logged, so that each further attempt does not log it again."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -132,7 +131,7 @@ class PeerConnection:
         client_id: str | None = None,
         origin: RequestOrigin | None = None,
     ) -> tuple[ResponseHeader, WireStruct]:
-        """Like `request`, for who needs the answer's header as well."""
+        """Do as `request` does, and return the header of the answer as well."""
         link = self._usable_link() or await self._connect()
         link.last_used = trio.current_time()
         header = self._header(api_key, version)
@@ -172,8 +171,8 @@ class PeerConnection:
             link.outbox.put(request)
             try:
                 if not link.outbox.flush_nowait():
-                    # In a task of the connection: a requester who is cancelled must not cut a
-                    # request in two.
+                    # The connection's own task sends the rest, so that cancelling the requester
+                    # cannot leave half a request on the wire.
                     self._nursery.start_soon(self._flush, link)
             except Disconnected as error:
                 self._end(link, str(error))
@@ -186,14 +185,14 @@ class PeerConnection:
         finally:
             link.waiters.pop(correlation_id, None)
             if link is not self._link and not link.waiters:
-                link.end()  # it was left for another one, and this was its last request
+                link.end()  # it was replaced, and this was its last request
         if waiter.frame is None:
             text = f"{self} did not answer: {link.reason}"
             raise PeerUnavailable(text, in_doubt=not link.goes_away)
         return waiter.frame
 
     def _give_up(self, link: PeerLink, correlation_id: int) -> None:
-        """Tell the other end that a client is gone or its time over, so that it need not begin the
+        """Tell the other end that the client is gone or its timeout over, so that it can drop the
         request.
         """
         if link.ended or link.outbox.queued_bytes > MAX_UNSENT_BYTES:
@@ -219,16 +218,14 @@ class PeerConnection:
         if link.is_stale:
             self._end(link, "it was idle for too long")
         elif link.basis != self._basis() or trio.current_time() >= link.expires:
-            self._leave(link)
+            self._replace(link)
         return self._link
 
     def _basis(self) -> Sequence[object]:
         return [login.basis for login in self._logins]
 
-    def _leave(self, link: PeerLink) -> None:
-        """Use a link no more whose proof holds no longer: what was asked on it is
-        still answered.
-        """
+    def _replace(self, link: PeerLink) -> None:
+        """Stop using a link whose proof no longer holds. Its requests are still answered."""
         self._link = None
         if not link.waiters:
             link.end()
@@ -279,7 +276,7 @@ class PeerConnection:
     async def _transport(self) -> Transport:
         try:
             stream = await trio.open_tcp_stream(self.host, self.port)
-        except (ValueError, OverflowError) as error:  # a node may tell anything of where its neighbours are
+        except (ValueError, OverflowError) as error:  # the address comes from another node, and may be anything
             raise Disconnected("this is no address") from error
         notice_death(stream.socket, DEAD_AFTER_SECONDS)
         if self._tls is None:
@@ -310,7 +307,7 @@ class PeerConnection:
             log.info("the connection to %s ended: %s", self, reason)
         link.end()
 
-    # ------------------------------------------------------------------ who we are
+    # ------------------------------------------------------------------ authentication
 
     async def _ask_alone(self, link: PeerLink, api_key: ApiKey, version: int, message: WireStruct) -> WireStruct:
         link.outbox.put(KAFKA.encode_request(self._header(api_key, version), message))
@@ -325,8 +322,8 @@ class PeerConnection:
 
 
 def _why(error: Exception) -> str:
-    """Say why a connection failed, without the system's numbers; a host with several addresses
-    failed at each of them.
+    """Return why a connection failed, without error numbers. A host with several addresses may have
+    failed for several reasons.
     """
     if isinstance(error, trio.TooSlowError):
         return "no answer in time"

@@ -1,7 +1,5 @@
-"""The two ends of a connection show each other who they are, before anything else is said on it.
-
-Rule: one request after the other, by SaslHandshake and SaslAuthenticate; whatever is wrong is a
-`ProtocolError`.
+"""Authenticates a new connection to another node, by SaslHandshake and SaslAuthenticate, before any
+other request is sent on it. Any failure is a `ProtocolError`.
 """
 
 import math
@@ -15,8 +13,8 @@ from ..security.credentials import Credentials
 from ..security.node_proof import MECHANISM as NODE_PROOF
 
 SHARE_OF_A_SESSION = 0.85
-"""Kafka's clients use so much of it at least: a request that met its end would be left in doubt for
-nothing.
+"""The share of an authenticated session's lifetime after which a new connection is made, as Kafka's
+clients do. A request at its end would be left in doubt.
 """
 MOST_CHARACTERS = 500
 """How much of a text of the other end, which nobody knows yet, goes into the log."""
@@ -26,11 +24,11 @@ Ask = Callable[[ApiKey, int, WireStruct], Awaitable[WireStruct]]
 
 
 class UnprovedNodeError(ProtocolError):
-    """The other end does not know how nodes prove that they are nodes of the cluster."""
+    """The other end does not know the proof between nodes."""
 
 
 async def log_in(ask: Ask, credentials: Credentials) -> float:
-    """Authenticate with these credentials, and return for how many seconds that holds."""
+    """Authenticate, and return for how many seconds the connection may be used."""
     from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
     await _agree(ask, credentials.mechanism)

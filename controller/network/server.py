@@ -1,12 +1,11 @@
-"""The listeners of a node, and the connections that they take.
+"""The listeners of a node, and the connections that they accept.
 
-Rule: a connection is a task of its own behind a guard, and what goes wrong in it ends it and no
-other. What goes wrong with a listener ends the server: a node that is half deaf is worse than one
-that is seen to be down.
+Each connection is a task of its own, and an error in it ends no other. An error of a listener ends
+the server, because a node that is down is noticed, and one that misses a listener may not be.
 
-Shutdown is one sequence (`shutdown`), first for clients and then for nodes: stop accepting, cancel
-idle reads, let running requests be answered for a while, cancel. A client's request may wait for
-what only another node can tell: who rules now.
+Shutdown has one sequence (`shutdown`): stop accepting, cancel idle reads, let running requests be
+answered for a while, cancel. Clients come first and nodes second, because a client's request may
+wait for a message of another node, such as who the active controller is now.
 """
 
 import errno
@@ -30,19 +29,19 @@ from .transport import SocketTransport
 log = logging.getLogger("minicontroller.server")
 
 OVERLOADED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-OVERLOADED_PAUSE_SECONDS = 0.1  # trio.serve_listeners waits as long
+OVERLOADED_PAUSE_SECONDS = 0.1  # as trio.serve_listeners
 SWEEPS_PER_IDLE_TIME = 10
-"""An idle connection is closed between one and 1.1 times `connections.max.idle.ms` after its last
-request.
+"""How often idle connections are looked for: one is closed at most 1.1 times
+`connections.max.idle.ms` after its last request.
 """
 
 
 SHARE_THAT_MAKES_ROOM = 100
-"""One connection out of so many, and at least one, is closed at a time where the node is full."""
+"""A node that is full closes one of so many connections at a time, and at least one."""
 
 
 class PortTakenError(OSError):
-    """Somebody else listens on the port."""
+    """Another process listens on the port."""
 
 
 class Acceptor(msgspec.Struct, frozen=True):
@@ -54,15 +53,15 @@ class Acceptor(msgspec.Struct, frozen=True):
 
 
 class Server:
-    """The listeners of a node: `open`, then `run` until `shutdown`. In between the kernel queues
-    connections.
+    """The listeners of a node: `open`, then `run` until `shutdown`. Between `open` and `run` the
+    kernel queues connections.
     """
 
     def __init__(self, limits: ConnectionLimits | None = None) -> None:
         self.limits = limits or ConnectionLimits()
         self.connections: set[Connection] = set()
         self.ports: dict[str, int] = {}
-        """By listener: where it really listens, also when it was told port 0."""
+        """The bound port of each listener by name, also where the configured port is 0."""
         self.failures = ConnectionFailures()
         self.memory = RequestMemory(self.limits.max_unfinished_bytes)
         self._quotas = ConnectionQuotas(self.limits)
@@ -104,9 +103,9 @@ class Server:
         self._accepting_nodes.cancel()
         await self._drain(set(self.connections), grace_seconds)
 
-    def part_from_nodes(self) -> None:
-        """End connections of nodes whose proof no longer holds, once their requests are answered;
-        they connect again.
+    def drain_nodes(self) -> None:
+        """End the connections of nodes whose proof no longer holds, when their requests are
+        answered. The nodes connect again.
         """
         for connection in self.connections:
             if connection.caller.from_peer and not connection.caller.listener.sasl:
@@ -168,12 +167,12 @@ class Server:
         """Start a connection, unless the node stops or the address has too many connections."""
         listener = acceptor.listener
         accepting = self._accepting_nodes if listener.inter_broker else self._accepting_clients
-        if accepting.cancel_called:  # it came while the last ones were being told
+        if accepting.cancel_called:  # accepted during shutdown
             stream.socket.close()
             return
         try:
             host, port = stream.socket.getpeername()[:2]
-        except OSError:  # gone before it was looked at
+        except OSError:  # closed by the client already
             stream.socket.close()
             return
         if not self._quotas.add(listener.name, host):
@@ -195,7 +194,7 @@ class Server:
         nursery.start_soon(self._guarded, connection)
 
     async def _guarded(self, connection: Connection) -> None:
-        """Run a connection; the one place where an accident in one ends."""
+        """Run a connection, and log an exception that ends it."""
         caller = connection.caller
         try:
             await connection.run()
@@ -210,7 +209,7 @@ class Server:
     # ------------------------------------------------------------------ ending connections
 
     def _clients(self, listener: Listener | None = None) -> Iterator[Connection]:
-        """Yield connections that are not of nodes and not ending, at this listener or at all."""
+        """Yield the connections of clients that are not ending, at this listener or at all."""
         return (
             each
             for each in self.connections
@@ -220,8 +219,8 @@ class Server:
         )
 
     def _make_room(self, clients: Iterable[Connection]) -> None:
-        """Close a few idle connections: to look at all of them for each new one would cost more
-        than to take it.
+        """Close the least important connections, several at a time, because finding them means
+        looking at all.
         """
         count = max(1, len(self.connections) // SHARE_THAT_MAKES_ROOM)
         for connection in heapq.nsmallest(count, clients, key=self._importance):
@@ -236,8 +235,8 @@ class Server:
         return caller.listener.inter_broker, connection.running > 0, -of_address, connection.last_active
 
     async def _sweep(self) -> None:
-        """Look after all connections in one task: a timer for each would cost more than what it
-        guards against.
+        """Close idle connections. One task does so for all, because a timer for each would cost
+        more.
         """
         most = self.limits.max_idle_seconds
         if math.isinf(most):
@@ -255,8 +254,8 @@ class Server:
 
 
 async def check_addresses(listeners: Iterable[Listener]) -> None:
-    """Raise OSError if `Server.open` would. No address stays open: who connects before a node
-    serves had better ask another one.
+    """Raise OSError if `Server.open` would. No address stays open, so that clients that connect
+    before the node serves are refused and try another broker.
     """
     async with AsyncExitStack() as all_of_them:
         for listener in listeners:

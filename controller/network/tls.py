@@ -1,8 +1,8 @@
-"""TLS at the client's end of a connection: a `Transport` over trio's SSLStream, and what is said
-when it fails.
+"""TLS at the client's end of a connection: a `Transport` over trio's SSLStream, and explanations of
+its failures.
 
-Rule: whatever the ssl library raises is `Disconnected` beyond this module, with a sentence that
-tells what to look at. Nothing is shown of keys.
+Any error of the ssl library is raised as `Disconnected`, with a text that says what to check. No
+text shows any part of a key.
 """
 
 import ssl
@@ -23,7 +23,7 @@ REASONS = {
     ),
     **dict.fromkeys(("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AVAILABLE"), TOO_OLD),
 }
-"""By what OpenSSL calls them."""
+"""Explanations by OpenSSL's name of the error."""
 CLIENT_CERTIFICATE = frozenset(
     {
         "SSLV3_ALERT_BAD_CERTIFICATE",
@@ -33,7 +33,7 @@ CLIENT_CERTIFICATE = frozenset(
         "TLSV1_ALERT_UNKNOWN_CA",
     }
 )
-"""Alerts of a server that asks its clients for certificates."""
+"""Alerts of a server that does not accept the client's certificate."""
 WRONG_NAME = frozenset({62, 64})
 """X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH."""
 OUT_OF_TIME = {9: "its certificate is not valid yet, by this machine's clock", 10: "its certificate has expired"}
@@ -52,7 +52,7 @@ class TlsTransport:
             raise Disconnected(_why(error, CLOSED)) from error
 
     def send_nowait(self, _data: bytes) -> int:
-        """Send nothing: encryption may have to wait for the other end."""
+        """Send nothing, because encryption may have to wait for the other end."""
         return 0
 
     async def send_rest(self, data: memoryview) -> None:
@@ -62,15 +62,15 @@ class TlsTransport:
             raise Disconnected(_why(error, CLOSED)) from error
 
     def close(self) -> None:
-        """Close without TLS's farewell, for which one would have to wait. Whoever waits for the
-        stream gets Disconnected.
+        """Close without TLS's close_notify, which would have to be waited for. A task that waits
+        for the stream gets Disconnected.
         """
         self._stream.transport_stream.socket.close()
 
 
 async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: str) -> TlsTransport:
-    """Begin TLS on a stream, and take it over; the certificate must name `host` if the context
-    checks that. Raises Disconnected.
+    """Begin TLS on a stream, and take the stream over. The certificate must name `host` if the
+    context checks names. Raises Disconnected.
     """
     try:
         secured = trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
@@ -86,8 +86,8 @@ async def start_tls(stream: trio.SocketStream, context: ssl.SSLContext, host: st
 
 
 def _why(error: Exception, ended: str) -> str:
-    """Say why TLS failed. Trio's error has OpenSSL's, or the socket's, as its cause; `ended` is
-    what a mere end of the connection means.
+    """Return why TLS failed. The cause of trio's error is OpenSSL's or the socket's; `ended` is the
+    text for a connection that was only closed.
     """
     cause = error.__cause__
     if isinstance(error, trio.ClosedResourceError):

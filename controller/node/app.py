@@ -157,7 +157,7 @@ async def _bound_parts(
 ) -> NodeParts:
     """Make the parts of a node, bind its listeners, and add it to the nodes of the process."""
     config = node.config
-    secret = SharedSecret(server.part_from_nodes)
+    secret = SharedSecret(server.drain_nodes)
     membership = Membership(node.cluster_id, node.broker_id, secret.current)
     logins = NodeLogins(config, membership)
     forwarder = _forwarder(tasks, node, logins)

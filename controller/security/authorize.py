@@ -1,8 +1,8 @@
-"""Whether a caller may ask what they ask. ACLs will be asked here; today only nodes are told from
-everyone else.
+"""Decides whether a caller may use an API, before a handler sees the request. Today it only tells
+nodes of the cluster from other callers; ACLs will be checked here.
 
-This is decided before a handler sees the request, by what the connection proved. Where nothing is
-proved nothing is believed, not even at a listener where nodes meet.
+Only what the caller has proved on this connection counts. A caller at the inter-broker listener
+that has proved nothing is treated like any other client.
 """
 
 from ...protocol.error_codes import ErrorCode
@@ -11,6 +11,6 @@ from .caller import Caller
 
 
 def authorize(caller: Caller, *, nodes_only: bool) -> None:
-    """Raise NotANode if the request is for nodes only and the caller is none."""
+    """Raise NotANode if only nodes of the cluster may use the API and the caller is not one."""
     if nodes_only and not caller.from_peer:
         raise NotANode(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

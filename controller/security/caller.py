@@ -1,8 +1,8 @@
-"""Who is at the other end of a connection: what they have proved, and what they have said of
-themselves.
+"""Who sends the requests of a connection: what the caller has proved, and what it has said about
+itself.
 
-Rule: `principal` and `from_peer` follow from what was proved on this connection, never from what a
-request says.
+`principal` and `from_peer` follow from what was proved on this connection, never from the contents
+of a request.
 """
 
 from collections.abc import Mapping
@@ -14,29 +14,27 @@ from .principal import user_principal
 from .sasl import Mechanism, SaslSession, SaslState
 
 MAX_SOFTWARE_CHARACTERS = 255
-"""Kept with the connection and shown in logs."""
+"""How much of a client's software name is kept and logged."""
 NO_MECHANISMS: Mapping[str, Mechanism] = {}
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
-    """What one of a node's listeners asks of those who connect to it."""
+    """One listener of a node: its address, and how callers authenticate at it."""
 
     name: str
     host: str = ""
-    """Where it binds; empty for all interfaces."""
+    """The address that it binds; empty for all interfaces."""
     port: int = 0
     """0 for a free port."""
     inter_broker: bool = False
-    """One at which nodes of the cluster meet."""
+    """Whether nodes of the cluster connect here."""
     node_proof: Mechanism | None = None
-    """How nodes of this cluster prove themselves."""
+    """The mechanism by which nodes of the cluster prove that they belong to it."""
     sasl: bool = False
     mechanisms: Mapping[str, Mechanism] = NO_MECHANISMS
-    """Enabled here, by name; ignored without `sasl`."""
+    """The enabled SASL mechanisms by name; ignored without `sasl`."""
     peer_user: str | None = None
-    """The user that brokers of this cluster are at this listener. Only where nodes meet, and only
-    with `sasl`.
-    """
+    """The user name of the cluster's brokers; only at inter-broker listeners with `sasl`."""
     max_connections: int | None = None
     """`listener.name.<name>.max.connections`."""
     reauthenticate_ms: int = 0
@@ -44,7 +42,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller:
-    """Whoever sends the requests of one connection, as far as it has proved its identity."""
+    """The sender of the requests of one connection."""
 
     __slots__ = (
         "expires",
@@ -67,23 +65,21 @@ class Caller:
         self.principal: str | None = None
         """`User:alice`, or None."""
         self.from_peer = False
-        """Whether they are an authenticated node of this cluster: by the proof of nodes, or, where
-        SASL is configured between them, as their user.
+        """Whether it has authenticated as a node of this cluster: by the proof between nodes, or as
+        `peer_user` where SASL is configured between brokers.
         """
         self.forwards = False
-        """Whether they have asked in the name of others, as only a node of ours does."""
+        """Whether it forwards requests, as only nodes of this program do."""
         self.is_ours = False
-        """Whether they have proved to be a node of this cluster, whatever user it has."""
+        """Whether it has given the proof between nodes, whatever its user."""
         self.is_suspect = False
-        """The log has told that they claimed what only nodes may."""
+        """Whether the log has a warning that it pretended to be a node."""
         self.software = ""
-        """KIP-511: `name/version`; empty if they did not say."""
+        """`name/version` (KIP-511); empty if it did not say."""
         self.sasl = SaslSession(listener.mechanisms) if listener.sasl else None
-        """None where the listener authenticates nobody, and they have not said that they are a
-        node.
-        """
+        """None at a listener without SASL, until the caller begins the proof between nodes."""
         self.expires = float("inf")
-        """trio's time from which on they must have authenticated again (KIP-368)."""
+        """trio's time by which it must authenticate again (KIP-368)."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port} at {self.listener.name}"
@@ -94,34 +90,30 @@ class Caller:
 
     @property
     def must_leave(self) -> bool:
-        """Whether authentication has failed, so that the caller is disconnected after a delayed
-        answer.
-        """
+        """Whether authentication has failed, so that the connection ends after the answer."""
         return self.sasl is not None and self.sasl.state is SaslState.FAILED
 
     @property
     def may_be_a_node(self) -> bool:
-        """Whether the caller is a node, or has not authenticated yet at a listener
-        between nodes.
-        """
+        """Whether the caller is a node, or can still authenticate as one at this listener."""
         return self.from_peer or (self.listener.inter_broker and not self.authenticated)
 
-    def says_he_is_a_node(self, proof: Mechanism) -> None:
-        """Begin the proof of a caller that says that it is a node, at whichever listener."""
+    def begin_node_proof(self, proof: Mechanism) -> None:
+        """Begin the proof between nodes, which a caller may ask for at every listener."""
         if self.sasl is None:
             self.sasl = SaslSession(NO_MECHANISMS)
         self.sasl.begin_node_proof(proof)
 
     def proved_node(self) -> None:
-        """Note that the caller is a node of the cluster. Where nodes also have a user, only that
-        user makes it a peer, as with Kafka's brokers.
+        """Note that the caller has given the proof between nodes. At a listener with SASL it must
+        also authenticate as `peer_user`, as Kafka's brokers do.
         """
         self.is_ours = True
         if not self.listener.sasl:
             self.from_peer = True
-            self.forwards = True  # or will: what it has sent already, and nobody reads any more, is told as not read
+            self.forwards = True  # so that it learns of requests that were not read when this node stops
 
-    def proved(self, username: str) -> None:
+    def authenticated_as(self, username: str) -> None:
         """Note that the caller has authenticated as this user."""
         self.principal = user_principal(username)
         self.from_peer = self.listener.inter_broker and username == self.listener.peer_user

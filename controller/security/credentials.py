@@ -1,8 +1,9 @@
-"""Who we are where we connect: the client's half of SASL (KIP-43), a mechanism each.
+"""How this program authenticates where it connects: the client's side of SASL (KIP-43), one class
+for each mechanism.
 
-Rule: an exchange is a generator. It yields the tokens that are sent and is sent those that come
-back; when it ends, both ends have shown what the mechanism asks of them. It raises `ProtocolError`
-for an answer that must not be believed.
+An exchange is a generator. It yields the tokens to send, and receives those of the server. It
+returns when both ends have authenticated as the mechanism demands, and raises `ProtocolError` for
+an answer that must not be trusted.
 """
 
 import secrets
@@ -17,9 +18,7 @@ Tokens = Generator[bytes, bytes, None]
 
 
 class Credentials(Protocol):
-    """How this node authenticates at others: a mechanism and an identity, and an exchange for each
-    connection.
-    """
+    """A mechanism and an identity, which begin an exchange on each connection."""
 
     @property
     def mechanism(self) -> str: ...
@@ -29,8 +28,8 @@ class Credentials(Protocol):
 
     @property
     def basis(self) -> object:
-        """What the proof rests on: a connection that was authenticated on another basis is not used
-        any more.
+        """A value that changes when these credentials do. A connection that authenticated with
+        another value is not used any more.
         """
 
     def exchange(self) -> Tokens: ...

@@ -1,10 +1,10 @@
-"""From a node's configuration to what its listeners ask of those who connect, and to how the node
-shows its peers who it is.
+"""Reads from the configuration how callers authenticate at the listeners of a node, and how the
+node authenticates at other brokers.
 
-Rule: nodes prove themselves to each other at every listener, without configuration. Where SASL is
-configured between them it is used as well, and a password is sent when the other end has proved
-itself. Only a broker that is not ours, by its registration in the cluster's tree, cannot: it gets
-what Kafka's brokers send each other.
+Nodes of this program prove themselves to each other at every listener, without configuration. If
+SASL is configured between brokers it follows, so that a password is sent only to a proved node. A
+broker whose registration says that it is not a node of this program gets SASL alone, as from
+another Kafka broker.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,43 +25,43 @@ PLAIN = "PLAIN"
 
 
 class NodeLogins:
-    """How this node authenticates at other nodes."""
+    """The credentials of this node at other brokers."""
 
     def __init__(self, config: NodeConfig, membership: Membership) -> None:
-        """Read the users of this node from its configuration. Raises ConfigurationError."""
+        """Read the SASL users of this node from its configuration. Raises ConfigurationError."""
         self._membership = membership
-        self._users = {name: _node_user(config, listener) for name, listener in _meeting_places(config).items()}
+        self._users = {name: _node_user(config, listener) for name, listener in _inter_broker_listeners(config).items()}
 
     def at(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """Return the credentials for a node that must prove itself first, whatever its registration
-        says.
+        """Return the credentials for a broker that must prove first that it is a node of this
+        cluster, whatever its registration says.
         """
         proof = self._membership.credentials(broker.broker_id, endpoint.address)
         user = self._users.get(endpoint.listener)
         return (proof,) if user is None else (proof, user)
 
     def at_any(self, broker: Broker, endpoint: Endpoint) -> Sequence[Credentials]:
-        """Return the credentials for a broker, which proves itself first unless it is registered as
-        one that cannot.
+        """Return the credentials for a broker. It must prove first that it is a node of this
+        cluster, unless its registration says that it cannot.
         """
         logins = self.at(broker, endpoint)
         return logins if broker.proves_itself else logins[1:]
 
 
 def server_listeners(config: NodeConfig) -> list[Listener]:
-    """Return what each listener of this node asks of its callers. Raises ConfigurationError for
-    what this node cannot do.
+    """Return the listeners that the configuration names. Raises ConfigurationError for what this
+    version does not support.
     """
     return [_server_listener(config, listener) for listener in config.listeners]
 
 
 def with_proof(listeners: Iterable[Listener], membership: Membership) -> list[Listener]:
-    """Return the listeners as places where nodes of this cluster can prove themselves, too."""
+    """Return the listeners with the proof between nodes added to each."""
     return [msgspec.structs.replace(listener, node_proof=membership.exchange) for listener in listeners]
 
 
-def _meeting_places(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
-    """Return the listeners on which nodes talk to each other, by name."""
+def _inter_broker_listeners(config: NodeConfig) -> Mapping[str, ConfiguredListener]:
+    """Return the listeners for brokers and for the controller, by name."""
     return {each.name: each for each in (config.inter_broker_listener, config.control_plane_listener)}
 
 
@@ -71,7 +71,7 @@ def _server_listener(config: NodeConfig, listener: ConfiguredListener) -> Listen
             f"listeners: {listener.name} has the security protocol {listener.security_protocol}, "
             "and this version serves PLAINTEXT and SASL_PLAINTEXT only."
         )
-    inter_broker = listener.name in _meeting_places(config)
+    inter_broker = listener.name in _inter_broker_listeners(config)
     user = _node_user(config, listener) if inter_broker else None
     return Listener(
         name=listener.name,
@@ -109,8 +109,8 @@ def _mechanisms(config: NodeConfig, listener: ConfiguredListener) -> Mapping[str
 
 
 def _node_user(config: NodeConfig, listener: ConfiguredListener) -> PlainCredentials | None:
-    """Return the credentials of this node's user at a listener between nodes; None if the listener
-    has no users.
+    """Return the credentials of this node's user at an inter-broker listener, or None if the
+    listener has no SASL.
     """
     if not listener.needs_sasl:
         return None

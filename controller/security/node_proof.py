@@ -1,11 +1,11 @@
-"""Nodes of one cluster prove themselves to each other: both know the secret that lies in the
-cluster's tree, and no stranger does.
+"""The SASL mechanism by which nodes of one cluster prove to each other that they belong to it: both
+know the secret in the cluster's znodes.
 
-Rule: the node that is connected to proves itself first; who connects says nothing of anybody's
-before. A proof covers who connects to whom (cluster, ids and address), a nonce of either side and
-which of the two speaks. So none can be shown a second time, shown back to whoever made it, or
-passed on by somebody who listens at another address. Texts never repeat a token. What is proved is
-who is at the two ends when a connection begins; what is said on it afterwards is not encrypted.
+The accepting node proves itself first, so that the connecting node reveals no client's name or
+password to anybody else. A proof is an HMAC over the cluster, both node ids, the address that was
+connected to, a nonce of each side, and the side that proves. It therefore cannot be replayed,
+reflected to its sender, or relayed by a server at another address. Error texts never repeat a
+token. The proof authenticates the two ends when the connection begins; it encrypts nothing.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from .credentials import Tokens
 from .sasl import Challenge, ProvedNode, Rejected, SaslOutcome
 
 MECHANISM = "MINICONTROLLER-NODE"
-"""As SASL names it. It is offered to nobody: nodes know it."""
+"""Its name in SASL. SaslHandshake does not list it; nodes know it."""
 VERSION = 1
 NONCE_BYTES = 32
 MAX_TOKEN_BYTES = 2048
@@ -29,26 +29,26 @@ Shape = TypeVar("Shape")
 
 
 class NodeHello(msgspec.Struct, frozen=True):
-    """First message of a proof: which node connects, and to which node it believes to speak."""
+    """The first message of a proof: which node connects, and to which node."""
 
     version: int
     cluster: str
     node: int
     to: int
     address: str
-    """host:port, where it connected to."""
+    """host:port to which it connected."""
     nonce: str
 
 
 class NodeReply(msgspec.Struct, frozen=True):
-    """Second message of a proof: the node that was connected to proves itself."""
+    """The second message of a proof, by which the accepting node proves itself."""
 
     nonce: str
     proof: str
 
 
 class NodeProof(msgspec.Struct, frozen=True):
-    """Third message of a proof: the node that connects proves itself."""
+    """The third message of a proof, by which the connecting node proves itself."""
 
     proof: str
 
@@ -64,18 +64,17 @@ class Membership:
     """The identity and the secret with which a node proves that it belongs to the cluster."""
 
     def __init__(self, cluster_id: str, node: int, secret: Callable[[], bytes | None]) -> None:
-        """Make the membership of a node; `secret` returns the present secret, None while there is
-        none.
+        """Make the membership of a node. `secret` returns the current secret, or None while there
+        is none.
         """
         self.cluster_id = cluster_id
         self.node = node
         self.secret = secret
         self.addresses: Collection[str] = ()
-        """host:port of each listener as others are told of it; known once the listeners are bound.
-        """
+        """host:port of each advertised listener; set when the listeners are bound."""
 
     def credentials(self, node: int, address: str) -> "NodeCredentials":
-        """Return credentials for a connection to this node at this address."""
+        """Return the credentials for a connection to this node at this address (host:port)."""
         return NodeCredentials(self, node, address)
 
     def exchange(self) -> "NodeExchange":
@@ -84,7 +83,7 @@ class Membership:
 
 
 class NodeCredentials:
-    """The connecting side of a proof: unlike a login it makes the other side prove itself, too."""
+    """The connecting side of a proof, which also makes the other side prove itself."""
 
     mechanism = MECHANISM
 
@@ -121,7 +120,7 @@ class NodeExchange:
         self._membership = membership
         self._expected: str | None = None
         self._secret: bytes | None = None
-        """By which the proof began."""
+        """The secret with which the proof began."""
         self._node = -1
 
     def step(self, token: bytes) -> SaslOutcome:
@@ -152,7 +151,7 @@ class NodeExchange:
 
 
 def _proof(secret: bytes, role: str, hello: NodeHello, nonce: str) -> str:
-    """Compute the proof of one role in one conversation."""
+    """Return the proof of one side, CONNECTING or LISTENING, in hexadecimal."""
     return hmac.digest(secret, encode((MECHANISM, role, hello, nonce)), "sha256").hex()
 
 

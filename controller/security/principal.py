@@ -1,9 +1,10 @@
-"""Names of those who ask. KIP-590's text form is `Type:name`; whoever has not authenticated has no
-name, and is None.
+"""Principals, in the text form of KIP-590, `Type:name`; None for a client that has not
+authenticated.
 
-Between our nodes, in logs, policies and the audit log it is the same: `User:ANONYMOUS` is a user
-who has authenticated under that name. To Kafka the two are one, so that what a real broker says of
-`User:ANONYMOUS` is believed of the one who may less.
+Kafka gives such a client the name `User:ANONYMOUS`, which a user can have, too. Here
+`User:ANONYMOUS` is only a user who has authenticated under that name. A request that a Kafka broker
+forwards for `User:ANONYMOUS` is taken for one of a client that has not authenticated, because that
+one has fewer rights.
 """
 
 from ...policies.interface import ANONYMOUS

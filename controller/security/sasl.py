@@ -1,9 +1,7 @@
-"""SASL on one connection (KIP-43, KIP-152, KIP-368): handshake, tokens, and what has been proved so
-far.
+"""The server's side of SASL on one connection (KIP-43, KIP-152, KIP-368).
 
-Rule: no clock and no socket here. A token goes in; a challenge, a proof of who it is, or a refusal
-comes out. Secrets are compared in constant time, and no text that leaves this module repeats any
-part of a token.
+There is no clock and no socket here: a token comes in, and its outcome is returned. Secrets are
+compared in constant time, and no text repeats any part of a token.
 """
 
 import hmac
@@ -15,28 +13,26 @@ import msgspec
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """Outcome of a token: the exchange goes on with these bytes."""
+    """The outcome of a token: the exchange continues with these bytes."""
 
     token: bytes
 
 
 class Proved(msgspec.Struct, frozen=True):
-    """Outcome of a token: the client is `username`."""
+    """The outcome of a token: the client is `username`."""
 
     username: str
     token: bytes = b""
 
 
 class ProvedNode(msgspec.Struct, frozen=True):
-    """Outcome of a token: the client is this node of the cluster."""
+    """The outcome of a token: the client is this node of the cluster."""
 
     node: int
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """Outcome of a token: authentication failed. The client reads `message`; `public` texts, which
-    are Kafka's, are sent as they are.
-    """
+    """The outcome of a token: authentication failed, and `message` is sent to the client."""
 
     message: str
 
@@ -51,14 +47,13 @@ class SaslExchange(Protocol):
 
 
 Mechanism = Callable[[], SaslExchange]
-"""Starts an exchange. A mechanism is bound to the credentials of its listener: `lambda:
-PlainExchange(users)`.
+"""Begins an exchange with the credentials of its listener, such as `partial(PlainExchange, users)`.
 """
 
 
 class PlainExchange:
-    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The texts
-    are Kafka's.
+    """Authentication by PLAIN (RFC 4616): one token, `authzid NUL authcid NUL passwd`. The error
+    texts are those of Kafka's PlainSaslServer.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
@@ -96,16 +91,18 @@ class SaslState(Enum):
 
 class SaslSession:
     """The state of authentication on one connection. A handshake after `DONE` begins a
-    re-authentication; the old proof holds until the new one.
+    re-authentication, during which the client remains the user that it was.
 
-    The mechanism of nodes proves no user: a listener that wants one is shown one afterwards.
+    The proof between nodes authenticates no user. At a listener with SASL, a user follows.
     """
 
     def __init__(self, mechanisms: Mapping[str, Mechanism]) -> None:
         self.state = SaslState.START
         self.username: str | None = None
         self.raw_tokens = False
-        """After a handshake v0: frames are bare tokens until the exchange ends."""
+        """Whether frames are tokens without a request around them: from a SaslHandshake of version
+        0 until the exchange ends.
+        """
         self._mechanisms = mechanisms
         self._exchange: SaslExchange | None = None
         self._mechanism: str | None = None
@@ -115,12 +112,12 @@ class SaslSession:
         return list(self._mechanisms)
 
     def begin_node_proof(self, start: Mechanism) -> None:
-        """Begin the exchange of a client that says that it is a node."""
+        """Begin the proof between nodes."""
         self._exchange, self.state, self.raw_tokens = start(), SaslState.EXCHANGE, False
 
     def handshake(self, mechanism: str, *, raw_tokens: bool) -> bool:
-        """Choose a mechanism. False if the listener or a re-authentication does not allow it, which
-        ends the connection.
+        """Choose a mechanism. Return False, and fail, if the listener does not offer it or a
+        re-authentication changes it.
         """
         start = self._mechanisms.get(mechanism)
         if start is None or self._mechanism not in (None, mechanism):
@@ -131,7 +128,7 @@ class SaslSession:
         return True
 
     def authenticate(self, token: bytes) -> SaslOutcome:
-        """Take the next token of the exchange that the handshake began."""
+        """Process the next token of the exchange that the handshake began."""
         assert self._exchange is not None
         step = self._exchange.step(token)
         if isinstance(step, Proved) and self.username not in (None, step.username):

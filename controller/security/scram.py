@@ -1,10 +1,9 @@
-"""SCRAM, the client's half (RFC 5802, RFC 7677): a password is proved without being shown, and the
-other end proves that it knows it.
+"""The client's side of SCRAM (RFC 5802, RFC 7677): the client proves that it knows a password
+without sending it, and the server proves that it knows the password's keys.
 
-Rule: pure, bytes in and bytes out. Whatever a server says gives the next token or `ScramError`, at
-a cost with a bound; nothing that is raised repeats a secret. Like Kafka's own clients this one
-takes names and passwords as the UTF-8 that they are: Kafka stores keys of passwords that went
-through no SASLprep, and who normalized them would not be let in.
+Bytes come in and bytes go out. Any message of a server gives the next token or raises `ScramError`,
+at a bounded cost, and no error repeats a secret. Names and passwords are used as they are, without
+SASLprep, like Kafka's own clients do: Kafka derives the keys that it stores from such passwords.
 """
 
 import base64
@@ -16,35 +15,31 @@ from collections.abc import Sequence
 from ...protocol.errors import ProtocolError
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""Kafka's mechanisms, and what `hashlib` calls their hash."""
+"""Kafka's mechanisms, with the name of their hash in `hashlib`."""
 MIN_ITERATIONS = 4096
-"""RFC 7677 and Kafka. A server that asks for fewer would make guessing cheap for whoever listens.
+"""The minimum of RFC 7677 and Kafka. Fewer would make passwords cheap to guess for an eavesdropper.
 """
 MAX_ITERATIONS = 1_000_000
-"""Kafka stores 16384 at most. As many as here take about a second: what a hostile server can cost
-its client.
-"""
+"""The most iterations a server may ask for: about a second of work. Kafka stores 16384 at most."""
 MAX_MESSAGE_BYTES = 8192
 WITHOUT_BINDING = "n,,"
-"""The header of GS2: no channel binding, no other identity."""
+"""The GS2 header (RFC 5801): no channel binding, no authorization identity."""
 NAME_ESCAPES = str.maketrans({"=": "=3D", ",": "=2C"})
 
 
 class ScramError(ProtocolError):
-    """The exchange cannot go on, or the server did not prove itself; the message is a part of a
-    sentence.
+    """The server broke the protocol or did not prove itself. The text continues the sentence
+    "cannot reach <address>:".
     """
 
 
 class ScramClient:
-    """The client's side of one SCRAM exchange: `first`, `final` upon the server's challenge,
-    `verify` upon its last message.
+    """One SCRAM exchange: send `first`, answer the challenge with `final`, check the server's last
+    message with `verify`.
     """
 
     def __init__(self, hash_name: str, username: str, password: str, nonce: str) -> None:
-        """Begin an exchange; `nonce` is printable ASCII without commas, and was never
-        used before.
-        """
+        """Begin an exchange. `nonce` is printable ASCII without commas, new for each exchange."""
         self._hash = hash_name
         self._password = password.encode()
         self._nonce = nonce
@@ -55,7 +50,7 @@ class ScramClient:
         return f"{WITHOUT_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """Return the client's proof. Raises ScramError."""
+        """Return the client's proof in answer to the server's challenge. Raises ScramError."""
         text = _text(server_first)
         nonce, salt, iterations = self._challenge(text)
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
@@ -69,7 +64,7 @@ class ScramClient:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def verify(self, server_final: bytes) -> None:
-        """Check that the server knows the keys of the password. Raises ScramError."""
+        """Check the server's proof. Raises ScramError."""
         (name, value), *_ = _attributes(_text(server_final))
         if name == "e":
             raise ScramError(f"it ends the exchange by SCRAM: {value}")
@@ -107,7 +102,7 @@ def _text(message: bytes) -> str:
 
 
 def _attributes(text: str) -> Sequence[tuple[str, str]]:
-    """Read the attributes of a message, `a=1,b=2`, at least one."""
+    """Return the attributes of a message, `a=1,b=2`; there is at least one."""
     pairs = [(part[:1], part[2:]) for part in text.split(",") if part[1:2] == "="]
     if not pairs or len(pairs) != text.count(",") + 1:
         raise ScramError("its message in SCRAM is not made of attributes")

@@ -159,7 +159,7 @@ async def test_a_new_secret_ends_what_the_old_one_proved() -> None:
         assert await update(peer) == ErrorCode.NONE
         (first,) = two.served.server.connections
         del secrets[0]
-        two.served.server.part_from_nodes()
+        two.served.server.drain_nodes()
         assert await update(peer) == ErrorCode.NONE
         await until(lambda: first not in two.served.server.connections)
         assert len(two.served.server.connections) == 1
