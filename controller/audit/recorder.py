@@ -185,9 +185,10 @@ class AuditRecorder:
         self, element: CompletedElement, effect: Effect, old: Topic | None, new: Topic | None, call: ObserverCall
     ) -> None:
         """Record an element, with its topic as it was (`old`) and is (`new`)."""
-        held = None if element.request is None else element.request.take(element)
-        if held is not None:
-            self._record_decision(element, held, effect, (old, new), call)
+        request = element.request
+        held = None if request is None else request.take(element)
+        if request is not None and held is not None:
+            self._record_decision(element, (request, *held), effect, (old, new), call)
         elif element.topic is not None and effect is Effect.APPLIED and records.differs(old, new):
             if new is None:
                 self._append(call, self._removal, element.topic, old)
@@ -202,13 +203,12 @@ class AuditRecorder:
     def _record_decision(
         self,
         element: CompletedElement,
-        held: tuple[int, Change],
+        held: tuple[AuditedRequest, int, Change],
         effect: Effect,
         topic: tuple[Topic | None, Topic | None],
         call: ObserverCall,
     ) -> None:
-        request, (index, change), (old, new) = element.request, held, topic
-        assert request is not None
+        (request, index, change), (old, new) = held, topic
         if change.kind != "topic":
             old = new = None
         elif element.topic is None:

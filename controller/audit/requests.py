@@ -6,7 +6,7 @@ log. A request that is planned in parts has one of these for each part.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 import trio
@@ -16,6 +16,8 @@ from ..metadata.entities import Topic
 from ..metadata.image import Image
 from ..requests.changes import Change
 from ..requests.context import RequestContext
+
+NO_IMAGE: Final = Image()
 
 
 class CompletedElement(Protocol):
@@ -72,7 +74,7 @@ class AuditedRequest(msgspec.Struct):
     """How many elements the request has."""
     recorded: int = 0
     """How many elements this part has."""
-    image: Image = msgspec.field(default_factory=Image)
+    image: Image = NO_IMAGE
     """The image with everything in effect that was planned before the changes of this part."""
     undone_count: int = 0
     """How many plans were undone by the time that this part was planned."""
