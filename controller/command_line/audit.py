@@ -239,7 +239,7 @@ def _print(located: LocatedEvent, *, as_json: bool) -> None:
 
 
 def _narrowed(event: AuditEvent, topic: str | None) -> AuditEvent:
-    """Leave of a snapshot's many topics only the one that was asked for."""
+    """Keep only the topic that was asked for among the topics of a snapshot."""
     if topic is None or not isinstance(event, SnapshotTopics):
         return event
     return msgspec.structs.replace(event, topics=tuple(filter(partial(_is_named, topic), event.topics)))

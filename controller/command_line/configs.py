@@ -111,7 +111,7 @@ def _print(resource: Resource, entries: Sequence[ConfigEntry]) -> None:
 
 
 def _facts(resource: Resource) -> dict[str, object]:
-    """Return the configs of a resource for JSON; what holds for all brokers has the name null."""
+    """Return the configs of a resource for JSON; the default of all brokers has the name null."""
     return {"type": resource.type.name.lower(), "name": resource.name or None}
 
 

@@ -1,4 +1,4 @@
-"""`minicontroller demo`: a cluster, a policy, and what comes of requests, in one terminal.
+"""`minicontroller demo`: a cluster with a policy, and requests to it, in one terminal.
 
 Rule: nothing is staged. The cluster is the installed `minicontroller up` in a process of its own,
 and what is shown are its answers. It ends with the demo, whichever way that ends, SIGKILL included:
@@ -29,7 +29,7 @@ POLICY = "minicontroller.controller.command_line.demo_policy:DemoPolicy"
 READY = "ready: "
 STOP_SECONDS = 15.0
 BEAT_SECONDS = 0.35
-"""Between two steps on a terminal, so that one can read along."""
+"""The pause between two steps on a terminal, to read along."""
 
 
 @click.command()

@@ -19,9 +19,9 @@ from ..security.credentials import PlainCredentials
 
 CLIENT_ID = "minicontroller-ping"
 OLDEST_API_VERSIONS = 0
-"""Every broker since 0.10 answers it; which versions it speaks beyond, the answer tells."""
+"""The version of ApiVersions that every broker since 0.10 answers, with the versions it offers."""
 OLDEST_METADATA = 1
-"""The first that names the controller, and that can be asked about no topic (an empty list)."""
+"""The first version of Metadata that names the controller and takes an empty list of topics."""
 
 
 class NotReady(Exception):  # noqa: N818 - it is an answer
@@ -29,7 +29,7 @@ class NotReady(Exception):  # noqa: N818 - it is an answer
 
 
 class Pulse(msgspec.Struct, frozen=True):
-    """What a ready node says of its cluster."""
+    """The cluster as a ready node describes it."""
 
     controller_id: int
     broker_ids: tuple[int, ...]

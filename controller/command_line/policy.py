@@ -1,4 +1,4 @@
-"""`minicontroller policy check` and `policy test`: rules are tried before they bite.
+"""`minicontroller policy check` and `policy test`: try rules before they are in force.
 
 Rule: the same loading and the same judgement as in a node, so what passes here passes there. Exit
 codes: 0 all is well, 1 a file has a mistake or a case failed, 2 the command was called wrongly, 3 a

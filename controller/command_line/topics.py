@@ -1,4 +1,4 @@
-"""`minicontroller topics`: what there is, made, altered, deleted, at any Kafka."""
+"""`minicontroller topics`: lists, describes, creates, alters and deletes topics of any Kafka."""
 
 import base64
 from collections.abc import Sequence
@@ -221,7 +221,7 @@ def _creation(name: str, result: CreatedTopic | AdminError) -> ChangeResult:
 
 @topics.command()
 @names_argument
-@click.option("--partitions", type=click.IntRange(1, INT32), help="How many it shall have; they can only become more.")
+@click.option("--partitions", type=click.IntRange(1, INT32), help="The new total; partitions can only become more.")
 @click.option(
     "--config", "changes", metavar="KEY=VALUE", multiple=True, callback=parse_changes, help="KEY+=VALUE adds to a list."
 )
@@ -263,7 +263,7 @@ def _alteration(name: str, change: str, result: AdminError | None) -> ChangeResu
 
 @topics.command()
 @names_argument
-@click.option("--yes", is_flag=True, help="Do not ask first; in a pipe nobody is asked.")
+@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Not possible: Kafka's request has no such thing.")
 @admin_options
 def delete(

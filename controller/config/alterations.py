@@ -1,8 +1,8 @@
-"""Changes of configs: what AlterConfigs and IncrementalAlterConfigs make of what is there.
+"""Applies AlterConfigs and IncrementalAlterConfigs to the overrides of a topic or a broker.
 
-Rule: pure, and in Kafka's order: what is wrong with the request itself first (`check_*`, before
-anybody is authorized), then each operation upon the overrides that are there, then the judgement of
-the whole result. A new mapping comes back; what was there stays as it is.
+Rule: pure, and in Kafka's order: first the mistakes of the request itself (`check_*`, before
+anybody is authorized), then each operation, then the validation of the whole result. The result is
+a new mapping.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class IncrementalChange(msgspec.Struct, frozen=True):
 
     name: str
     operation: int
-    """An ConfigOperation, or whatever number a client sent."""
+    """An ConfigOperation, or any other number that a client sent."""
     value: str | None = None
 
 
@@ -68,8 +68,8 @@ def alter_topic(
 
 
 def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: NodeConfig) -> dict[str, str]:
-    """Return the overrides of a topic after AlterConfigs: what is not named is gone. Raises
-    Refusal.
+    """Return the overrides of a topic after AlterConfigs, which removes those that are not named.
+    Raises Refusal.
     """
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
@@ -120,8 +120,8 @@ def apply_incremental(
 
 
 def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None) -> str:
-    """Add to a list, or take from it: the override, or else Kafka's own default. What a file says
-    of the node does not count here.
+    """Append to a list, or subtract from it. Without an override the list is Kafka's own default,
+    and not that of the node's file.
     """
     verb = ConfigOperation(change.operation).name.lower()
     if key is None:

@@ -1,5 +1,4 @@
-"""DescribeConfigs: each config with its value, where it comes from and what else it could have
-been.
+"""Describes the configs of topics and brokers with value, source and synonyms.
 
 Rule: pure, and Kafka's rules to the letter. A config's synonyms are all places that name it, the
 one that holds first: a topic's override, then the node's dynamic configs, those of all nodes, the
@@ -32,7 +31,7 @@ class DescribedConfig(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     value: str | None
-    """None for no value, and for one that nobody is told."""
+    """None if there is no value, or a secret one."""
     source: ConfigSource
     type: KeyType
     documentation: str

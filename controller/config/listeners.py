@@ -1,4 +1,4 @@
-"""Where a node listens, what it tells others to connect to, and what it speaks there.
+"""The listeners of a node: where it listens, what it advertises, and which protocol it speaks.
 
 Rule: what Kafka refuses at its start is refused here, each fault with the key that has to be
 mended; and so is a port that no socket can have, which Kafka finds out only when it binds.
@@ -31,8 +31,8 @@ class ConfiguredListener(msgspec.Struct, frozen=True):
     """0 for any free one."""
     security_protocol: str
     advertised_host: str | None
-    """What others are told. Empty for this machine's own name, None where the listener is not
-    advertised at all.
+    """The host that is registered; empty for the name of this machine, None if the listener is not
+    advertised.
     """
     advertised_port: int | None
 

@@ -1,8 +1,8 @@
-"""What a node's keys must not say together.
+"""Finds keys of a node's configuration whose values contradict each other.
 
-Rule: each rule gives (key, sentence) for what has to be mended, and knows nothing of files; Kafka
-checks the same at its start, and one rule is KIP-201's: a TopicManagementPolicy excludes both older
-policies.
+Rule: each check yields (key, sentence) for what has to be mended, and knows nothing of files. Kafka
+checks the same at its start, except that a TopicManagementPolicy excludes both older policies
+(KIP-201).
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.clas
 
 
 LEAST_SESSION_MS = 1_000
-"""Servers grant no less than two ticks, and a client that waits for less than that hears from none.
+"""ZooKeeper grants sessions of two ticks at least; a client with a shorter timeout never connects.
 """
 HAS_TO_FIT = {
     "inter.broker.listener.name": ("listeners", "advertised.listeners", "listener.security.protocol.map"),
     "control.plane.listener.name": ("listeners", "advertised.listeners"),
     "sasl.mechanism.inter.broker.protocol": ("sasl.enabled.mechanisms",),
 }
-"""What the value of a key must be one of is said by others."""
+"""The keys whose values decide which values a key may have."""
 
 
 def faults_of(config: NodeConfig) -> list[Fault]:

@@ -21,7 +21,7 @@ class Setting(msgspec.Struct, frozen=True):
     place: str
     """`server.properties, line 12`."""
     rank: int
-    """Of the place: a higher one goes before a lower one."""
+    """The rank of the place; a setting of a higher rank overrides one of a lower."""
 
 
 class Collected(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The configs of topics: what is valid, and what holds where a topic says nothing.
+"""The configs of topics: which are valid, and the defaults of topics without overrides.
 
 Rule: pure. A topic's effective configs are its overrides upon what its node's configuration makes
 of Kafka's defaults, and they are judged together: an override that contradicts a default of the
@@ -23,11 +23,10 @@ from .node_config import NodeConfig
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
-"""Since 3.0 (`inter.broker.protocol.version`) there is one format left, whatever a node's file
-says; none older is served.
+"""Its default is Kafka's whatever a node's file says: since 3.0 there is only one format.
 """
 AS_RETENTION = -2
-"""local.retention.*: as much as retention.* says."""
+"""The value of local.retention.* that stands for the value of retention.*."""
 
 
 class TopicKey(msgspec.Struct, frozen=True):
@@ -35,8 +34,8 @@ class TopicKey(msgspec.Struct, frozen=True):
     synonyms: tuple[Synonym, ...]
 
     def default_of(self, node: NodeConfig) -> Value:
-        """Return what holds for topics that do not set this key: the first synonym that has a
-        value, else Kafka's default.
+        """Return the default of topics on a node: the first synonym of the node that has a value,
+        else Kafka's default.
         """
         if self.key.name == FORMAT_VERSION:
             return self.key.default_value
@@ -74,7 +73,7 @@ TOPIC_KEYS: Mapping[str, TopicKey] = MappingProxyType(_declared())
 
 @lru_cache(maxsize=64)
 def topic_defaults(node: NodeConfig) -> Mapping[str, Value]:
-    """Return what holds for topics that set nothing."""
+    """Return the configs of topics without overrides."""
     return MappingProxyType({name: topic_key.default_of(node) for name, topic_key in TOPIC_KEYS.items()})
 
 
@@ -85,8 +84,8 @@ def _default_texts(node: NodeConfig) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of topics that are not Kafka's: by the node's file, and upon it by these
-    configs of all brokers and of a broker, which must be hashable.
+    """Return the defaults of topics that differ from Kafka's, by the node's file and the dynamic
+    configs of all brokers and of one; both mappings must be hashable.
     """
     return differing_from_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
@@ -94,8 +93,8 @@ def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: M
 def validate_topic_configs(
     configs: Mapping[str, str | None], node: NodeConfig, *, altered_topic: str | None = None
 ) -> None:
-    """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names a
-    topic that exists: Kafka words its refusals then otherwise.
+    """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names an
+    existing topic, for which Kafka has another wording.
     """
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
@@ -152,7 +151,7 @@ def _number(values: Mapping[str, Value], name: str) -> int:
 
 
 class _PlainFaultError(InvalidValueError):
-    """Several values do not fit together: no single one is shown."""
+    """Several values contradict each other, so that no single one is shown."""
 
     def __init__(self, reason: str) -> None:
         ValueError.__init__(self, reason)

@@ -1,4 +1,4 @@
-"""What a configuration value may be: the small notation in which the tables of keys say it.
+"""Validators of configuration values, made of the notation in the tables of keys.
 
 >=1            at least 1
 1..9           from 1 to 9
@@ -21,8 +21,8 @@ Validator = Callable[[str, Value], None]
 _RANGE = re.compile(r"(?:>=(?P<low>-?\d++))|(?:(?P<from>-?\d++)\.\.(?P<to>-?\d++(?:\.\d++)?))(?:,(?P<or>-?\d++))?")
 _PROPOSED = re.compile(r"\d++:\d++", re.ASCII)
 
-# Kafka 3.9 knows these; of a release before 1.0 three numbers name it, of a later one two, and more
-# are ignored.
+# The versions that Kafka 3.9 knows. Three numbers name a release before 1.0, and two a later one;
+# further numbers are ignored.
 VERSIONS = """
     0.8.0 0.8.1 0.8.2 0.9.0 0.10.0-IV0 0.10.0-IV1 0.10.1-IV0 0.10.1-IV1 0.10.1-IV2 0.10.2-IV0 0.11.0-IV0 0.11.0-IV1
     0.11.0-IV2 1.0-IV0 1.1-IV0 2.0-IV0 2.0-IV1 2.1-IV0 2.1-IV1 2.1-IV2 2.2-IV0 2.2-IV1 2.3-IV0 2.3-IV1 2.4-IV0 2.4-IV1
@@ -35,8 +35,8 @@ _UNRELEASED = "4.0"
 
 
 def validator_of(notation: str) -> Validator | None:
-    """Make the validator that a notation describes; None if it is empty. Raises ValueError for one
-    that cannot be read: a fault of our tables.
+    """Make the validator of a notation; None if it is empty. Raises ValueError for a notation that
+    does not exist, which is a bug in our tables.
     """
     if not notation:
         return None
