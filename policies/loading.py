@@ -30,7 +30,7 @@ SECRET_WORDS = ("password", "secret", "jaas", "credential", "token", "keystore.k
 (`listener.name.internal.plain.sasl.jaas.config`).
 """
 
-JUDGEMENTS = ("validate_create_topic", "validate_alter_topic", "validate_delete_topic", "validate_delete_records")
+JUDGEMENTS = tuple(name for name in vars(TopicManagementPolicy) if name.startswith("validate_"))
 ARGUMENTS = {
     **dict.fromkeys(JUDGEMENTS, ("request", "cluster")),
     "validate": ("request_metadata",),

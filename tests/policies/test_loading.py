@@ -325,6 +325,15 @@ def test_not_a_policy(write: Write) -> None:
             "never called; did you mean validate_create_topic?",
         ),
         ("def validateDeleteTopic(self, request, cluster): ...", "never called; did you mean validate_delete_topic?"),
+        (
+            "def validate_alter_broker_config(self, request, cluster): ...",
+            "never called; did you mean validate_alter_broker_configs?",
+        ),
+        (
+            "def validateAlterLogger(self, request, cluster): ...",
+            "never called; did you mean validate_alter_loggers?",
+        ),
+        ("def validate_alter_loggers(self): ...", "A.validate_alter_loggers cannot be called as"),
     ],
 )
 def test_a_class_that_cannot_be_used(write: Write, body: str, what: str) -> None:
