@@ -1,5 +1,5 @@
-"""AlterConfigs (33): the whole set of a resource's configs at once; what is not named goes back to
-its default.
+"""AlterConfigs (33) replaces all configs of a resource: configs that the request leaves out return
+to their defaults.
 """
 
 from collections.abc import Sequence

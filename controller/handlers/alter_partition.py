@@ -1,8 +1,7 @@
-"""AlterPartition (56): the leader of a partition grows or shrinks its ISR. From authenticated
-brokers only.
+"""AlterPartition (56): the leader of a partition grows or shrinks its ISR.
 
-The order of the checks is Kafka's (KafkaController.processAlterPartition); an accepted change
-leaves the leader epoch alone.
+Only authenticated brokers may send it. The order of the checks is Kafka's
+(KafkaController.processAlterPartition); an accepted change leaves the leader epoch alone.
 """
 
 import msgspec
@@ -33,7 +32,9 @@ async def handle(node: Node, context: RequestContext, request: AlterPartitionReq
 
 
 async def alter(node: Node, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
-    """Answer a request of the controller's own node, which asks without the wire."""
+    """Answer a request of the active controller's own node, which arrives by call instead of by
+    network.
+    """
     controller = node.controller
     if controller is None:
         return AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
@@ -58,8 +59,8 @@ async def alter(node: Node, request: AlterPartitionRequest, version: int) -> Alt
 
 
 def _take_back(result: TopicResult, element: Element) -> None:
-    """Take back what was granted and the store refused: somebody else wrote the state, or nobody
-    knows whether it was written.
+    """Replace an accepted result by an error if the store refused the write, or if its outcome is
+    unknown.
     """
     assert element.refusal is not None
     result.partitions = [
@@ -97,12 +98,14 @@ def _alter_topic(
     if topic is not None and accepted:
         element = partition_states.stage_states(draft, topic, accepted, epoch)
     else:
-        element = draft.decide()  # what it was judged by may still be on its way to the store
+        element = draft.decide()  # completed only after the writes that this answer rests on
     return TopicResult(topic_name=data.topic_name, topic_id=data.topic_id, partitions=results), element
 
 
 def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: bool, old_version: bool) -> Partition:
-    """Return the partition as it will be, the same object if nothing changes. Raises Refusal."""
+    """Return the partition with the requested change, or the same object if nothing changes. Raises
+    Refusal.
+    """
     if topic is None or (by_id and topic.topic_id == NO_TOPIC_ID):
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not 0 <= wanted.partition_index < len(topic.partitions) or topic.marked_for_deletion:
@@ -112,7 +115,7 @@ def _judged(image: Image, topic: Topic | None, wanted: PartitionData, by_id: boo
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     isr = tuple(state.broker_id for state in wanted.new_isr_with_epochs) or tuple(wanted.new_isr)
     if wanted.leader_epoch > now.leader_epoch or wanted.partition_epoch > now.partition_epoch:
-        raise Refusal(ErrorCode.NOT_CONTROLLER)  # it knows more than we do: there is a newer controller
+        raise Refusal(ErrorCode.NOT_CONTROLLER)  # the leader knows a newer epoch, so a newer controller exists
     if wanted.leader_epoch < now.leader_epoch:
         raise Refusal(ErrorCode.FENCED_LEADER_EPOCH)
     if (isr, wanted.leader_recovery_state) == (now.isr, now.leader_recovery_state):

@@ -1,8 +1,8 @@
-"""ApiVersions (18): the APIs that are answered here, with their versions. The client says which
-software it is (KIP-511).
+"""ApiVersions (18) returns the APIs that this node answers, with their versions. Its request says
+which software the client is (KIP-511).
 
-The response is made of the routes of the listener, so that exactly those APIs are advertised that
-are answered. The dispatcher answers a version that is too new, in version 0.
+The response is made from the routes of the listener, so that it names exactly the APIs that are
+answered there. The dispatcher answers a version that is too new, in version 0.
 """
 
 import re
@@ -16,8 +16,8 @@ from ..requests.spec import Sender, Spec
 from ..security.caller import MAX_SOFTWARE_CHARACTERS
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9\-.]++")
-"""The form of the name and of the version of client software (KIP-511). Neither begins or ends with
-one of SIGNS.
+"""The characters that KIP-511 allows in the name and the version of client software. Neither may
+begin or end with one of SIGNS.
 """
 SIGNS = "-."
 
@@ -27,7 +27,7 @@ def handle(_node: object, ctx: RequestContext, request: ApiVersionsRequest) -> A
         name, version = request.client_software_name, request.client_software_version
         if not (_is_software(name) and _is_software(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # a longer one is answered like any other and not kept
+        if len(name) + len(version) < MAX_SOFTWARE_CHARACTERS:  # longer names are answered and not remembered
             ctx.caller.software = f"{name}/{version}"
     return advertised(ctx.dispatcher.routes)
 
@@ -38,7 +38,7 @@ def _is_software(text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def advertised(routes: Routes) -> ApiVersionsResponse:
-    """Return the one response for all who ask the same node; nobody changes it."""
+    """Return the response that all clients of the same routes share. It must not be changed."""
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=route.api.key, min_version=route.api.min_version, max_version=route.api.max_version)

@@ -1,4 +1,4 @@
-"""Automatic creation of topics, for the handlers that name topics which do not exist."""
+"""Creates missing topics automatically, for the handlers of requests that name them."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,8 +13,8 @@ from .node import Node
 
 
 async def create_missing_topics(node: Node, context: RequestContext, names: Sequence[str]) -> dict[str, ErrorCode]:
-    """Create these topics on behalf of the client, and return the error code that Metadata has for
-    each: LEADER_NOT_AVAILABLE if the topic was created.
+    """Create these topics on behalf of the client, and return an error code for each:
+    LEADER_NOT_AVAILABLE if the topic was created.
     """
     return await node.auto_creation.create(context, names, node.config, partial(_create_topics, node))
 

@@ -1,9 +1,9 @@
-"""The frame of every change: plan, commit, wait. Each API brings its plan, and says when a change
-counts as complete.
+"""Carries out the changes of a request: plan, commit, wait. Each API brings its plan, and says when
+a change is complete.
 
 A change is answered with success only when its commit is in the store and the nodes that
-`metadata.completion` names show it. A change that is not planned when the time is over, or when the
-client is gone, is never begun. With a timeout of 0 or less every valid change is carried out and
+`metadata.completion` names show it. A change that is still not planned when its timeout ends or its
+client disconnects is dropped. With a timeout of 0 or less every valid change is carried out and
 answered REQUEST_TIMED_OUT, as in Kafka.
 """
 
@@ -46,11 +46,11 @@ async def carry_out(
     timeout_ms: int,
     validate_only: bool = False,
 ) -> Sequence[PlannedChange]:
-    """Plan and commit the changes of a request, and wait until they are complete or `timeout_ms`
-    are over. `unbegun` returns all of them refused.
+    """Plan and commit the changes of a request, and wait for `timeout_ms` at most until they are
+    complete.
 
-    Raises REQUEST_TIMED_OUT if the time is over before the outcome of any change is known, and
-    NOT_CONTROLLER if another controller was elected.
+    `unbegun` returns all of them refused. Raises REQUEST_TIMED_OUT if the time is over before the
+    outcome of any change is known, and NOT_CONTROLLER if another controller was elected.
     """
     controller = active_controller(node)
     audited: list[AuditedRequest] = []
@@ -71,7 +71,7 @@ async def carry_out(
         if audited and audited[-1].is_refused:
             await _wait_recorded(controller, audited, deadline)
         if not (parts.changes and isinstance(error, Refusal) and error.code == ErrorCode.NOT_CONTROLLER):
-            raise  # else a part was carried out, and another controller must not be asked for that again
+            raise  # a part was carried out, so no other controller may be asked for it again
     changes = parts.changes
     if not is_carried_out:
         reason = IN_DOUBT if parts.is_planned else NOT_BEGUN
@@ -93,8 +93,8 @@ async def carry_out(
 
 
 def _was_waited_for(node: Node, controller: ActiveController, broker_id: int) -> bool:
-    """Return whether completion included this node. A node whose registration is gone forwards
-    requests all the same, and no change waits for it.
+    """Return whether the wait for completion included this broker. A node that is not registered
+    still forwards requests, but no change waits for it.
     """
     return node.completion_is_cluster_wide and controller.image.is_live(broker_id)
 
@@ -138,9 +138,11 @@ async def _decided(
     refused: Callable[[Refusal], Sequence[PlannedChange]],
     draft: Draft,
 ) -> Sequence[PlannedChange]:
-    """Plan the changes of the next part, and return them with their elements, in order, and with
-    what the policy said. If the plan fails as a whole, and there is an audit log, each of the
-    request's changes is `refused` by an element, which the writer completes and the log records.
+    """Plan the next part, and return its changes, each with its element and the judgement of the
+    policy.
+
+    If the plan fails as a whole and there is an audit log, every change gets an element that
+    refuses it, so that the log records it.
     """
     if audited is not None:
         audited.is_refused = False
@@ -162,12 +164,12 @@ async def _decided(
 
 
 def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> dict[Element, PlannedChange]:
-    """Give each change its element and what the policy said of it, and the draft the elements in
-    the order of the changes; return the changes by their elements.
+    """Give each change its element and its judgement, put the elements into the draft in the order
+    of the changes, and return the changes by element.
     """
     elements: dict[Element, PlannedChange] = {}
     for change in changes:
-        if change.judgement is None:  # of two elements about one topic the first was judged
+        if change.judgement is None:  # the policy judges only the first of two elements about one topic
             change.judgement = draft.judgements.pop((change.kind, change.resource), None)
         if change.element is None:
             change.element = decision(change.refusal)
@@ -178,7 +180,7 @@ def _elements(draft: Draft, changes: Sequence[PlannedChange]) -> dict[Element, P
 
 
 def refused_whole(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
-    """Return a change for each element of a request, refused."""
+    """Return a refused change for each element of a request."""
     return [
         PlannedChange(
             resource=requested.resource,
@@ -199,8 +201,9 @@ async def committed(
     *,
     in_any_case: bool = False,
 ) -> Sequence[PlannedChange]:
-    """Return the changes of the next part once their commits are in the store, or refused.
-    `in_any_case` is as in `Writer.write`. Raises NOT_CONTROLLER.
+    """Plan the next part, and return its changes once the store has accepted or refused them.
+
+    `in_any_case` is described at `Writer.write`. Raises NOT_CONTROLLER.
     """
     plan = partial(_decided, parts, audited, refused)
     try:
@@ -218,7 +221,7 @@ async def _is_known(
 ) -> bool:
     """Wait until the nodes that must show the changes do: every node, or the one that forwarded the
     request, unless it gets them anyway before it answers a read. Return False if the controller
-    ends before.
+    ends first.
     """
     changes_configs = any(change.changes_configs for change in changes)
     if node.completion_is_cluster_wide:
@@ -255,7 +258,7 @@ async def _wait_until_complete(
     completed: set[int],
 ) -> None:
     """Add the index of each change to `completed` as soon as it is complete. A change that never
-    will be holds up none of the others (K4-C7).
+    completes does not hold up the others (K4-C7).
     """
     ready: list[int] = []
     late: list[tuple[int, PlannedChange]] = []

@@ -1,9 +1,9 @@
-"""The common part of AlterConfigs and IncrementalAlterConfigs: which node decides what, and how a
-change of configs is written.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: which node decides, and how changed
+configs are written.
 
-The node that receives the request checks its form, and what concerns this node alone (Kafka's
-ConfigAdminManager.preprocess). Everything else is decided and written at the controller. Rows are
-answered in the order of the request.
+The node that receives the request checks its form, and whatever concerns this node alone (Kafka:
+ConfigAdminManager.preprocess). The active controller decides and writes everything else. The
+response has its rows in the order of the request.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ R = TypeVar("R", bound=Any)
 
 class Alteration(msgspec.Struct, frozen=True):
     """The change of one resource's configs: the requested operations, and functions that apply them
-    to the configs that are there.
+    to existing configs.
     """
 
     resource_type: int
@@ -53,12 +53,12 @@ class Alteration(msgspec.Struct, frozen=True):
     broker_configs: Callable[[Configs], Configs]
     """Returns the new configs of a broker, or of all brokers. Raises Refusal."""
     operations: Mapping[str, str | None]
-    """The keys with their operands, None to delete one, as Kafka's older policies see them."""
+    """The operand of each key, None to delete the key, in the form of Kafka's AlterConfigPolicy."""
     operation_kinds: Mapping[str, str]
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
     def kinds(self, before: Configs, after: Configs) -> dict[str, str]:
-        """Return the kind of operation on each key, also on those that AlterConfigs deletes by
+        """Return the kind of operation on each key, including the keys that AlterConfigs deletes by
         leaving them out.
         """
         return {key: "delete" for key in before if key not in after} | dict(self.operation_kinds)
@@ -68,7 +68,7 @@ class Alteration(msgspec.Struct, frozen=True):
         return configs_for_policies(dict.fromkeys(kinds) | dict(self.operations))
 
     def changed(self, **said: Any) -> PlannedChange:
-        """Return the `PlannedChange` of this resource, with what has become of it so far."""
+        """Return the `PlannedChange` of this resource, with these further fields."""
         kind, name = kind_and_name(self.resource_type, self.resource_name)
         return PlannedChange(
             resource=name, kind=kind, operations=self.operations, operation_kinds=self.operation_kinds, **said
@@ -83,7 +83,7 @@ async def refused_here(
     *,
     loggers: bool = False,
 ) -> dict[int, PlannedChange]:
-    """Return those resources that the receiving node refuses itself, by their index in the request.
+    """Return the resources that the receiving node refuses itself, by their index in the request.
     `check` is called before the type is checked, `check_of_type` after it.
     """
     names = await in_time_slices(
@@ -156,8 +156,8 @@ class AlterationPlanner:
         self._validate_only: bool = request.validate_only
 
     async def carry_out(self) -> Sequence[PlannedChange]:
-        """Record what the node that forwarded the request has decided, then carry out the
-        alterations; return all of it in this order.
+        """Record the decisions of the node that forwarded the request, then carry out the
+        alterations. Returns the changes in this order.
         """
         try:
             return await carry_out(
@@ -172,7 +172,8 @@ class AlterationPlanner:
         except Refusal as refusal:
             if not self._context.origin.decided:
                 raise
-            # An error form would not tell the node that forwarded it that nothing is recorded.
+            # A response with error codes could not tell the forwarding node that nothing is
+            # recorded.
             self._node.decisions.refused(self._context, self._request, refusal)
             return [PlannedChange(refusal=refusal)] * (len(self._context.origin.decided) + len(self._alterations))
 
@@ -198,8 +199,8 @@ class AlterationPlanner:
             return alteration.changed(refusal=refusal)
 
     async def _judge_loggers(self, draft: Draft, change: PlannedChange) -> PlannedChange:
-        """Ask the policy about levels of loggers, which the node that received the request sets
-        afterwards. That node's other decisions are not judged.
+        """Ask the policy about levels of loggers, which the receiving node sets afterwards. Other
+        decisions of that node are not judged.
         """
         if change.kind != "logger" or change.refusal is not None:
             return change
@@ -292,8 +293,8 @@ class AlterationPlanner:
         return alteration.changed(element=element, changes_configs=True)
 
     def _defaults(self, draft: Draft, broker: str, configs: Configs) -> Configs:
-        """Return the default configs of topics as they are with these configs of a broker, or of
-        all brokers if `broker` is empty.
+        """Return the default configs of topics under these configs of a broker, or of all brokers
+        if `broker` is empty.
         """
         if broker:
             return default_configs(self._node, draft.image, of_broker=configs)
@@ -309,15 +310,17 @@ def _refuse_unreadable(path: str, version: int) -> None:
 
 
 def config_write(path: str, configs: Configs, version: int) -> Operation:
-    """Return the operation that writes configs upon this version of their znode, or makes the znode
-    where there is none (-1).
+    """Return the operation that writes configs over this version of their znode, or creates the
+    znode if `version` is -1.
     """
     data = encode_config(configs)
     return Create(path, data) if version < 0 else SetData(path, data, version)
 
 
 def notification(entity_path: str) -> Create:
-    """Return the operation that makes every node read an entity's configs again."""
+    """Return the operation that makes every node read an entity's configs again
+    (`/config/changes`).
+    """
     return Create(layout.CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
@@ -328,8 +331,8 @@ async def alter(
     decided: Mapping[int, PlannedChange],
     ask_controller: Handler,
 ) -> list[PlannedChange]:
-    """Return what becomes of each resource of a request. This node has decided those in `decided`,
-    by their index in the request; the controller decides the others.
+    """Return the change of each resource of a request. `decided` holds the decisions of this node,
+    by index in the request; the controller decides the others.
 
     If there is an audit log, or a policy that judges levels of loggers, this node sends its own
     decisions to the controller with the same request, and a decision that the controller cannot

@@ -1,17 +1,15 @@
-"""The check that LeaderAndIsr, UpdateMetadata and StopReplica have in common: whether the request
-is too old.
-"""
+"""Rejects outdated LeaderAndIsr, UpdateMetadata and StopReplica requests."""
 
 from ...protocol.error_codes import ErrorCode
 from .node import Node
 
 
 def stale(node: Node, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-    """Return NONE if the request is from the newest controller known and meant for the present
-    registration of this node (Kafka: KafkaApis.isBrokerEpochStale).
+    """Return NONE if the request comes from the newest known controller and is meant for the
+    present registration of this node (Kafka: KafkaApis.isBrokerEpochStale).
 
-    A broker epoch of -1 is not checked; a larger one than ours is of a registration whose answer we
-    have yet to read.
+    A broker epoch of -1 is not checked. A broker epoch above this node's own belongs to a
+    registration whose response has not arrived yet.
     """
     if controller_epoch < node.cache.image.controller_epoch:
         node.cache.epoch_doubted.send()

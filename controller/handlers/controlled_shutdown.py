@@ -1,6 +1,4 @@
-"""ControlledShutdown (7): a broker is about to stop, so its leaderships move to other brokers
-first.
-"""
+"""ControlledShutdown (7): before a broker stops, its leaderships move to other brokers."""
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode
@@ -23,7 +21,9 @@ async def handle(
 
 
 async def shut_down(node: Node, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
-    """Answer a request of the controller's own node, which asks without the wire."""
+    """Answer a request of the active controller's own node, which arrives by call instead of by
+    network.
+    """
     controller = node.controller
     if controller is None:
         return ControlledShutdownResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)

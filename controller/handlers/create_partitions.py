@@ -1,6 +1,7 @@
-"""CreatePartitions (37): more partitions for a topic, by count or by a manual assignment.
+"""CreatePartitions (37) adds partitions to topics, by count or by a manual assignment.
 
-The order of the checks is Kafka's (ZkAdminManager.createPartitions). A count is the new total.
+The order of the checks is Kafka's (ZkAdminManager.createPartitions). A requested count is the new
+total.
 """
 
 from collections import Counter
@@ -75,8 +76,8 @@ class PartitionsPlanner:
         return len(self._once) + len(self._repeated)
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
-        """Plan the elements: those that are carried out first, then those that fail the first look,
-        as Kafka orders the rows.
+        """Plan the elements from index `first` on: topics that the request names once, then those
+        that it names twice, because Kafka orders the rows so.
         """
         changes = await each(draft, self._once[first:], self._plan_topic)
         if first + len(changes) < len(self._once):
@@ -121,8 +122,8 @@ class PartitionsPlanner:
         )
 
     async def _staged(self, draft: Draft, before: Topic, after: Topic) -> Element | None:
-        """Stage the growth of a topic; None if it is only validated, though elements after it see
-        it all the same.
+        """Stage the growth of a topic. Returns None if it is only validated; later elements of the
+        request see it all the same.
         """
         if self._request.validate_only:
             draft.suppose(lambda image: image.with_topics((after,)))
@@ -131,7 +132,7 @@ class PartitionsPlanner:
         return draft.stage(
             after.name,
             [
-                SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # its id kept
+                SetData(layout.topic_path(after.name), encode_topic(after), before.version),  # the topic keeps its id
                 *partition_states.missing_parent(before),
                 *await partition_znodes(after, len(before.partitions), draft.time_slice),
             ],
@@ -184,7 +185,9 @@ class PartitionsPlanner:
 
 
 def manual_rows(image: Image, topic: Topic, rows: Sequence[CreatePartitionsAssignment], increment: int) -> Assignment:
-    """Check and return the replicas that the request names: row i is partition current + i."""
+    """Check and return the replicas that the request names. Row i belongs to partition
+    current + i.
+    """
     unknown = sorted({broker for row in rows for broker in row.broker_ids}.difference(image.brokers))
     if unknown:
         raise _wrong(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")

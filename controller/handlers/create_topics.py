@@ -1,7 +1,7 @@
 """CreateTopics (19): plan each topic against the image, commit, wait until the topics are complete.
 
-The order of the checks is Kafka's (ZkAdminManager.createTopics); a client sees it whenever a
-request is wrong in two ways.
+The order of the checks is Kafka's (ZkAdminManager.createTopics), so a request that is wrong in two
+ways gets the same error as from Kafka.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ from .planning import PlannedChange, asked_by, check_storable, default_configs, 
 from .requested_changes import named_topics
 
 CONFIGS_SINCE = 5
-"""The first version whose answer tells the configs of what was created (KIP-525)."""
+"""The first version whose response holds the configs of created topics (KIP-525)."""
 
 Assignment = tuple[tuple[int, ...], ...]
 """Row i holds the broker ids of partition i, the preferred leader first."""
@@ -69,7 +69,7 @@ async def handle(node: Node, context: RequestContext, request: CreateTopicsReque
 
 
 class CreationPlanner:
-    """Judges the topics of one request, each seeing those before it."""
+    """Judges the topics of one request; each topic is judged with the earlier ones in effect."""
 
     def __init__(self, node: Node, context: RequestContext, request: CreateTopicsRequest) -> None:
         self._node = node
@@ -117,7 +117,7 @@ class CreationPlanner:
         )
 
     async def _staged(self, draft: Draft, topic: Topic) -> Element | None:
-        """Stage the creation of a topic. Return None if it is only validated: later topics of the
+        """Stage the creation of a topic. Returns None if it is only validated; later topics of the
         request see it all the same.
         """
         if self._request.validate_only:
@@ -137,8 +137,8 @@ class CreationPlanner:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 
     async def _resolve(self, draft: Draft, wanted: CreatableTopic) -> tuple[Topic, bool]:
-        """Return the topic as it will be, and whether its replicas were chosen here: that is done
-        when nothing speaks against the topic. Raises Refusal.
+        """Return the topic to be created, and whether its replicas were placed here. They are
+        placed only after all other checks have passed. Raises Refusal.
         """
         image = draft.image
         existing = image.topics.get(wanted.name)
@@ -213,12 +213,11 @@ class CreationPlanner:
 
 
 async def creation(topic: Topic, leftover: int | None, time_slice: TimeSlice) -> list[Operation]:
-    """Return the operations that create a topic whole, with its leaders, so that nobody ever sees
-    half of it.
+    """Return the operations that create a topic with its leaders.
 
-    If it is too large for one commit, the first of them make something that a successor completes.
-    Configs that an earlier topic of this name left are overwritten, as Kafka does it
-    (AdminZkClient.writeTopicPartitionAssignment).
+    They form one commit, so nobody sees half a topic. If they are too large for one commit, the
+    first ones create a topic that a later controller can complete. Configs that an earlier topic of
+    this name left are overwritten (Kafka: AdminZkClient.writeTopicPartitionAssignment).
     """
     path, configs = layout.topic_config_path(topic.name), encode_config(topic.configs)
     return [
@@ -230,8 +229,8 @@ async def creation(topic: Topic, leftover: int | None, time_slice: TimeSlice) ->
 
 
 def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> list[CreatableTopicConfigs]:
-    """Return the effective configs of a new topic; all topics without overrides share theirs,
-    encoded once.
+    """Return the effective configs of a new topic, encoded. Topics without overrides share one
+    encoding.
     """
     rows = _default_rows(node, version)
     if not configs:
@@ -246,7 +245,7 @@ def described(configs: Mapping[str, str], node: NodeConfig, version: int) -> lis
 @lru_cache(maxsize=32)
 def _default_rows(node: NodeConfig, version: int) -> tuple[bytes, ...]:
     if version < CONFIGS_SINCE:
-        return tuple(b"" for _ in topic_entries({}, node))  # not said in these versions
+        return tuple(b"" for _ in topic_entries({}, node))  # these versions have no configs
     encode = encoder(CreatableTopicConfigs, version)
     return tuple(encode(_row(entry)) for entry in topic_entries({}, node))
 
@@ -262,9 +261,10 @@ def _row(entry: DescribedConfig) -> CreatableTopicConfigs:
 
 
 def manual_assignment(image: Image, wanted: CreatableTopic) -> Assignment:
-    """Return the assignment that the request names, checked. Raises Refusal. Kafka accepts unknown
-    brokers and empty lists, and makes a topic that can neither be used nor deleted; KIP-4 (and
-    KRaft) refuse them, and so do we.
+    """Check and return the assignment that the request names. Raises Refusal.
+
+    Kafka in ZooKeeper mode accepts unknown brokers and empty lists, and creates a topic that can
+    neither be used nor deleted. KIP-4 and KRaft refuse them, and so does this function.
     """
     rows = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in wanted.assignments}
     if len(rows) != len(wanted.assignments):
@@ -307,7 +307,7 @@ def _is_complete(image: Image, topic: Topic) -> bool:
 
 
 def _default_message(code: ErrorCode) -> str | None:
-    return "" if code == ErrorCode.NOT_CONTROLLER else None  # as Kafka says it, here only
+    return "" if code == ErrorCode.NOT_CONTROLLER else None  # Kafka sends an empty message here
 
 
 API = Spec(

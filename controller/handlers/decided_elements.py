@@ -1,8 +1,9 @@
-"""Decisions of the node that received a request, as they travel to the controller.
+"""Encodes decisions of the node that received a request, for their way to the active controller.
 
-The controller's audit log is the only one, so no node decides alone while it is on. Whatever the
-receiving node refuses, or carries out itself, goes to the controller in the header of the same
-request. The controller records it in one sequence with everything else, and then it is answered.
+There is one audit log, that of the active controller, so no node decides alone while it is on. What
+the receiving node refuses, or carries out itself, goes to the controller in the header of the same
+request. The client is answered after the controller has recorded it in sequence with everything
+else.
 """
 
 from ...protocol.error_codes import ErrorCode

@@ -1,8 +1,8 @@
-"""DeleteTopics (20): mark the topics; they are gone for clients when every node has forgotten them,
-their znodes follow.
+"""DeleteTopics (20) marks topics for deletion. Clients no longer see them once every node has
+dropped them; their znodes are deleted later.
 
-By name up to version 5, by name or id from version 6. The order of the checks is Kafka's
-(KafkaApis.handleDeleteTopicsRequest).
+Topics are named up to version 5, and given by name or id from version 6. The order of the checks is
+Kafka's (KafkaApis.handleDeleteTopicsRequest).
 """
 
 from collections.abc import Callable, Sequence
@@ -64,9 +64,11 @@ async def handle(node: Node, context: RequestContext, request: DeleteTopicsReque
 
 
 class DeletionPlanner:
-    """Judges the topics of one request. A topic named twice, or by name and by id, is one deletion,
-    whose outcome both rows tell (K4-D1). One that somebody else deletes already is judged like any
-    other: who may not delete it does not share what others may.
+    """Judges the topics of one request.
+
+    A topic that appears twice, by name or by id, is one deletion, and both rows have its outcome
+    (K4-D1). A topic that is already being deleted is judged like any other, so a client that may
+    not delete it is refused.
     """
 
     def __init__(self, node: Node, context: RequestContext, wanted: Sequence[RequestedDeletion]) -> None:
@@ -74,15 +76,15 @@ class DeletionPlanner:
         self._context = context
         self._wanted = wanted
         self.names: dict[RequestedDeletion, str] = {}
-        """The names of the topics that were named by their ids."""
+        """The name of each topic that the request gives by id."""
         self._carried_out: dict[str | bytes, PlannedChange] = {}
-        """By name and by id: what the parts before this one did."""
+        """The deletions of the earlier parts, by name and by id."""
         self._part: dict[str | bytes, PlannedChange] = {}
         self._first = 0
 
     async def plan(self, draft: Draft, first: int) -> Sequence[PlannedChange]:
         self._check_request()
-        if first > self._first:  # the part before was carried out; the same part again is planned anew
+        if first > self._first:  # otherwise the same part is planned again
             self._carried_out |= self._part
         self._first, self._part = first, {}
         return await each(draft, self._wanted[first:], self._plan_one)
@@ -133,7 +135,7 @@ class DeletionPlanner:
         except Refusal as refusal:
             return PlannedChange(resource=topic.name, refusal=refusal)
         if topic.marked_for_deletion:
-            # Somebody was faster: wait for the same end (K4-D3).
+            # Another request has marked the topic; this one completes with it (K4-D3).
             return PlannedChange(resource=topic.name, element=draft.stage(None, ()), reached=reached)
         element = draft.stage(
             topic.name,
@@ -144,8 +146,10 @@ class DeletionPlanner:
         return PlannedChange(resource=topic.name, element=element, reached=reached)
 
     async def _created_ms(self, topic: Topic) -> int | None:
-        """Return when a topic was created, by the clock of the store, which is asked only for a
-        rule that wants to know; now, for a topic that is only on its way there.
+        """Return when a topic was created, in milliseconds by the store's clock, or now if the
+        topic is not in the store yet.
+
+        The store is asked only if a rule reads the time of creation; otherwise None is returned.
         """
         rules = None if self._node.policy is None else self._node.policy.rules
         if rules is None or not rules.reads_creation:
@@ -169,7 +173,7 @@ class DeletionPlanner:
 
 
 def _with(draft: Draft, before: PlannedChange) -> Element | None:
-    """Stage an empty element for a row whose topic an earlier part of its request has deleted."""
+    """Stage an empty element for a row whose topic an earlier part of the request has deleted."""
     return None if before.refusal is not None else draft.stage(None, ())
 
 
@@ -190,7 +194,7 @@ def _marked(topic: Topic) -> Callable[[Image], bool]:
 
 
 def _to_newest_version(request: DeleteTopicsRequest) -> DeleteTopicsRequest:
-    """Move the names of topics into `topics`, where version 6 and later have them."""
+    """Return the request with its topic names in `topics`, the field of version 6 and later."""
     named = [DeleteTopicState(name=name) for name in request.topic_names]
     return msgspec.structs.replace(request, topics=[*request.topics, *named], topic_names=[])
 

@@ -1,5 +1,5 @@
-"""DescribeCluster (60): the brokers that a client can reach, the controller among them, and the
-cluster's id (K4-X1).
+"""DescribeCluster (60) returns the cluster's id, the brokers that a client can reach, and which of
+them is the controller (K4-X1).
 """
 
 from ...protocol.api_keys import ApiKey
@@ -13,9 +13,7 @@ from ..requests.spec import Spec
 from .node import Node
 
 BROKERS, CONTROLLERS = 1, 2
-"""The types of endpoints that a client may ask for. In ZooKeeper mode there are only those of
-brokers.
-"""
+"""The endpoint types of KIP-919. In ZooKeeper mode only brokers have endpoints."""
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
@@ -24,7 +22,7 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
     reachable = endpoints_at(image.brokers, context.listener)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
-        # Never one that is not in the list: clients would look for it.
+        # A controller that is not in the list is not named, because clients would search for it.
         controller_id=image.controller_id if image.controller_id in reachable else -1,
         brokers=[
             DescribeClusterBroker(broker_id=broker_id, host=at.host, port=at.port, rack=image.brokers[broker_id].rack)
@@ -35,8 +33,8 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
 
 
 def _check_endpoint_type(kind: int) -> None:
-    """Refuse an endpoint type that this node does not serve. v0 lacks the field, so its default is
-    always served.
+    """Raise Refusal for an endpoint type that this node does not serve. Version 0 lacks the field,
+    and its default is always served.
     """
     if kind == CONTROLLERS:
         raise Refusal(

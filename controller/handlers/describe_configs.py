@@ -1,9 +1,9 @@
-"""DescribeConfigs (32): the configs of topics, of this node and of all nodes, and the levels of its
-loggers.
+"""DescribeConfigs (32) returns the configs of topics, of this node and of all nodes, and the levels
+of this node's loggers.
 
-What a topic overrides the controller knows from its image, and every other node from the store and
-its watches. Rows stand in the order of the request, a resource that is named twice is answered
-twice: by the same encoded row, within bounds.
+The controller takes the overrides of topics from its image, and every other node reads them from
+the store and watches them. Rows stand in the order of the request. A resource that is named twice
+gets its encoded row twice, within the bounds of `AnswerSize`.
 """
 
 import logging
@@ -41,20 +41,20 @@ from .node import Node
 log = logging.getLogger("minicontroller.config")
 
 LOGGER_SOURCE = 6
-"""Kafka's DYNAMIC_BROKER_LOGGER_CONFIG."""
+"""The source of logger levels (Kafka: DYNAMIC_BROKER_LOGGER_CONFIG)."""
 STORE_IS_AWAY = (
     "What topics override is in ZooKeeper, which this node does not reach now: ask again, or ask another one."
 )
 SUCCESS_TEXT = ""
-"""What Kafka says where there is nothing to say; also of a topic that is not there."""
+"""Kafka's message in a row without an error, and in that of a missing topic."""
 
 
 _TYPES = frozenset(ResourceType)
 
 Overrides = Mapping[str, Mapping[str, str]]
-"""By topic."""
+"""The overridden configs of topics, by topic name."""
 Row = DescribeConfigsResult | bytes
-"""An error, or an encoded result."""
+"""A row of the response: an error as a struct, or an encoded result."""
 
 
 def handle(
@@ -81,7 +81,7 @@ def _topics(node: Node, request: DescribeConfigsRequest) -> list[Topic]:
 
 
 def _known(node: Node, request: DescribeConfigsRequest) -> Overrides | None:
-    """Return what the topics of the request override; None if the store has to be asked."""
+    """Return the overrides of the request's topics, or None if the store has to be asked."""
     topics = _topics(node, request)
     if (controller := node.controller_here) is None:
         return node.topic_overrides.known(topics)
@@ -168,12 +168,12 @@ def _result(
     return result
 
 
-@lru_cache(maxsize=128)  # the forms of five nodes in one process, and what their configurations were before
+@lru_cache(maxsize=128)  # enough for five nodes in one process, before and after a change of configs
 def _shared_rows(
     kind: int, config: NodeConfig, version: int, synonyms: bool, documentation: bool
 ) -> Mapping[str, tuple[DescribedConfig, DescribeConfigsResourceResult]]:
-    """Return the configs of every topic without overrides, or of this node, by name, with their
-    rows encoded once.
+    """Return the configs of this node, or of topics without overrides, each by name with its
+    encoded row.
     """
     entries = topic_entries({}, config) if kind == ResourceType.TOPIC else broker_entries(config)
     encode = encoder(DescribeConfigsResourceResult, version)
@@ -220,9 +220,7 @@ def _logger_rows(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
 
 
 def _row(entry: DescribedConfig, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
-    """Return the row of a config. `is_default` of v0 stays false, as in Kafka: its clients learn it
-    nowhere.
-    """
+    """Return the row of a config. `is_default` of version 0 is always false, as in Kafka."""
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

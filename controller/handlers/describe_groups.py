@@ -1,6 +1,7 @@
-"""DescribeGroups (15): nodes without logs have no groups. A group that this node would coordinate
-does not exist, which Kafka reports as the state Dead, without an error. For any other group the
-answer is NOT_COORDINATOR.
+"""DescribeGroups (15): nodes without logs have no groups.
+
+A group that this node would coordinate does not exist, which Kafka reports as the state Dead
+without an error. The response for any other group is NOT_COORDINATOR.
 """
 
 from collections.abc import Awaitable, Iterator

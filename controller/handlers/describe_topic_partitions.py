@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions (75): topics in the order of their names, page by page.
+"""DescribeTopicPartitions (75) returns topics in the order of their names, page by page.
 
-A page ends at the limit of partitions; its cursor names the topic and the partition with which the
-next one begins.
+A page ends at the limit of partitions. Its cursor names the topic and the partition with which the
+next page begins.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ from ..requests.spec import Rows, Spec, copied
 from .node import Node
 
 MANY = 2_000
-"""A request for more topics than this is answered in time slices."""
+"""The number of topics in a request above which it is answered in time slices."""
 
 Row = DescribeTopicPartitionsResponseTopic
 
 START = Cursor()
-"""Before every topic: no name is empty."""
+"""A cursor before every topic."""
 
 
 def handle(
@@ -61,7 +61,7 @@ def _page(
     names: Sequence[str],
     response: DescribeTopicPartitionsResponse,
 ) -> Iterator[Row]:
-    """Yield the rows of the page; its cursor goes into the response."""
+    """Yield the rows of one page, and put the cursor of the next page into the response."""
     image, cursor = node.cache.image, request.cursor or START
     left = min(max(request.response_partition_limit, 1), node.config.integer("max.request.partition.size.limit"))
     reachable = endpoints_at(image.brokers, context.listener)
@@ -84,7 +84,7 @@ def _page(
 
 
 def _names(image: Image, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """Return the names that are to be described, in order, from the cursor on. Raises
+    """Return the names of the topics to describe, in order, beginning at the cursor. Raises
     INVALID_REQUEST.
     """
     asked = {topic.name for topic in request.topics}

@@ -1,8 +1,8 @@
-"""Envelope (58): how a real broker forwards (K590-9). The inner request runs with its own
-principal, address and version.
+"""Envelope (58) carries a client's request that a Kafka broker forwards (K590-9). The inner request
+runs with its own principal, address and version.
 
-The checks stand in Kafka's order. The dispatcher has already ended the connection if the listener
-is not one between nodes, and refused a sender that is no node.
+The checks have Kafka's order. Two are made earlier by the dispatcher: an envelope at a listener
+that is not between nodes ends the connection, and a sender that is not a node is refused.
 """
 
 import ipaddress
@@ -73,8 +73,8 @@ def _inner(
 
 
 async def _answer(ctx: RequestContext, route: Route, message: Any) -> EnvelopeResponse:
-    """Answer an envelope. NOT_CONTROLLER anywhere in the inner answer is the envelope's own: its
-    sender looks for the new controller.
+    """Answer an envelope. NOT_CONTROLLER anywhere in the inner response becomes the error of the
+    envelope, so that the sender looks for the new controller.
     """
     response = await ctx.dispatcher.respond(ctx, route, message)
     if ErrorCode.NOT_CONTROLLER in error_codes(ctx.spec, response):

@@ -1,8 +1,8 @@
-"""FindCoordinator (10): the node that leads the partition to which the key hashes.
+"""FindCoordinator (10) returns the node that leads the partition to which the key hashes.
 
-Where the coordinators' topic is missing the node has the controller make it, and waits for it for a
-while (K590-7). That needs no permission of the client and no `auto.create.topics.enable`: groups
-and transactions would not work without.
+If the topic of the coordinators is missing, the node has the controller create it, and waits for
+its leaders for a while (K590-7). This needs neither a permission of the client nor
+`auto.create.topics.enable`, because groups and transactions depend on the topic.
 """
 
 import logging
@@ -27,13 +27,15 @@ from .node import Node
 log = logging.getLogger("minicontroller.coordinators")
 
 PATIENCE_SECONDS = 5.0
-"""How long the creation of the topic may take, until it has leaders: well below the timeout of
-clients, who may ask again.
+"""How long a request waits for the topic and its leaders, well below the timeout of clients, which
+may ask again.
 """
 
 MANY_KEYS_SINCE, SHARE_SINCE = 4, 6
 NONE_TEXT = "NONE"
-"""The message of v1 to v3 if there is no error. In v4 and later the message is always empty."""
+"""The message of a response without an error in versions 1 to 3. From version 4 on it is always
+empty.
+"""
 
 
 def handle(
@@ -99,8 +101,8 @@ def _coordinators(node: Node, context: RequestContext, topic: str, keys: Sequenc
 
 
 def _no_share_groups(context: RequestContext, keys: Sequence[str]) -> FindCoordinatorResponse:
-    """Refuse share groups, which clusters in ZooKeeper mode lack: not available where the version
-    knows of them, an invalid request before.
+    """Refuse share groups, which ZooKeeper mode lacks. Versions that know share groups get
+    COORDINATOR_NOT_AVAILABLE, earlier ones INVALID_REQUEST.
     """
     knows = context.api_version >= SHARE_SINCE
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE if knows else ErrorCode.INVALID_REQUEST

@@ -1,5 +1,5 @@
-"""IncrementalAlterConfigs (44): single configs of a resource set, deleted, appended to or
-subtracted from.
+"""IncrementalAlterConfigs (44) sets, deletes, appends to and subtracts from single configs of a
+resource.
 """
 
 import logging
@@ -30,8 +30,8 @@ from .planning import PlannedChange
 from .requested_changes import configured_resources, operands, operation_kinds
 
 PATIENCE_SECONDS = 10.0
-"""For a controller that judges and records new levels of loggers: their client may have left
-meanwhile.
+"""How long a node waits until the controller has judged and recorded new levels of loggers. The
+client may have disconnected meanwhile.
 """
 
 
@@ -60,7 +60,7 @@ async def receive(
     if request.validate_only or all(change.refusal is not None for change in decided.values()):
         return _response(request.resources, await alter(node, context, request, decided, ask_controller))
     with trio.move_on_after(PATIENCE_SECONDS, shield=True):
-        # Whoever leaves now does not keep what is judged and recorded from being done.
+        # A client that disconnects now does not stop changes that are judged and recorded.
         changes = await alter(node, context, request, decided, ask_controller)
         for resource, change in zip(request.resources, changes, strict=True):
             if resource.resource_type == ResourceType.BROKER_LOGGER and change.refusal is None:
@@ -112,7 +112,7 @@ def _steps(resource: AlterConfigsResource) -> list[IncrementalChange]:
 
 
 def _check_of_type(node: Node, resource: AlterConfigsResource) -> None:
-    """Check what the node that was asked judges by itself."""
+    """Check a resource for errors that the receiving node finds by itself."""
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         _check_loggers(node, resource)
     elif resource.resource_type == ResourceType.BROKER:

@@ -1,5 +1,6 @@
-"""LeaderAndIsr (4): the partitions that this node leads and follows. The node has no logs, so there
-is nothing to start, and it agrees at once.
+"""LeaderAndIsr (4) tells this node which partitions it leads and follows.
+
+The node has no logs, so it has nothing to start and responds without an error at once.
 """
 
 from ...protocol.api_keys import ApiKey

@@ -1,8 +1,9 @@
-"""Metadata (3): the brokers, the controller, and where partitions live, from this node's image.
+"""Metadata (3) returns the brokers, the controller, and the leaders of partitions, from this node's
+image.
 
-A read answers at once, from encoded fragments. Only a request that makes a topic has to wait: for
-the controller, who asks the policy; never for the topic itself, for which the client is told to
-come again (LEADER_NOT_AVAILABLE).
+A read is answered at once, from encoded fragments. Only a request that creates a topic waits: for
+the controller and its policy, but not for the topic, for which the client retries
+(LEADER_NOT_AVAILABLE).
 """
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
@@ -31,10 +32,10 @@ from .auto_creation import create_missing_topics
 from .node import Node
 
 NULL_NAMES_AND_IDS_SINCE, ASKED_BY_ID_SINCE = 10, 12
-"""v10 and v11 have the fields, and clients must not use them yet."""
+"""The first version with null names and topic ids, and the first in which clients may use them."""
 
 MANY = 2_000
-"""Topics: for more of them the answer is made in turns."""
+"""The number of topics in a request above which it is answered in time slices."""
 
 Element = MetadataResponseTopic | bytes
 
@@ -102,8 +103,7 @@ async def _after_creation(
 ) -> MetadataResponse:
     """Answer after the controller has been asked to create the missing topics."""
     codes = await create_missing_topics(node, context, creatable)
-    # The image may have moved on meanwhile; what was asked to be made keeps its code, so that the
-    # client comes again.
+    # A topic just created keeps its code even if the image has it by now: the client asks again.
     names = dict.fromkeys(cast("str", topic.name) for topic in wanted)
     topics = node.cache.image.topics
     missing = [name for name in names if name in codes or name not in topics]
@@ -119,8 +119,8 @@ def _fragments(node: Node, context: RequestContext, request: MetadataRequest) ->
 
 
 def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -> None:
-    """Raise INVALID_REQUEST, or in v12 the error by which Kafka itself stumbles over a topic
-    without name and id.
+    """Raise INVALID_REQUEST for names and ids that the version does not allow. In version 12 a
+    topic without both gets UNKNOWN_SERVER_ERROR, as from Kafka.
     """
     if version < ASKED_BY_ID_SINCE:
         if any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in wanted):
@@ -132,8 +132,8 @@ def _check_names_and_ids(version: int, wanted: Iterable[MetadataRequestTopic]) -
 def _by_id(
     image: Image, fragments: DialectFragments, wanted: Iterable[MetadataRequestTopic]
 ) -> tuple[Iterator[MetadataResponseTopic], list[Element]]:
-    """Return the topics of a request by ids. One id makes it one: names, and topics without an id,
-    are not looked at. Unknown ids come first, as in Kafka.
+    """Return the topics that a request names by id. A single id makes it such a request, and Kafka
+    then ignores names and topics without an id. Unknown ids come first, as in Kafka.
     """
     unknown: list[bytes] = []
     found: list[Element] = []
@@ -161,8 +161,8 @@ async def _unknown_in_time_slices(
 def _missing(
     request: MetadataRequest, names: Iterable[str], codes: dict[str, ErrorCode]
 ) -> Iterator[MetadataResponseTopic]:
-    """Return rows of topics that do not exist, for the reason in `codes`, or else because their
-    names are not legal.
+    """Return rows of topics that do not exist. A name that is not in `codes` gets
+    INVALID_TOPIC_EXCEPTION.
     """
     operations = topic_operations(asked=request.include_topic_authorized_operations)
     return (
@@ -183,7 +183,7 @@ def _response(
     return MetadataResponse(
         brokers=cast("list[MetadataResponseBroker]", fragments.brokers),
         cluster_id=node.cluster_id,
-        # A client that is told of a controller it cannot find in the list waits for it in vain.
+        # A client would wait in vain for a controller that is not in the list.
         controller_id=controller_id if controller_id in fragments.reachable else -1,
         topics=cast("list[MetadataResponseTopic]", topics),
         cluster_authorized_operations=cluster_operations(asked=request.include_cluster_authorized_operations),
@@ -191,8 +191,8 @@ def _response(
 
 
 def _error_fields(topic: MetadataRequestTopic) -> dict[str, str | bytes]:
-    """Return the fields of the row of a topic that was asked for. One without a name gets an empty
-    name, as Kafka has it, although version 12 could say null.
+    """Return the fields that identify a requested topic in its row. A missing name becomes empty,
+    as in Kafka, although version 12 allows null.
     """
     return {"name": topic.name or "", "topic_id": topic.topic_id}
 

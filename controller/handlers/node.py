@@ -1,4 +1,4 @@
-"""A node as its handlers know it: the parts that they read, and those that carry out changes.
+"""A node as its handlers see it: the parts that they read, and those that carry out changes.
 
 Rule: a node holds its parts and connects them; each decision is made in one of the parts.
 """
@@ -39,7 +39,7 @@ class Node:
     dynamic_configs: DynamicConfigs
     """The broker configs that `/config/brokers` overrides, for this node and for the cluster."""
 
-    # What every node answers from
+    # The parts that every node answers from
     cache: MetadataCache = field(default_factory=MetadataCache)
     """The node's view of the cluster, updated by the active controller."""
     metadata_fragments: MetadataFragments = field(default_factory=MetadataFragments)
@@ -57,22 +57,22 @@ class Node:
     registered_session: int = -1
     """The store's session to which that registration belongs; -1 before the first one."""
 
-    # The active controller, and what it decides with
+    # The active controller, and the parts that it decides with
     controller: ActiveController | None = None
-    """The active controller if this node is it and has loaded its state, else None."""
+    """The active controller, if it runs on this node and has loaded its state."""
     local_nodes: "dict[int, Node]" = field(default_factory=dict)
     """The running nodes of this process by broker id, this one included."""
     policy: PolicyRunner | None = None
-    """The configured policy (`topic.management.policy.class.name`), with the rules; None for none.
+    """The configured policy (`topic.management.policy.class.name`) with the rules, if there is one.
     """
     rule_files: RuleFiles | None = None
-    """The rule files that the policy follows; None if none are configured."""
+    """The rule files that the policy follows, if any are configured."""
     topic_states: TopicStates = field(default_factory=TopicStates)
-    """The topics in the form in which the policy sees them, kept from one request to the next."""
+    """The topics in the form that the policy sees, kept between requests."""
     audit: AuditLog | None = None
     """The audit log that an active controller on this node writes; None if it is off."""
     random: Random = field(default_factory=Random)
-    """Chooses the broker at which the placement of a topic's replicas begins."""
+    """The source of randomness for the placement of replicas."""
 
     @cached_property
     def topic_overrides(self) -> TopicOverrides:
@@ -81,13 +81,13 @@ class Node:
 
     @cached_property
     def request_timeout_ms(self) -> int:
-        """The timeout in milliseconds of requests that carry none."""
+        """The timeout in milliseconds for requests that carry none (`request.timeout.ms`)."""
         return self.config.integer("request.timeout.ms")
 
     @cached_property
     def completion_is_cluster_wide(self) -> bool:
-        """Whether a change completes only when every live node has it (K4-6), instead of the active
-        controller's node alone.
+        """Whether a change is complete only when every live node shows it (K4-6), and not already
+        when the active controller's node does.
         """
         return self.config.string("metadata.completion") == "cluster"
 
@@ -99,7 +99,7 @@ class Node:
 
     @property
     def controller_here(self) -> ActiveController | None:
-        """The controller that this node follows, if it runs in this process."""
+        """The active controller that this node follows, if it runs in this process."""
         controllers = (node.controller for node in (self, *self.local_nodes.values()))
         epoch = self.cache.image.controller_epoch
         return next((each for each in controllers if each is not None and each.epoch == epoch), None)
@@ -113,5 +113,5 @@ class Node:
         """Note the broker epoch of a registration in the present session."""
         self.broker_epoch, self.registered_session = broker_epoch, self.store.session_id
         for node in self.local_nodes.values():
-            if node.controller is not None:  # it may have read the registration before this node did
+            if node.controller is not None:  # it may have seen the registration before this node did
                 node.controller.local_node_registered()

@@ -1,9 +1,9 @@
-"""A request of many elements is planned in parts, so that other requests are planned in between.
+"""Plans a request of many elements in parts, so that other requests are planned in between.
 
-Each part is a job of its own, behind the jobs that wait by then. It sees everything that was
-accepted before it, of its own request and of others, so that no limit can be passed by asking
-beside a long request. A slow policy holds up others no longer than one part takes. If no other job
-waits, there is one part, unless the request fills more than one commit.
+Each part is a job of its own, queued behind the jobs that wait by then. It sees everything that was
+accepted before it, by its own request and by others, so concurrent requests cannot exceed a limit
+together. A slow policy delays others by one part at most. If no other job waits, there is one part,
+unless the request fills more than one commit.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,13 +16,13 @@ from .planning import PlannedChange
 W = TypeVar("W")
 
 PlanFrom = Callable[[Draft, int], Awaitable[Sequence[PlannedChange]]]
-"""Plans the elements of a request from an index on, until the draft is over."""
+"""Plans the elements of a request from an index on, until `Draft.is_over`."""
 
 
 async def each(
     draft: Draft, elements: Sequence[W], plan_one: Callable[[Draft, W], Awaitable[PlannedChange]]
 ) -> list[PlannedChange]:
-    """Plan elements one after the other, at least one of them, until the draft is over."""
+    """Plan elements one after the other until `draft.is_over`, at least one of them."""
     changes: list[PlannedChange] = []
     for element in elements:
         if changes and draft.is_over:
@@ -39,17 +39,17 @@ class Parts:
         self.changes: list[PlannedChange] = []
         """The changes of the parts that were carried out."""
         self.is_planned = False
-        """Whether the part that is under way was planned, so that it may be carried out already."""
+        """Whether the current part was planned, so that it may already be carried out."""
         self.elements_left = 0
-        """How many elements are left for later parts, as the last plan knew."""
+        """The number of elements that the last plan left for later parts."""
         self._plan = plan
         self._count = count
         self._suppositions: list[Callable[[Image], Image]] = []
-        """How the earlier parts of a dry run change the image for its later parts."""
+        """The changes that the earlier parts of a dry run make to the image of its later parts."""
         self._newly_supposed: Sequence[Callable[[Image], Image]] = ()
 
     async def plan(self, draft: Draft) -> Sequence[PlannedChange]:
-        """Plan the next part. A part that is planned again begins where it began before."""
+        """Plan the next part. A part can be planned again, from the same element on."""
         for evolve_image in self._suppositions:
             draft.image = evolve_image(draft.image)
         draft.is_supposed = bool(self._suppositions)

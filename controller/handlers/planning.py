@@ -1,5 +1,5 @@
-"""What the plans of all changes share: the planned change, the question to the policy, the default
-configs, and the znodes of partitions.
+"""The parts that the plans of all changes share: the planned change, the request to the policy, the
+default configs, and the znodes of partitions.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,18 +25,18 @@ from .node import Node
 
 
 class PlannedChange(Change):
-    """A change with the element that carries it out, and with when it counts as complete."""
+    """A change with the element that carries it out, and the condition of its completion."""
 
     element: Element | None = None
-    """None until it is planned; a refused change gets an element that writes nothing."""
+    """None until the change is planned. The element of a refused change writes nothing."""
     reached: Callable[[Image], bool] = lambda _image: True
     """Whether a node's image shows the change complete."""
     overtaken: Callable[[Image], bool] = lambda _image: False
-    """Whether the controller's image shows that it never will be complete: it took effect, and
-    others have undone it since.
+    """Whether the controller's image shows that the change took effect and was undone, so that it
+    never completes.
     """
     changes_configs: bool = False
-    """Whether it changes configs, which nodes read in the store: UpdateMetadata has none."""
+    """Whether it changes configs, which UpdateMetadata lacks and nodes read from the store."""
 
     @property
     def is_carried_out(self) -> bool:
@@ -61,11 +61,11 @@ def default_configs(
     node: Node, image: Image, *, of_broker: Mapping[str, str] = NO_CONFIGS, of_all: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
     """Return the default topic configs that differ from Kafka's own: those in this node's file,
-    and the default of all brokers upon them. A broker's own configs hold for the partitions that it
-    leads, and so for no topic as a whole.
+    overridden by the default of all brokers. A broker's own configs apply to the partitions that it
+    leads, and so to no topic as a whole.
 
-    With `of_broker` or `of_all`, return the defaults as these configs of a broker, or of all
-    brokers, would make them.
+    `of_broker` and `of_all` stand for the configs of a broker and of all brokers instead of the
+    present ones.
     """
     if of_all is None:
         stored = image.configs.get(layout.DEFAULT_OF_BROKERS, NO_ENTITY_CONFIGS)
@@ -74,8 +74,8 @@ def default_configs(
 
 
 async def judge(node: Node, context: RequestContext, question: Callable[[], JudgedRequest], draft: Draft) -> None:
-    """Ask the policy, if there is one, about a request to it, against the draft's image. `question`
-    makes the request, and is not called if there is neither a policy nor an audit log. Raises
+    """Ask the policy, if there is one, about a change of the draft's image. `question` makes the
+    request to the policy; it is not called if there is neither a policy nor an audit log. Raises
     Refusal.
     """
     if node.policy is None and node.audit is None:
@@ -93,15 +93,17 @@ async def judge(node: Node, context: RequestContext, question: Callable[[], Judg
 
 
 def resource_of(request: JudgedRequest) -> tuple[str, str]:
-    """Return the kind and name of what a request to the policy changes, as in `Change`."""
+    """Return the kind and name of the resource that a request to the policy is about, as in
+    `Change`.
+    """
     if isinstance(request, PolicyRequest):
         return "topic", request.topic
     return ("logger" if isinstance(request, AlterLoggersRequest) else "broker"), request.broker
 
 
 def check_storable(node: Node, partitions: int, replication_factor: int) -> None:
-    """Refuse a topic too large for its znode, before memory is spent on placing its replicas.
-    Raises INVALID_PARTITIONS.
+    """Refuse a topic that is too large for its znode, before memory is spent on placing its
+    replicas. Raises INVALID_PARTITIONS.
     """
     if least_topic_bytes(partitions, replication_factor) > node.store.max_commit_bytes:
         text = (
@@ -111,7 +113,9 @@ def check_storable(node: Node, partitions: int, replication_factor: int) -> None
 
 
 def deleted_since(topic: Topic) -> Callable[[Image], bool]:
-    """Return a test whether an image shows that this topic, which was there, is gone or going."""
+    """Return a test whether an image shows that this existing topic is deleted or marked for
+    deletion.
+    """
 
     def is_gone(image: Image) -> bool:
         now = image.topics.get(topic.name)
@@ -122,7 +126,7 @@ def deleted_since(topic: Topic) -> Callable[[Image], bool]:
 
 async def partition_znodes(topic: Topic, first: int, time_slice: TimeSlice) -> list[Operation]:
     """Return the operations that create the znodes of the partitions from `first` on. A partition
-    that has no leader yet gets no znode.
+    without a leader gets no znode.
     """
     operations: list[Operation] = []
     for index in range(first, len(topic.partitions)):

@@ -1,5 +1,5 @@
-"""The changes that a request asks for, element by element, as the audit log tells of a request
-that is refused before it is judged. Nothing is judged here.
+"""Lists the changes that a request asks for, element by element, for the audit record of a request
+that is refused before it is judged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ OPERATIONS: Mapping[int, str] = {operation: operation.name.lower() for operation
 
 
 def resource_type_of(kind: str) -> int:
-    """Return the type of a resource by its name."""
+    """Return the type of a resource by its name, such as `topic`."""
     return next((number for number, name in KINDS.items() if name == kind), UNKNOWN_TYPE)
 
 
 def operands(resource: Any) -> dict[str, str | None]:
-    """Return the operands of a resource of AlterConfigs or IncrementalAlterConfigs."""
+    """Return the operands of a resource of AlterConfigs or IncrementalAlterConfigs, by key."""
     return {
         config.name: None if getattr(config, "config_operation", None) == ConfigOperation.DELETE else config.value
         for config in resource.configs
@@ -28,8 +28,8 @@ def operands(resource: Any) -> dict[str, str | None]:
 
 
 def operation_kinds(resource: Any) -> dict[str, str]:
-    """Return the kinds of operation of a resource of AlterConfigs, which sets what it names, or
-    IncrementalAlterConfigs.
+    """Return the kind of operation on each key of a resource. AlterConfigs sets every key that it
+    names.
     """
     return {
         config.name: OPERATIONS.get(getattr(config, "config_operation", ConfigOperation.SET), UNKNOWN_OPERATION)
@@ -55,6 +55,6 @@ def configured_resources(request: Any) -> Iterator[RequestedChange]:
 
 
 def requested_changes(spec: Spec, request: Any) -> list[RequestedChange]:
-    """Return the elements of a request, each once and in its first place."""
+    """Return the requested changes, without duplicates, in the order of the request."""
     requested = () if spec.changes is None else spec.changes.requested(request)
     return list({(each.kind, each.resource): each for each in requested}.values())

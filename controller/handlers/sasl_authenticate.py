@@ -1,4 +1,4 @@
-"""SaslAuthenticate (36): one token of the exchange that SaslHandshake v1 began."""
+"""SaslAuthenticate (36) takes one token of the exchange that SaslHandshake v1 began."""
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.error_codes import ErrorCode

@@ -1,8 +1,8 @@
-"""SaslHandshake (17): the client names its mechanism. v0: bare tokens follow; v1: SaslAuthenticate
-requests.
+"""SaslHandshake (17): the client chooses its mechanism. After version 0 bare tokens follow, after
+version 1 SaslAuthenticate requests.
 
-The mechanism by which nodes prove themselves is not listed in the response: it proves no user, and
-is also accepted at a listener that authenticates nobody.
+The response does not list the mechanism by which nodes authenticate to each other: it authenticates
+no user, and listeners without SASL accept it, too.
 """
 
 from ...protocol.api_keys import ApiKey

@@ -1,5 +1,6 @@
-"""StopReplica (5): this node follows some partitions no more. It has no logs, so there is nothing
-to delete: it agrees at once.
+"""StopReplica (5) tells this node to stop following partitions.
+
+The node has no logs, so it has nothing to delete and responds without an error at once.
 """
 
 from ...protocol.api_keys import ApiKey

@@ -1,9 +1,9 @@
-"""Records requests for changes that are refused before any handler sees them, because they are not
-authorized, forged, or too large.
+"""Records requests for changes that are refused before any handler sees them, because they are
+unauthorized, forged, or too large.
 
-The controller records them like every other refusal, and another node sends them to the controller.
-A refusal that cannot be recorded is still a refusal; the node's log says that it is missing from
-the audit log.
+The controller records them like every other refusal; another node sends them to the controller. If
+a refusal cannot be recorded, the client is still refused, and the node's log says that the audit
+log lacks it.
 """
 
 import logging
@@ -57,7 +57,7 @@ async def _record(node: Node, context: RequestContext, request: Any, refusal: Re
 
 
 def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[PlannedChange]:
-    """Return the refusals of a request's elements, or one of the whole if there are too many."""
+    """Return a refused change for each element of a request, or one if there are too many."""
     try:
         check_changes(request)
     except TooManyChanges:
@@ -68,7 +68,7 @@ def _refused(context: RequestContext, request: Any, refusal: Refusal) -> list[Pl
 async def _record_here(
     node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
 ) -> None:
-    """Record changes by a job that writes nothing, so that they have their place among others."""
+    """Record changes by a job that writes nothing, so that they get a place in the sequence."""
 
     async def plan(_draft: Draft, _first: int) -> Sequence[PlannedChange]:
         return changes
@@ -84,9 +84,7 @@ async def _record_here(
 async def _send_to_controller(
     node: Node, context: RequestContext, changes: Sequence[PlannedChange], *, validate_only: bool
 ) -> None:
-    """Send the refusals to the controller, in a request that asks for nothing else, on behalf of
-    the API that the client used.
-    """
+    """Send the refusals to the controller, in an IncrementalAlterConfigs without resources."""
     route = context.dispatcher.routes.get(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     if route is None or route.ask_controller is None:
         return

@@ -1,9 +1,10 @@
-"""UpdateMetadata (6): the controller tells this node what the cluster is. From authenticated
-brokers only.
+"""UpdateMetadata (6) brings the active controller's metadata to this node. Only authenticated
+brokers may send it.
 
-Brokers are replaced as a whole, partitions merged one by one; a leader of -2 takes the partition
-away. The first word of our own controllers is complete: what it does not name is gone. Where they
-say that configs have changed, the answer waits until those are read.
+Brokers are replaced as a whole, partitions are merged one by one, and a leader of -2 removes the
+partition. A request with COMPLETE_TAG, the first that this program's controllers send, removes
+every topic that it does not name. A request with CONFIGS_TAG is answered after the changed configs
+are read.
 """
 
 from collections.abc import Awaitable, Collection, Iterable
@@ -36,7 +37,7 @@ from .control import stale
 from .node import Node
 
 ALWAYS_STORABLE = 1_000
-"""So many partitions fit into a topic's znode in any store."""
+"""The number of partitions that fit into a topic's znode in any store."""
 PROTOCOL_NAMES = {number: name for name, number in SECURITY_PROTOCOLS.items()}
 
 
@@ -72,8 +73,8 @@ async def _with_configs(node: Node) -> UpdateMetadataResponse:
 
 
 def _check(node: Node, partitions: Collection[int]) -> None:
-    """A topic is as long as its last partition says, so it must be one that has room in the store.
-    Raises INVALID_REQUEST.
+    """Refuse partition indexes that would make the topic too large for its znode, since a topic is
+    as long as its last index says. Raises INVALID_REQUEST.
     """
     if not partitions:
         return
@@ -90,7 +91,7 @@ def _merge(node: Node, state: UpdateMetadataTopicState, changed: dict[str, Topic
         return
     known = changed.get(name) or (None if name in removed else image.topics.get(name))
     if known is None or (state.topic_id != known.topic_id and NO_TOPIC_ID not in (state.topic_id, known.topic_id)):
-        known = Topic(name=name)  # a topic deleted and made anew while we were not told
+        known = Topic(name=name)  # the topic was deleted and created again without this node seeing it
     partitions = {partition.partition_index: _partition(partition) for partition in state.partition_states}
     _check(node, partitions)
     topic = known.with_partitions(partitions)
@@ -104,7 +105,7 @@ def _partition(state: UpdateMetadataPartitionState) -> Partition:
         replicas=replicas,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
-        isr=replicas if isr == replicas else isr,  # one object for both: most partitions are whole
+        isr=replicas if isr == replicas else isr,  # most ISRs are complete and share one object with the replicas
         controller_epoch=state.controller_epoch,
         partition_epoch=state.zk_version,
         offline_replicas=tuple(state.offline_replicas),
@@ -112,7 +113,9 @@ def _partition(state: UpdateMetadataPartitionState) -> Partition:
 
 
 def _changed_brokers(image: Image, live: Iterable[UpdateMetadataBroker], version: int) -> list[Broker] | None:
-    """The brokers, or None if they are the same: whoever kept answers by them may keep them."""
+    """Return the brokers, or None if they have not changed, so that responses cached by brokers
+    stay valid.
+    """
     brokers = [
         Broker(
             broker_id=broker.id,
@@ -139,7 +142,7 @@ def _endpoints(broker: UpdateMetadataBroker) -> tuple[Endpoint, ...]:
 
 
 def _grouped(states: Iterable[UpdateMetadataPartitionState]) -> list[UpdateMetadataTopicState]:
-    """Versions before 5 name the topic in every partition."""
+    """Group partition states by topic. Versions before 5 name the topic in every partition."""
     topics: dict[str, UpdateMetadataTopicState] = {}
     for state in states:
         topics.setdefault(

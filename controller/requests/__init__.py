@@ -1,1 +1,3 @@
-"""What a request is to everybody who handles it: its context, its bounds, its errors."""
+"""The request as all of its handlers share it: context, bounds, errors, and the declarations of
+APIs.
+"""

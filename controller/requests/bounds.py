@@ -1,8 +1,8 @@
 """Bounds on what one request may ask for, and on the size of requests and answers.
 
-A request that would pass a bound is refused with an error that Kafka has. Between nodes there is
-room above what clients may send, because a forwarded request grows by the name of its client and by
-the form of the newest version.
+A request that would pass a bound is refused with an error that Kafka has. The bound between nodes
+is larger than that for clients, because forwarding adds the client's name and uses the newest
+version.
 """
 
 from collections.abc import Hashable, Sequence
@@ -15,37 +15,37 @@ from ...protocol.error_codes import ErrorCode
 from ..errors import Refusal, TooManyChanges
 
 MAX_ANSWER_BYTES = 100 * 1024 * 1024
-"""The largest answer that clients accept: librdkafka's `receive.message.max.bytes`."""
+"""The largest answer that clients accept (librdkafka: `receive.message.max.bytes`)."""
 ENVELOPE_BYTES = 1024
-"""How much an Envelope may add to the answer inside it."""
+"""The bytes that an Envelope may add to the answer inside it."""
 MAX_BETWEEN_NODES_BYTES = 128 * 1024 * 1024
-"""The largest request or answer between nodes, however small `socket.request.max.bytes` is: the
+"""The largest request or answer between nodes, whatever `socket.request.max.bytes` is. It is the
 same for all nodes of a cluster.
 """
 MAX_REPEATED_BYTES = 1024 * 1024
-"""How much of an answer may repeat itself: rows about a thing that already has one, or the message
-of one error in many rows.
+"""The most bytes of an answer that may be repetition: further rows about one thing, or one error's
+message in many rows.
 """
 MAX_CHANGES = 20_000
-"""How many topics, resources and configs a request may change: each is judged, written and
-recorded.
+"""The most topics, resources and configs that a request may change, since each is judged, written
+and recorded.
 """
 MAX_CONFIGS_BYTES = 1_000_000
-"""The largest size of the configs of one topic or resource, names and values in JSON: a znode and a
-line of the audit log must hold them.
+"""The largest size of the configs of one topic or resource, as names and values in JSON. It fits
+into a znode and into a line of the audit log.
 """
 MAX_NAMES_BYTES = 8_000_000
-"""The largest size of all names and values of a request in JSON: answers, the audit log and the
-node's log repeat them.
+"""The largest size of all names and values of a request in JSON, which answers, the audit log and
+the node's log repeat.
 """
 MAX_BYTES_OF_A_CHARACTER = 6
 SMALL_BYTES = 32 * 1024
-"""A request of this size cannot pass the bounds on changes, and is not checked."""
+"""The size up to which a request cannot pass the bounds on changes, and is not checked."""
 
 
 def check_changes(request: Any) -> None:
-    """Raise TooManyChanges, INVALID_REQUEST, for a request with more elements than MAX_CHANGES, or
-    more bytes of configs than a znode or an answer can hold.
+    """Raise TooManyChanges (INVALID_REQUEST) for a request with more elements than MAX_CHANGES, or
+    with more bytes of configs than a znode or an answer can hold.
     """
     elements = [
         *getattr(request, "topics", ()),
@@ -87,7 +87,7 @@ def _is_longer(texts: Sequence[str], size: int) -> bool:
 
 
 class AnswerSize:
-    """The size of an answer that is put together of encoded rows."""
+    """Counts the bytes of an answer that consists of encoded rows."""
 
     def __init__(self) -> None:
         self._left = MAX_ANSWER_BYTES
@@ -95,8 +95,8 @@ class AnswerSize:
         self._told: set[Hashable] = set()
 
     def takes(self, thing: Hashable, row: bytes) -> bool:
-        """Return whether the answer has room for a row about `thing`. It has little for a thing
-        that has a row already. Raises INVALID_REQUEST if the answer is full.
+        """Count a row about `thing`, and return whether the answer has room for it. Further rows
+        about one thing share MAX_REPEATED_BYTES. Raises INVALID_REQUEST if the answer is full.
         """
         if thing in self._told:
             self._left_for_repeated -= len(row)

@@ -1,6 +1,6 @@
-"""Changes that requests ask for, and what was decided about them.
+"""Changes that requests ask for, and the decisions about them.
 
-Each is one element of one request. Handlers plan them, the audit log and the page show them;
+Each is one element of one request. Handlers plan them, and the audit log and the page show them;
 nothing here decides or writes anything.
 """
 
@@ -21,7 +21,7 @@ KINDS: Mapping[int, str] = {
     ResourceType.BROKER: "broker",
     ResourceType.BROKER_LOGGER: "logger",
 }
-"""The words for those types of resources whose configs can be changed."""
+"""The names of those resource types whose configs can be changed."""
 NAMED_BY_BROKER_ID = frozenset({"broker", "logger"})
 
 
@@ -33,7 +33,7 @@ class RequestedChange(msgspec.Struct, frozen=True):
     kind: str = "topic"
     """`topic`, `broker` or `logger`."""
     operations: Mapping[str, str | None] | None = None
-    """For configs: the keys that the request names, with their operands, None to delete one."""
+    """The operand of each key of a change of configs, None to delete the key."""
     operation_kinds: Mapping[str, str] | None = None
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
 
@@ -48,27 +48,31 @@ class Judgement(msgspec.Struct):
 
 
 class Change(msgspec.Struct):
-    """One element of a request, and what was decided about it."""
+    """One element of a request, and the decision about it."""
 
     resource: str = ""
     """The name of the topic, broker or logger."""
     kind: str = "topic"
-    """`topic`, `broker` or `logger`; `resource` stands for a request as a whole."""
+    """`topic`, `broker`, `logger`, or `resource` for a request as a whole."""
     refusal: Refusal | None = None
     operations: Mapping[str, str | None] | None = None
-    """For configs: the keys that the request names, with their operands, None to delete one."""
+    """The operand of each key of a change of configs, None to delete the key."""
     operation_kinds: Mapping[str, str] | None = None
     """The kind of operation on each key of `operations`: `set`, `delete`, `append`, `subtract`."""
     levels: tuple[Mapping[str, str], Mapping[str, str]] | None = None
     """The levels of the loggers that the request names, before and after it."""
     is_done: bool = False
-    """Whether the node that received the request has carried it out: there is nothing to write."""
+    """Whether the node that received the request has already carried it out, so that nothing has to
+    be written.
+    """
     judgement: Judgement | None = None
-    """None where no policy was asked, and none would have been."""
+    """None if there is neither a policy nor an audit log, or if it was refused before it was
+    judged.
+    """
     sequence: int = 0
-    """The number of its event in the audit log; 0 while it has none."""
+    """The number of its event in the audit log; 0 if it has none yet."""
     is_late: bool = False
-    """Whether it was carried out and its client got REQUEST_TIMED_OUT all the same."""
+    """Whether it was carried out although its client got REQUEST_TIMED_OUT."""
 
     @property
     def code(self) -> ErrorCode:
@@ -80,13 +84,13 @@ class Change(msgspec.Struct):
 
 
 def kind_of(resource_type: int) -> str:
-    """Return the word for a type of resource; `resource` for any that Kafka may add."""
+    """Return the name of a resource type; `resource` for a type whose configs cannot be changed."""
     return KINDS.get(resource_type, "resource")
 
 
 def kind_and_name(resource_type: int, name: str) -> tuple[str, str]:
-    """Return the kind and the name of a resource. The name of a broker or logger is a broker id,
-    which is written in one way only: "+1", "01" and digits of any script all become "1".
+    """Return the kind and the name of a resource. Broker ids are normalized as Java parses them:
+    "+1", "01" and the digits of any script become "1".
     """
     kind = kind_of(resource_type)
     broker_id = java_int(name) if kind in NAMED_BY_BROKER_ID else None

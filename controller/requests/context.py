@@ -1,4 +1,6 @@
-"""What is known of one request: who sent it, from where, in which version, and who answers it."""
+"""The context of one request: who sent it, from where, in which version, and how its listener
+answers.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -14,24 +16,26 @@ from .spec import Changes, Handler, Spec
 
 
 class Route(msgspec.Struct, frozen=True):
-    """How a listener answers one API."""
+    """The way in which a listener answers one API."""
 
     api: Api
     spec: Spec
     handler: Handler
-    """Answers here, or forwards to the active controller."""
+    """Answers the request on this node, or forwards it to the active controller."""
     ask_controller: Handler | None = None
-    """Runs the handler of an API of the controller there, without its `receiver`."""
+    """Runs the handler at the active controller, without the API's `receiver`."""
 
 
 class Routes:
-    """The APIs that a listener answers, by key. They are advertised, and no others are answered."""
+    """The APIs that a listener answers and advertises, by key."""
 
     def __init__(self, routes: Iterable[Route], registry: Registry = KAFKA) -> None:
         self.registry = registry
         self._routes = {int(route.api.key): route for route in sorted(routes, key=lambda route: route.api.key)}
         self.get = self._routes.get
-        """`get(api_key) -> Route | None`: bound once, since every request passes here."""
+        """Returns the `Route` of an API key, or None. It is bound once, because every request calls
+        it.
+        """
 
     def __iter__(self) -> Iterator[Route]:
         """Iterate over the routes by key."""
@@ -39,7 +43,7 @@ class Routes:
 
 
 class DispatcherView(Protocol):
-    """What a handler may use of the dispatcher that called it."""
+    """The part of the dispatcher that handlers may use."""
 
     warnings: ClientWarnings
 
@@ -54,37 +58,37 @@ class DispatcherView(Protocol):
 
 
 class RequestContext(msgspec.Struct, kw_only=True, gc=False):
-    """Who asks one request, and how. It is made when the request is decoded."""
+    """The sender, version and connection of one request, made when the request is decoded."""
 
     spec: Spec
     """The declaration of the API."""
     api_version: int
     """The version in which the answer will be encoded."""
     correlation_id: int
-    """On the connection on which the answer goes back."""
+    """The id that the response repeats, from the request's header."""
     client_id: str | None
     origin: RequestOrigin
-    """Who sent the request, to whichever node, and how."""
+    """The client that sent the request, and the node and API at which it arrived."""
     listener: str
     """The name of the listener on which the caller reached the node that holds their connection."""
     forwarded: bool = False
-    """By an authenticated peer: never forwarded again."""
+    """Whether an authenticated node forwarded it; if so, it is never forwarded again."""
     from_peer: bool = False
-    """The connection belongs to an authenticated node of this cluster."""
+    """Whether the connection belongs to an authenticated node of this cluster."""
     arrived: float = 0.0
-    """trio's clock, seconds."""
+    """The time of arrival in seconds, by trio's clock."""
     update_number: int = -1
-    """The metadata update that the node which forwarded the request must have before it answers
-    reads; it goes into the response header. -1 where it need not wait.
+    """The metadata update that the forwarding node must have before it answers further reads, or -1
+    if it need not wait. It goes into the response header.
     """
     first_error: int = 0
-    """Of the rows of the answer, where they are made one by one."""
+    """The first error code among rows that are made one by one."""
     caller: Caller
-    """The connection on which the request came: for the APIs that are about the connection itself
-    (SASL, ApiVersions, Envelope).
+    """The connection on which the request came, for APIs about the connection itself (SASL,
+    ApiVersions, Envelope).
     """
     dispatcher: DispatcherView
-    """Answers the requests of the listener at which this one came in."""
+    """The dispatcher of the listener at which the request came in."""
 
     @property
     def api_key(self) -> ApiKey:
@@ -92,14 +96,14 @@ class RequestContext(msgspec.Struct, kw_only=True, gc=False):
 
     @property
     def changes(self) -> Changes | None:
-        """What the API that the client used changes. A topic that a read creates automatically is
-        created.
+        """The declared changes of the API that the client used, or of this one. A topic that a read
+        creates automatically counts as created.
         """
         route = self.dispatcher.routes.get(self.origin.api_key)
         return self.spec.changes if route is None else route.spec.changes or self.spec.changes
 
     @property
     def policy_api(self) -> str:
-        """Kafka's name of the API that the client used, as policies are told it."""
-        # A newer node, in the middle of an upgrade, may name an API that is not known here.
+        """Kafka's name of the API that the client used, as policies see it."""
+        # During an upgrade, a newer node may name an API that is not known here.
         return KAFKA[self.origin.api_key if self.origin.api_key in KAFKA else self.api_key].name

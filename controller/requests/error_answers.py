@@ -1,8 +1,7 @@
-"""Errors in responses: making a response that refuses a whole request, and finding the errors in
-one.
+"""Makes responses that refuse a whole request, and finds the errors in responses.
 
-What differs between APIs is declared in their `Spec`. What a version lacks is left at its default,
-because a message cannot be encoded with a value in a field that its version does not have.
+The `Spec` of an API declares how its responses differ. Fields that a version lacks keep their
+defaults, because a message with other values there cannot be encoded.
 """
 
 from collections.abc import Iterator
@@ -15,16 +14,16 @@ from .bounds import MAX_REPEATED_BYTES
 from .spec import Fields, Spec
 
 LOOKED_AT = 16
-"""How many rows of the response to a read are searched for an error. A handler that makes more of
-them notes the first error itself (`long_answers.py`).
+"""The number of rows of a read's response that are searched for an error. A handler that makes more
+rows notes the first error itself (`long_answers.py`).
 """
 
 
 def error_answer(spec: Spec, request: Any, version: int, *, code: ErrorCode, message: str | None = None) -> Any:
     """Return the response that refuses the whole of `request`, with a row for each thing it names.
 
-    UNKNOWN_SERVER_ERROR never carries a message, which might tell what it should not. Where there
-    are very many rows none has the message.
+    UNKNOWN_SERVER_ERROR never carries a message, which might reveal a secret. If the messages of
+    the rows would exceed MAX_REPEATED_BYTES together, no row has one.
     """
     response, rows = KAFKA[spec.key].response, spec.rows
     if code == ErrorCode.UNKNOWN_SERVER_ERROR:
@@ -50,8 +49,8 @@ def _error(struct: type[WireStruct], code: ErrorCode, message: str | None) -> Fi
 
 
 def refuses_everything(spec: Spec, response: Any, code: ErrorCode) -> bool:
-    """Return whether the response has error codes and all are this one: nothing of the request was
-    done.
+    """Return whether the response has error codes and all of them are `code`, so that nothing of
+    the request was done.
     """
     codes = list(error_codes(spec, response))
     return bool(codes) and all(found == code for found in codes)
@@ -68,8 +67,8 @@ def error_codes(spec: Spec, response: Any) -> Iterator[int]:
 
 
 def first_error(spec: Spec, response: Any) -> int:
-    """Return the first error code of a response, 0 if it has none. A row that is encoded already
-    tells none: its error was noted when it was made.
+    """Return the first error code of a response, or 0 if it has none. Encoded rows are skipped;
+    their errors were noted when they were made.
     """
     code: int = getattr(response, "error_code", 0)
     if code or spec.rows is None:

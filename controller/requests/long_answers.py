@@ -1,8 +1,7 @@
-"""Answers of very many rows, which are made and encoded row by row so that other tasks run in
-between.
+"""Answers with very many rows, made and encoded row by row so that other tasks run in between.
 
-The error code of a row cannot be read once the row is encoded. Therefore the first error is noted
-in the request's context when its row is made.
+The error code of an encoded row cannot be read, so the first error is noted in the request's
+context when its row is made.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -17,11 +16,13 @@ from .time_slices import in_time_slices
 R = TypeVar("R", bound=WireStruct)
 
 AT_ONCE = 100
-"""The most rows that are made at once, which costs no task."""
+"""The most rows that are made without letting other tasks run."""
 
 
 AT_ONCE_CHARACTERS = 10_000
-"""The most characters that the names in a request may have, together, to be hashed at once."""
+"""The most characters that all names in a request may have to be hashed without letting other tasks
+run.
+"""
 
 
 def are_few(names: Collection[str]) -> bool:
@@ -29,7 +30,7 @@ def are_few(names: Collection[str]) -> bool:
 
 
 def noted(rows: Iterable[R], context: RequestContext) -> Iterator[R]:
-    """Yield the rows, and note the first error among them."""
+    """Yield the rows, and note their first error in `context.first_error`."""
     for row in rows:
         note(getattr(row, "error_code", 0), context)
         yield row
@@ -41,7 +42,7 @@ def note(error_code: int, context: RequestContext) -> None:
 
 
 async def rows_in_time_slices(rows: Iterable[R], context: RequestContext) -> list[R]:
-    """Return the rows for an encoder, all but the first of them encoded already."""
+    """Return the rows for an encoder. All but the first are already encoded."""
     all_of_them = noted(rows, context)
     first = await in_time_slices(islice(all_of_them, AT_ONCE))
     rest = await in_time_slices(encoder(type(row), context.api_version)(row) for row in all_of_them)

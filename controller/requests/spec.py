@@ -1,7 +1,7 @@
-"""How an API is declared: each module of `handlers/` ends in one `Spec`.
+"""The declaration of an API: each module of `handlers/` ends in one `Spec`.
 
-Everything that differs between APIs besides their messages is a field here: who may send a request,
-which node answers it, how its errors are told, and what it changes. Nothing else keeps a table of
+Everything in which APIs differ besides their messages is a field here: who may send a request,
+which node answers it, how errors are reported, and what it changes. There is no other table of
 APIs.
 """
 
@@ -21,40 +21,40 @@ Refusal to refuse the whole request.
 """
 
 Receiver = Callable[[Any, Any, Any, Handler], Any]
-"""`receive(node, context, request, ask_controller)` answers a client's request where it came in.
-`ask_controller(node, context, request)` has the handler run at the active controller.
+"""`receive(node, context, request, ask_controller)` answers a client's request on the node that
+received it. `ask_controller(node, context, request)` runs the handler at the active controller.
 """
 
 Fields = Mapping[str, Any]
 
 
 class Sender(Enum):
-    """Who may send a request."""
+    """The senders from which an API accepts requests."""
 
     ANYONE = "anyone"
-    """Also those who have not authenticated yet."""
+    """Any connection, authenticated or not."""
     CLIENT = "client"
-    """Those who have authenticated, where the listener asks for that."""
+    """Clients that have authenticated, if the listener demands it."""
     NODE = "node"
-    """Nodes of this cluster only (Kafka: ClusterAction). The API is advertised to everyone."""
+    """Nodes of this cluster (Kafka: ClusterAction). Such an API is advertised to everyone."""
 
 
 class Rows(msgspec.Struct, frozen=True, eq=False):
-    """Where a response has a row for each thing that its request names."""
+    """The rows of a response, one for each thing that its request names."""
 
     field: str
     """The field of the response that holds the rows."""
     row: type[WireStruct]
     named_in: Mapping[str, Callable[[Any], Fields]]
-    """The fields of the request that name the things, each with a function that returns the fields
-    of the row by which a thing is recognized.
+    """The fields of the request that name the things, each with a function that returns the
+    identifying fields of the row.
     """
     since: int = 0
-    """The first version with rows. A response of an earlier one is a single row."""
+    """The first version with rows. The response of an earlier version is a single row."""
     fixed: Fields = msgspec.field(default_factory=dict)
-    """Fields that a row about an error has, where they differ from the defaults of the message."""
+    """The fields of an error row whose values differ from the defaults of the message."""
     default_message: Callable[[ErrorCode], str | None] = lambda _code: None
-    """Returns what a row says about an error that comes without a message."""
+    """Returns the message of an error row whose error comes without one."""
 
 
 def copied(*names: str) -> Callable[[Any], Fields]:
@@ -67,7 +67,7 @@ def copied(*names: str) -> Callable[[Any], Fields]:
 
 
 def called(name: str) -> Callable[[Any], Fields]:
-    """Return a function that puts an element, which is a plain name, into this field."""
+    """Return a function that puts an element, which is a name, into the field `name`."""
 
     def fields(element: Any) -> Fields:
         return {name: element}
@@ -76,7 +76,7 @@ def called(name: str) -> Callable[[Any], Fields]:
 
 
 class Changes(msgspec.Struct, frozen=True, eq=False):
-    """What an API changes, element by element. Its elements are decisions: they are counted and
+    """The changes that an API makes. Each of its elements is a decision, which is counted and
     recorded in the audit log.
     """
 
@@ -95,25 +95,25 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     handler: Handler
     sender: Sender = Sender.CLIENT
     between_nodes: bool = False
-    """Whether it is answered only at the listener where nodes meet. Elsewhere it ends the
-    connection.
+    """Whether the API is answered only at the listener between nodes
+    (`inter.broker.listener.name`). Elsewhere a request of it ends the connection.
     """
     waits_for_update: bool = False
-    """Whether the handler reads metadata that clients of this node may have seen change already: it
-    waits until this node has the update that they were answered after (K4-6).
+    """Whether the handler reads metadata. It then waits until this node has the update that its
+    clients' last answers were based on (K4-6).
     """
     at_controller: bool = False
     """Whether the handler runs at the active controller, to which every other node forwards the
     request. Kafka's brokers may send it in an Envelope.
     """
     receiver: Receiver | None = None
-    """The part of an API of the controller that runs at the node that received the request. Without
-    one the request is forwarded as it is.
+    """The part of a controller API that runs at the node that received the request. Without one the
+    request is forwarded unchanged.
     """
     to_newest_version: Callable[[Any], Any] | None = None
-    """Returns a request as its newest version says it, in which it is forwarded. Needed where that
-    differs by more than added fields.
+    """Converts a request to its newest version for forwarding. It is needed if versions differ by
+    more than added fields.
     """
     rows: Rows | None = None
-    """None if the response has one error code for all of the request."""
+    """None if the response has one error code for the whole request."""
     changes: Changes | None = None

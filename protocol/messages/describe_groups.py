@@ -4,7 +4,7 @@ from typing import Annotated
 
 from ..schema import Int16, Int32, WireStruct, ignorable, message, since
 
-NO_OPERATIONS = -(2**31)  # the authorized operations were not asked for
+NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 @message(15, "request", versions=(0, 5), flexible=5)

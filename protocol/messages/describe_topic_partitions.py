@@ -2,7 +2,7 @@
 
 from ..schema import ZERO_UUID, Int16, Int32, Uuid, WireStruct, message
 
-NO_OPERATIONS = -(2**31)  # the authorized operations were not asked for
+NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 class Cursor(WireStruct):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..schema import ZERO_UUID, Int16, Int32, Uuid, WireStruct, ignorable, message, nullable_since, since, until
 
-NO_OPERATIONS = -(2**31)  # the authorized operations were not asked for
+NO_OPERATIONS = -(2**31)  # Kafka's value for authorized operations that were not requested
 
 
 class MetadataRequestTopic(WireStruct):

@@ -1,4 +1,4 @@
-"""UpdateMetadata (6): the controller tells every broker the brokers of the cluster, which replace
+"""UpdateMetadata (6): the controller sends every broker the brokers of the cluster, which replace
 those known before, and changed partitions, which are merged in.
 """
 
