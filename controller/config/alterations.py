@@ -1,8 +1,8 @@
 """Applies AlterConfigs and IncrementalAlterConfigs to the overrides of a topic or a broker.
 
-Rule: pure, and in Kafka's order: first the mistakes of the request itself (`check_*`, before
-anybody is authorized), then each operation, then the validation of the whole result. The result is
-a new mapping.
+Rule: the functions are pure, return new mappings, and work in Kafka's order. First the request is
+checked (`check_*`, before authorization), then the operations are applied, and then the whole
+result is validated.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,13 +26,13 @@ class IncrementalChange(msgspec.Struct, frozen=True):
 
     name: str
     operation: int
-    """An ConfigOperation, or any other number that a client sent."""
+    """A ConfigOperation, or any other number that a client sent."""
     value: str | None = None
 
 
 def check_incremental(changes: Sequence[IncrementalChange]) -> None:
-    """Raise Refusal(INVALID_REQUEST) for a key of IncrementalAlterConfigs that is named twice, or
-    whose value is missing.
+    """Raise Refusal(INVALID_REQUEST) if IncrementalAlterConfigs names a key twice, or gives no
+    value where the operation needs one.
     """
     _check_request(
         [change.name for change in changes],
@@ -41,9 +41,7 @@ def check_incremental(changes: Sequence[IncrementalChange]) -> None:
 
 
 def check_replacement(entries: Sequence[tuple[str, str | None]]) -> None:
-    """Raise Refusal(INVALID_REQUEST) for a key of AlterConfigs that is named twice or
-    has no value.
-    """
+    """Raise Refusal(INVALID_REQUEST) if AlterConfigs names a key twice or gives no value."""
     _check_request([name for name, _ in entries], [name for name, value in entries if value is None])
 
 
@@ -68,8 +66,8 @@ def alter_topic(
 
 
 def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: NodeConfig) -> dict[str, str]:
-    """Return the overrides of a topic after AlterConfigs, which removes those that are not named.
-    Raises Refusal.
+    """Return the overrides of a topic after AlterConfigs, which removes overrides that it does not
+    name. Raises Refusal.
     """
     check_replacement(entries)
     replaced = {name: value for name, value in entries if value is not None}
@@ -80,7 +78,7 @@ def replace_topic(topic: str, entries: Sequence[tuple[str, str | None]], node: N
 def alter_broker(
     overrides: Configs, changes: Sequence[IncrementalChange], node: NodeConfig, *, per_broker: bool
 ) -> dict[str, str]:
-    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
+    """Return the overrides in `/config/brokers/<id>`, or in `<default>` if not `per_broker`, after
     IncrementalAlterConfigs. Raises Refusal.
     """
     altered = apply_incremental(overrides, changes, _broker_key)
@@ -89,7 +87,7 @@ def alter_broker(
 
 
 def replace_broker(entries: Sequence[tuple[str, str | None]], node: NodeConfig, *, per_broker: bool) -> dict[str, str]:
-    """Return what `/config/brokers/<id>`, or `<default>` if not `per_broker`, says after
+    """Return the overrides in `/config/brokers/<id>`, or in `<default>` if not `per_broker`, after
     AlterConfigs. Raises Refusal.
     """
     check_replacement(entries)
@@ -101,7 +99,7 @@ def replace_broker(entries: Sequence[tuple[str, str | None]], node: NodeConfig, 
 def apply_incremental(
     overrides: Configs, changes: Sequence[IncrementalChange], key_of: Callable[[str], Key | None]
 ) -> dict[str, str]:
-    """Return the overrides after the changes, not yet judged. Raises Refusal."""
+    """Return the overrides after the changes, before the result is validated. Raises Refusal."""
     check_incremental(changes)
     altered = dict(overrides)
     for change in changes:
@@ -120,8 +118,8 @@ def apply_incremental(
 
 
 def _edited_list(overrides: Configs, change: IncrementalChange, key: Key | None) -> str:
-    """Append to a list, or subtract from it. Without an override the list is Kafka's own default,
-    and not that of the node's file.
+    """Append to a list, or subtract from it. A list without an override starts from Kafka's
+    default, not from the default in the node's file.
     """
     verb = ConfigOperation(change.operation).name.lower()
     if key is None:

@@ -1,8 +1,8 @@
-"""Judges a change of the configs of one broker, or of the default of all brokers.
+"""Validates changes to the configs of one broker, or to the defaults of all brokers.
 
-Rule: pure, with Kafka's codes and words. A change that this program could not honour is refused
-too: its listeners stay as they are while it runs, and passwords in ZooKeeper need an encoding that
-it does not have.
+Rule: the functions are pure and use Kafka's error codes and messages. They also refuse changes that
+this program cannot make: a running node does not change its listeners, and passwords cannot be
+stored in ZooKeeper because there is no password encoder.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,8 +20,8 @@ from .node_rules import faulty_durations
 from .refused_keys import faults_of_keys
 
 MAX_CONFIGS = 2_000
-"""The most configs of one resource: more than there are keys, those of some listeners included.
-Brokers take keys that nobody knows, and each use of a broker's configs reads all of them.
+"""The most configs that one resource may have, which is more than there are keys. The limit is
+needed because brokers accept unknown keys, and each use of a broker's configs reads all of them.
 """
 THREAD_COUNTS = (
     "background.threads",
@@ -31,14 +31,14 @@ THREAD_COUNTS = (
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
-"""Kafka lets these at most double or halve at a time."""
+"""Kafka lets one change at most double or halve these thread counts."""
 
 
 def validate_broker_configs(configs: Mapping[str, str], node: NodeConfig, *, per_broker: bool) -> None:
-    """Check the whole set of a broker's configs as it will be, for `node` or, if not `per_broker`,
-    for all. Raises Refusal.
+    """Validate the complete configs that a broker would have after a change. They belong to `node`,
+    or to all brokers if not `per_broker`. `node` holds the values in force before the change.
 
-    `node` has what is in force now, so that it can be told what would be.
+    Raises Refusal.
     """
     if len(configs) > MAX_CONFIGS:
         text = f"{len(configs)} configs of one resource would be there, {MAX_CONFIGS} are allowed."

@@ -1,9 +1,9 @@
 """Describes the configs of topics and brokers with value, source and synonyms.
 
-Rule: pure, and Kafka's rules to the letter. A config's synonyms are all places that name it, the
-one that holds first: a topic's override, then the node's dynamic configs, those of all nodes, the
-file, the default. Within one place the synonyms stand in their own order, and what comes before the
-first that has the key's own name is left out.
+Rule: the functions are pure and follow Kafka exactly. The synonyms of a config are all settings
+that apply to it, by precedence: the topic's override, the node's dynamic config, the dynamic config
+of all nodes, the file, the default. Within one source, synonyms before the first one with the key's
+own name are left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,11 +27,11 @@ class ConfigSynonym(msgspec.Struct, frozen=True, gc=False):
 
 
 class DescribedConfig(msgspec.Struct, frozen=True, gc=False):
-    """One config as DescribeConfigs, and CreateTopics since v5, tells it."""
+    """One config as described by DescribeConfigs, and by CreateTopics since v5."""
 
     name: str
     value: str | None
-    """None if there is no value, or a secret one."""
+    """The text of the value. It is None for a secret and for a config without a value."""
     source: ConfigSource
     type: KeyType
     documentation: str
@@ -41,8 +41,8 @@ class DescribedConfig(msgspec.Struct, frozen=True, gc=False):
 
 
 def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[DescribedConfig, ...]:
-    """Return every config of a topic, by name. Costs next to nothing for a topic
-    without overrides.
+    """Return every config of a topic, sorted by name. Entries for topics without overrides are
+    cached.
     """
     default = _default_topic_entries(node)
     if not overrides:
@@ -56,19 +56,19 @@ def topic_entries(overrides: Mapping[str, str], node: NodeConfig) -> tuple[Descr
 
 
 effective_topic_entries = topic_entries
-"""What CreateTopics answers: the same entries, of which it leaves the synonyms out."""
+"""CreateTopics answers with the same entries, without their synonyms."""
 
 
 @lru_cache(maxsize=16)
 def broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
-    """Return every config of a node, by name."""
+    """Return every config of a node, sorted by name."""
     written = {name for _, level in node.levels() for name in level}
     names = sorted(written | {name for name, key in KEYS.items() if key.listed})
     return tuple(_broker_entry(name, node, _broker_synonyms(name, node)) for name in names)
 
 
 def default_broker_entries(node: NodeConfig) -> tuple[DescribedConfig, ...]:
-    """Return what was set for all nodes, by name."""
+    """Return the configs that were set for all nodes, sorted by name."""
     level = NodeConfig({}, dynamic_default=node.dynamic_default)
     return tuple(_written_entry(name, level) for name in sorted(node.dynamic_default))
 
@@ -124,9 +124,7 @@ def _broker_entry(name: str, node: NodeConfig, synonyms: tuple[ConfigSynonym, ..
 
 
 def _written_entry(name: str, node: NodeConfig) -> DescribedConfig:
-    """Return a config as it was written: Kafka does not parse what it shows of the cluster's
-    defaults.
-    """
+    """Return a config with its text unparsed, as Kafka shows the defaults of the cluster."""
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, _in_levels(name, node)))
     return msgspec.structs.replace(_broker_entry(name, node, synonyms), value=synonyms[0].value)
 

@@ -1,8 +1,8 @@
-"""Which keys of a broker may change while it runs, and whether one value of such a key is valid.
+"""Tells which keys of a broker may change while it runs, and whether a value is valid.
 
-Rule: pure, and each key by itself: nothing here knows the rest of a configuration. Kafka refuses a
-bad value as an invalid request (42), not as an invalid config (40), and takes keys that it does not
-know, which may be a plugin's.
+Rule: the functions are pure and look at each key by itself. Like Kafka, they refuse an invalid
+value with INVALID_REQUEST (42), not INVALID_CONFIG (40), and they accept unknown keys, which may
+belong to a plugin.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,14 @@ from .listeners import ListenerFault, parse_counts
 from .refused_keys import faults_of_keys
 
 LISTENERS_OF_A_RUNNING_NODE = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-"""Keys that Kafka would change while a broker runs, and this program cannot."""
+"""Kafka can change these keys while a broker runs, but this program cannot."""
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def acceptable_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-    """Return the configs in ZooKeeper that a node follows; it ignores the others, as Kafka does."""
+    """Return those configs from ZooKeeper that a node follows. It ignores the others, as Kafka
+    does.
+    """
     return {name: text for name, text in configs.items() if _is_acceptable(name, text, per_broker)}
 
 
@@ -46,8 +48,8 @@ def _is_acceptable(name: str, text: str, per_broker: bool) -> bool:
 
 
 def is_read_only(name: str) -> bool:
-    """Whether a key cannot change while a node runs. Keys without a declaration, and those of one
-    listener, can.
+    """Return whether a key cannot change while a node runs. Undeclared keys and keys with a
+    listener prefix can change.
     """
     return name in KEYS and KEYS[name].update_mode is UpdateMode.READ_ONLY
 
@@ -59,7 +61,7 @@ def is_of_one_broker(name: str) -> bool:
 
 
 def check_values(configs: Mapping[str, str]) -> None:
-    """Raise Refusal(INVALID_REQUEST) for a value that its key does not take."""
+    """Raise Refusal(INVALID_REQUEST) if a value is invalid for its key."""
     for name, text in configs.items():
         key = key_named(name)
         try:

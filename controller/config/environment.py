@@ -1,9 +1,10 @@
-"""Configuration from environment variables, read as Kafka's images read them: KAFKA_BROKER_ID is
+"""Reads configuration from environment variables as Kafka's images do: KAFKA_BROKER_ID sets
 broker.id.
 
-Rule: after `KAFKA_`, in lower case, `___` is `-`, `__` is `_` and `_` is `.`. A variable that means
-no key is nobody's mistake: such images and Kubernetes (KAFKA_PORT, for a service named kafka) set
-variables of their own. It is told only if it is all but a key.
+Rule: the prefix `KAFKA_` is removed, the rest becomes lower case, and `___`, `__` and `_` become
+`-`, `_` and `.`. Variables that match no key are ignored, because Kafka's images and Kubernetes set
+variables of their own (KAFKA_PORT, for a service named kafka). There is a warning only if a
+variable is almost a key.
 """
 
 import difflib
@@ -19,13 +20,13 @@ _MEANING = {"___": "-", "__": "_", "_": "."}
 
 
 def key_of_variable(variable: str) -> str:
-    """Return the key that a variable means: `KAFKA_LOG_RETENTION_MS` is `log.retention.ms`."""
+    """Return the key of a variable: `KAFKA_LOG_RETENTION_MS` is `log.retention.ms`."""
     name = _RUN.sub(lambda run: _MEANING[run[0]], variable.removeprefix(PREFIX).lower())
     return in_declared_case(name)
 
 
 def settings_of(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (variable, key, value) of each variable that means a key."""
+    """Yield (variable, key, value) for each variable that names a key."""
     for variable in sorted(environ):
         if variable.startswith(PREFIX):
             key = key_of_variable(variable)
@@ -34,7 +35,7 @@ def settings_of(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def doubts_about(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each variable that misses a key by a letter or two."""
+    """Yield a warning for each variable that differs from a key by a letter or two."""
     for variable in sorted(environ):
         if variable.startswith(PREFIX):
             key = key_of_variable(variable)

@@ -1,10 +1,9 @@
-"""JAAS, as it stands in `sasl.jaas.config`: who this node is among its peers, and whom it knows.
+"""Parses `sasl.jaas.config`: the credentials of this node, and those of the users it accepts.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..."
     user_alice="...";
 
-Rule: nothing this module raises, and no repr of what it returns, holds a value: any of them may be
-a secret.
+Rule: no exception message and no repr contains a value, because any value may be a secret.
 """
 
 import re
@@ -29,7 +28,7 @@ _USER = "user_"
 
 
 class JaasError(ValueError):
-    """A JAAS configuration cannot be read; the message is a sentence without a value."""
+    """A JAAS configuration is invalid. The message is a sentence that contains no value."""
 
 
 class JaasConfig(msgspec.Struct, frozen=True):
@@ -40,7 +39,7 @@ class JaasConfig(msgspec.Struct, frozen=True):
 
     @property
     def username(self) -> str | None:
-        """The name by which this node authenticates at its peers."""
+        """The name under which this node authenticates to other nodes."""
         return self.options.get("username")
 
     @property
@@ -49,7 +48,7 @@ class JaasConfig(msgspec.Struct, frozen=True):
 
     @property
     def users(self) -> dict[str, str]:
-        """The passwords of those who may connect, by name (PlainLoginModule's `user_<name>`)."""
+        """The password of each accepted user by name (PlainLoginModule's `user_<name>`)."""
         return {name.removeprefix(_USER): value for name, value in self.options.items() if name.startswith(_USER)}
 
     def __repr__(self) -> str:
@@ -65,7 +64,7 @@ class _JaasToken(msgspec.Struct, frozen=True):
 
 
 def parse_jaas(text: str) -> JaasConfig:
-    """Read a JAAS configuration. Raises JaasError."""
+    """Parse a JAAS configuration. Raises JaasError."""
     tokens = list(_tokens(text))
     ends = [index for index, token in enumerate(tokens) if token.is_a(";")]
     if not ends or ends[-1] != len(tokens) - 1:

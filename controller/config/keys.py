@@ -1,9 +1,8 @@
-"""The declared configuration keys: what a name means, what it takes, and what it may have been
-meant to be.
+"""Declares the configuration keys, and finds the key that a name stands for.
 
-Rule: one line of a table is all there is to a key; nothing else in the program knows a type, a
-default or a limit. Kafka's keys are in `broker_keys.py`, ours here. A name may carry a listener's
-prefix, and a listener's mechanism's.
+Rule: one line in a table is the only declaration of a key's type, default and limits. Kafka's keys
+are in `broker_keys.py`, this program's own are here. A name may have the prefix of a listener and
+of one of its mechanisms.
 """
 
 import difflib
@@ -50,8 +49,8 @@ PLUGIN_PREFIXES = (
     "rsm.config.",
     "topic.management.policy.config.",
 )
-"""Whatever follows is for somebody else to judge: an authorizer, tiered storage, Confluent's
-additions, a policy.
+"""Keys with these prefixes belong to plugins (authorizers, tiered storage, Confluent's additions,
+policies), which validate them.
 """
 
 LISTENER_MECHANISM_KEYS = (
@@ -61,7 +60,7 @@ LISTENER_MECHANISM_KEYS = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-"""Keys that stand behind `listener.name.<listener>.<mechanism>.`."""
+"""These keys may follow `listener.name.<listener>.<mechanism>.`."""
 
 SECURITY_KEYS_OF_A_LISTENER = frozenset(
     f"ssl.{name}"
@@ -78,10 +77,10 @@ SECURITY_KEYS_OF_A_LISTENER = frozenset(
         "truststore.type",
     )
 )
-"""While a node runs these change only behind a listener's prefix."""
+"""While a node runs, these keys change only with a listener's prefix."""
 
 LISTENER_KEYS_OF_THE_CLUSTER = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
-"""With a listener's prefix these may be set for all nodes at once."""
+"""With a listener's prefix, these keys may be set for all nodes at once."""
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -95,10 +94,10 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
     | {"log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")}
 )
-"""Keys that stand for the same thing: the first that has a value holds."""
+"""The names that share one value, by key. The first name that is set takes precedence."""
 
 MAX_NAME = 1_000
-"""Characters: what is longer names nothing, and is not kept either."""
+"""The most characters of a name. A longer name is no key and is not cached."""
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*+\.(?P<base>.++)", re.DOTALL)
 _DIALECT = re.compile(r"listener\.dialect\.[^.]++")
 
@@ -110,27 +109,29 @@ class UpdateMode(Enum):
     PER_BROKER = "broker"
     CLUSTER_WIDE = "cluster"
     THROTTLE = "throttle"
-    """For one node or all, and never in a file; Kafka shows it as read-only all the same."""
+    """A throttle is set for one node or for all nodes, and never in a file. Kafka describes it as
+    read-only all the same.
+    """
 
 
 class Key(msgspec.Struct, frozen=True):
     name: str
     type: KeyType
     default: str | None
-    """As text; None for no value at all."""
+    """The default as text, or None if there is none."""
     validator: Validator | None
     update_mode: UpdateMode
     documentation: str
     listed: bool = True
-    """Shown by DescribeConfigs even where it is not set."""
+    """Whether DescribeConfigs shows the key even if it is not set."""
 
     @property
     def is_sensitive(self) -> bool:
         return self.type in {KeyType.PASSWORD, KeyType.UNKNOWN}
 
     def parse(self, text: str) -> Value:
-        """Read a value of this key. Raises InvalidValueError, which shows the text unless it is a
-        secret.
+        """Parse a value of this key. Raises InvalidValueError, whose message shows the text unless
+        it is a secret.
         """
         value = parse_value(self.name, self.type, text)
         if self.validator is not None:
@@ -169,8 +170,8 @@ _BY_LOWER_CASE = {name.lower(): name for name in KEYS}
 
 
 def key_named(name: str) -> Key | None:
-    """Return the key that `name` means, a listener's or a mechanism's among them; None if it means
-    nothing.
+    """Return the key that `name` stands for, with or without the prefix of a listener and
+    mechanism, or None if there is none.
     """
     return _key_named(name) if len(name) <= MAX_NAME else None
 
@@ -192,9 +193,7 @@ def _key_named(name: str) -> Key | None:
 
 
 def base_name(name: str) -> str:
-    """Return `name` without a listener's prefix, and without the mechanism of those keys that have
-    one.
-    """
+    """Return `name` without the prefix of a listener and, for keys that have one, a mechanism."""
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     if prefixed is None:
         return name
@@ -207,7 +206,7 @@ def has_listener_prefix(name: str) -> bool:
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:
-    """Return the names under which the value of `name` may be set, `name` among them."""
+    """Return the names under which the value of `name` may be set, including `name`."""
     if name in SYNONYMS:
         return SYNONYMS[name]
     base = base_name(name)
@@ -215,7 +214,7 @@ def synonyms_of(name: str) -> tuple[str, ...]:
 
 
 def nearest_key(name: str) -> str | None:
-    """Return the valid key that `name` may have been meant to be."""
+    """Return the key that is most similar to a misspelt name, if any is similar enough."""
     prefixed = _LISTENER_PREFIX.fullmatch(name)
     if prefixed is not None:
         near = difflib.get_close_matches(prefixed["base"], KEYS, 1, 0.6)
@@ -225,7 +224,7 @@ def nearest_key(name: str) -> str | None:
 
 
 def in_declared_case(name: str) -> str:
-    """Return `name` as it is declared: environment variables have lost the difference
+    """Return `name` in the case of its declaration, which environment variables lose
     (zookeeper.clientCnxnSocket).
     """
     return _BY_LOWER_CASE.get(name, name)

@@ -1,7 +1,7 @@
-"""The listeners of a node: where it listens, what it advertises, and which protocol it speaks.
+"""Parses the listeners of a node: the bound and advertised addresses, and the protocols.
 
-Rule: what Kafka refuses at its start is refused here, each fault with the key that has to be
-mended; and so is a port that no socket can have, which Kafka finds out only when it binds.
+Rule: whatever Kafka refuses at startup is refused here, and each fault names the key to correct.
+Invalid ports are refused too, which Kafka notices only when it binds.
 """
 
 import re
@@ -26,12 +26,12 @@ class ConfiguredListener(msgspec.Struct, frozen=True):
 
     name: str
     host: str
-    """Empty for every interface; an IPv6 address stands without brackets."""
+    """The host to bind. Empty means every interface; an IPv6 address has no brackets."""
     port: int
-    """0 for any free one."""
+    """The port to bind, or 0 for any free one."""
     security_protocol: str
     advertised_host: str | None
-    """The host that is registered; empty for the name of this machine, None if the listener is not
+    """The registered host. Empty means the name of this machine, and None that the listener is not
     advertised.
     """
     advertised_port: int | None
@@ -46,7 +46,7 @@ class ConfiguredListener(msgspec.Struct, frozen=True):
 
 
 class ListenerFault(ValueError):  # noqa: N818 - one of several that make a ConfigurationError
-    """Listeners are configured wrongly: a sentence, and the key that has to be mended."""
+    """Listeners are configured wrongly. It holds a sentence and the key to correct."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -60,12 +60,12 @@ class ListenerAddress(msgspec.Struct, frozen=True):
 
 
 def parse_endpoints(key: str, text: str) -> tuple[ListenerAddress, ...]:
-    """Read the endpoints `NAME://host:port,...` of a key. Raises ListenerFault."""
+    """Parse the endpoints `NAME://host:port,...` of a key. Raises ListenerFault."""
     return tuple(_endpoint(key, part) for part in _parts(text))
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Read the security protocol of each listener name, both in upper case. Raises
+    """Parse the security protocol of each listener name, both in upper case. Raises
     ListenerFault.
     """
     key, protocols = "listener.security.protocol.map", {}
@@ -80,7 +80,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_counts(key: str, text: str) -> dict[str, int]:
-    """Read the counts `address:count,...` of a key, where an address may hold colons. Raises
+    """Parse the counts `address:count,...` of a key; addresses may contain colons. Raises
     ListenerFault.
     """
     counts = {}

@@ -1,7 +1,7 @@
-"""Makes a node's configuration out of what people wrote, and refuses what a node cannot follow.
+"""Loads a node's configuration, and refuses settings that a node cannot follow.
 
-Rule: a configuration that is returned is valid. Whatever is wrong is told at once, a sentence for
-each mistake, with the place where it has to be mended.
+Rule: a returned configuration is valid. All mistakes are reported at once, each in a sentence with
+the place to correct.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ def load_config(
     overrides: Sequence[str] | Mapping[str, str] = (),
     environ: Mapping[str, str] = NOTHING,
 ) -> NodeConfig:
-    """Read a properties file, environment variables that override it, and `key=value` overrides,
-    which override both. Raises ConfigurationError.
+    """Load the configuration from a properties file, environment variables, and `key=value`
+    overrides, in order of rising precedence. Raises ConfigurationError.
     """
     return _checked(collect_settings(file_text, file_name, overrides, environ))
 
 
 def config_from_mapping(values: Mapping[str, str]) -> NodeConfig:
-    """Make a configuration of keys and their texts. Raises ConfigurationError."""
+    """Make a configuration from a mapping of keys to texts. Raises ConfigurationError."""
     return _checked(collect_settings("", "configuration", values, NOTHING))
 
 
@@ -40,6 +40,6 @@ def _checked(collected: Collected) -> NodeConfig:
 
 
 def _place(settings: Mapping[str, Setting], key: str) -> str:
-    """Name the place to mend: that of the key, or of an override of a key that it has to fit."""
+    """Return the place to correct: that of the key, or that of an override which restricts it."""
     together = [settings[each] for each in (key, *HAS_TO_FIT.get(key, ())) if each in settings]
     return f"{max(together, key=lambda setting: setting.rank).place}: " if together else ""

@@ -1,8 +1,7 @@
-"""The levels of this process's loggers in Kafka's words, as DescribeConfigs of a BROKER_LOGGER
-tells them.
+"""Converts the levels of this process's loggers to and from Kafka's names for BROKER_LOGGER.
 
-Rule: a logger's level is the one that holds for it, its own or what it inherits; Kafka has no word
-for "inherited".
+Rule: the level of a logger is the effective one, its own or inherited, since Kafka has no name for
+"inherited".
 """
 
 import logging
@@ -12,11 +11,11 @@ ROOT = "root"
 """Kafka's name of the logger from which all others inherit."""
 
 NAMES = ((logging.CRITICAL, "FATAL"), (logging.ERROR, "ERROR"), (logging.WARNING, "WARN"), (logging.INFO, "INFO"))
-"""What is below is DEBUG, and what is below that TRACE."""
+"""Python's levels and Kafka's names. A lower level than these is DEBUG or TRACE."""
 
 
 def levels() -> dict[str, str]:
-    """Return the level of every logger that exists, by name, the root first."""
+    """Return the level of every existing logger by name, with the root first."""
     known = logging.root.manager.loggerDict
     loggers = {name: logger for name, logger in sorted(known.items()) if isinstance(logger, logging.Logger)}
     return {ROOT: level_name(logging.root.level)} | {
@@ -25,8 +24,8 @@ def levels() -> dict[str, str]:
 
 
 def levels_after(changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the level that each of these loggers will have; one that is changed to None inherits
-    its level.
+    """Return the level that each of these loggers will have. A logger whose level is changed to
+    None inherits its level.
     """
     known = logging.root.manager.loggerDict
     own = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
@@ -58,4 +57,4 @@ LEVELS = {
     "DEBUG": logging.DEBUG,
     "TRACE": logging.DEBUG // 2,
 }
-"""What a client may set."""
+"""The levels that a client may set, by Kafka's name."""

@@ -1,10 +1,8 @@
-"""The configuration of one node: every key's value, where it comes from, and what it makes of the
-listeners.
+"""Holds the configuration of one node: the value and source of every key, and its listeners.
 
-Rule: it never changes and is never half valid. Whoever holds a `NodeConfig` may ask for any
-declared key; asking for one that is not declared, or for a number where there is a text, is our bug
-and raises. A mistake in what people wrote is a `ConfigurationError` that tells every mistake of the
-file at once. Values changed while the node runs make a new one.
+Rule: a `NodeConfig` is immutable and valid. Reading an undeclared key, or a number from a key that
+holds text, is a bug and raises. Mistakes in the configuration raise one `ConfigurationError` that
+lists all of them. A change while the node runs makes a new `NodeConfig`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +20,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ConfigSource(IntEnum):
-    """Where a config's value comes from, with the numbers of DescribeConfigs v1."""
+    """The source of a config's value, with the numbers of DescribeConfigs v1."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -33,8 +31,8 @@ class ConfigSource(IntEnum):
 
 
 class NodeConfig:
-    """The values of a node's configuration, with their sources. Compared by identity, so that what
-    is computed from one can be kept beside it.
+    """The values of a node's configuration and their sources. Instances are compared by identity,
+    so that they can be keys of caches.
     """
 
     def __init__(
@@ -45,22 +43,23 @@ class NodeConfig:
         dynamic_default: Mapping[str, str] = NOTHING,
         warnings: Sequence[str] = (),
     ) -> None:
-        """Make a configuration of texts that `loading.py` has checked."""
+        """Make a configuration from texts that `loading.py` has checked."""
         self.static = MappingProxyType({**_node_id(static), **static})
-        """What the file, the environment and the overrides say, as text."""
+        """The values from the file, the environment and the overrides, as text."""
         self.dynamic_broker = dynamic_broker
-        """What was changed for this node while it runs."""
+        """The values changed at run time for this node."""
         self.dynamic_default = dynamic_default
-        """What was changed for all nodes."""
+        """The values changed at run time for all nodes."""
         self.warnings = tuple(warnings)
-        """Sentences for the log: nothing wrong, but worth a look."""
+        """Sentences for the log about settings that are valid but doubtful."""
         self._values: dict[str, Value] = {}
 
     def with_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> "NodeConfig":
-        """Return this configuration with what `/config/brokers` says of this node and of all nodes.
+        """Return this configuration with the configs of this node and of all nodes in
+        `/config/brokers`.
 
-        What is there and could not have been put there through a node is left out, as Kafka does: a
-        bad value in ZooKeeper must not stop a running node.
+        Invalid configs there are ignored, as Kafka does: a bad value in ZooKeeper must not stop a
+        running node.
         """
         return NodeConfig(
             self.static,
@@ -88,7 +87,7 @@ class NodeConfig:
         return value
 
     def string(self, key: str) -> str:
-        """Return the value of a key as a text, empty for no value."""
+        """Return the value of a key as text, or an empty string if it has no value."""
         value = self.value(key)
         assert value is None or isinstance(value, str), key
         return value or ""
@@ -102,8 +101,8 @@ class NodeConfig:
         return value
 
     def value(self, key: str) -> Value:
-        """Return the value in force: this node's, else all nodes', else the file's, else the
-        default. Raises KeyError.
+        """Return the value in force: the first of this node's, all nodes', the file's and the
+        default. Raises KeyError for an undeclared key.
         """
         if key not in self._values:
             declared = self.key(key)
@@ -112,7 +111,9 @@ class NodeConfig:
         return self._values[key]
 
     def text(self, key: str) -> str | None:
-        """Return a value as it was written, or the default's text; None for no value."""
+        """Return a value as it was written, or else the text of the default. None if there is no
+        value.
+        """
         written = next((level[key] for _, level in self.levels() if key in level), None)
         return self.key(key).default if written is None else written
 
@@ -120,7 +121,7 @@ class NodeConfig:
         return next((source for source, level in self.levels() if key in level), ConfigSource.DEFAULT_CONFIG)
 
     def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
-        """The texts that were written, by source, the one that holds first."""
+        """Return the configured texts by source, with the highest precedence first."""
         return (
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
@@ -128,8 +129,8 @@ class NodeConfig:
         )
 
     def first_integer(self, key: str) -> int | None:
-        """Return the value of the first of a key's synonyms that has one (log.retention.ms,
-        .minutes, .hours), in its own unit.
+        """Return the value of the first synonym of a key that has one, in the synonym's own unit
+        (log.retention.ms, .minutes, .hours).
         """
         values = (self.optional_integer(name) for name in synonyms_of(key))
         return next((value for value in values if value is not None), None)
@@ -142,15 +143,15 @@ class NodeConfig:
         return key
 
     def of_listener(self, listener: str, key: str, mechanism: str = "") -> str:
-        """Return the name under which `key` is set for a listener: with its prefix if that was set,
-        else without.
+        """Return the name under which `key` applies to a listener: with its prefix if that is set,
+        or else without.
         """
         prefix = f"listener.name.{listener.lower()}."
         candidates = (f"{prefix}{mechanism.lower()}.{key}" if mechanism else f"{prefix}{key}", f"{prefix}{key}")
         return next((name for name in candidates if self.source(name) is not ConfigSource.DEFAULT_CONFIG), key)
 
     def jaas(self, listener: str, mechanism: str) -> JaasConfig | None:
-        """Return the login module of a listener's mechanism; None if there is none."""
+        """Return the login module for a mechanism of a listener, or None if there is none."""
         text = self.optional_string(self.of_listener(listener, "sasl.jaas.config", mechanism))
         return None if text is None else parse_jaas(text)
 
@@ -161,7 +162,7 @@ class NodeConfig:
 
     @cached_property
     def listeners(self) -> tuple[ConfiguredListener, ...]:
-        """The listeners, which do not change while the node runs."""
+        """The listeners, which do not change while the node runs. Raises ListenerFault."""
         listeners, protocols = self._at_start("listeners"), self._at_start("listener.security.protocol.map")
         return make_listeners(
             listeners or "", self._at_start("advertised.listeners"), parse_protocol_map(protocols or "")
@@ -172,14 +173,14 @@ class NodeConfig:
 
     @cached_property
     def inter_broker_listener(self) -> ConfiguredListener:
-        """The listener on which the nodes talk to each other."""
+        """The listener on which nodes connect to each other."""
         named = self.string("inter.broker.listener.name") or self.string("security.inter.broker.protocol")
         return self._listener(named)
 
     @cached_property
     def control_plane_listener(self) -> ConfiguredListener:
-        """The listener on which the controller talks to this node: the inter-broker listener,
-        unless another one is named.
+        """The listener on which the controller connects to this node. It is the inter-broker
+        listener unless control.plane.listener.name names another one.
         """
         named = self.optional_string("control.plane.listener.name")
         return self.inter_broker_listener if named is None else self._listener(named)
@@ -193,7 +194,7 @@ class NodeConfig:
         return next(listener for listener in self.listeners if listener.name == name.upper())
 
     def described_as_unknown(self, name: str) -> bool:
-        """Whether Kafka's table has no such key, so that it hides the value."""
+        """Return whether Kafka's table lacks the key, so that its value is redacted."""
         return name in PLUGIN_KEYS or key_named(name) is None
 
     def __repr__(self) -> str:
@@ -201,6 +202,6 @@ class NodeConfig:
 
 
 def _node_id(static: Mapping[str, str]) -> dict[str, str]:
-    """Give broker.id and node.id, which are one thing, the value of whichever is set."""
+    """Give broker.id and node.id, which are synonyms, the value of the one that is set."""
     number = static.get("broker.id", static.get("node.id"))
     return {} if number is None else {"broker.id": number, "node.id": number}

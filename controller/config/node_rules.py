@@ -1,8 +1,8 @@
 """Finds keys of a node's configuration whose values contradict each other.
 
-Rule: each check yields (key, sentence) for what has to be mended, and knows nothing of files. Kafka
-checks the same at its start, except that a TopicManagementPolicy excludes both older policies
-(KIP-201).
+Rule: each check yields (key, sentence) for every mistake and does not know where the value was
+written. Kafka makes the same checks at startup, except that a TopicManagementPolicy excludes both
+older policies (KIP-201).
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,15 @@ OLDER_POLICY_KEYS = ("create.topic.policy.class.name", "alter.config.policy.clas
 
 
 LEAST_SESSION_MS = 1_000
-"""ZooKeeper grants sessions of two ticks at least; a client with a shorter timeout never connects.
+"""The shortest session timeout. ZooKeeper grants sessions of at least two ticks, so a client with a
+shorter timeout never connects.
 """
 HAS_TO_FIT = {
     "inter.broker.listener.name": ("listeners", "advertised.listeners", "listener.security.protocol.map"),
     "control.plane.listener.name": ("listeners", "advertised.listeners"),
     "sasl.mechanism.inter.broker.protocol": ("sasl.enabled.mechanisms",),
 }
-"""The keys whose values decide which values a key may have."""
+"""For each key, the other keys that restrict its value."""
 
 
 def faults_of(config: NodeConfig) -> list[Fault]:

@@ -1,9 +1,9 @@
-"""Kafka's keys that this program does not carry out and must not pass over: without them a cluster
-is less secure, or less than it was asked to be.
+"""Lists Kafka's keys that this program does not support and must not ignore, because ignoring them
+would make a cluster less secure or disable something that its operators rely on.
 
-Rule: a value that asks for nothing more than what happens anyway is fine; any other ends the start,
-and is refused while a node runs. Keys whose loss harms nobody are shown and otherwise without
-effect; docs/configuration.md lists all three kinds.
+Rule: a value that asks only for the existing behaviour is accepted. Any other value stops the start
+and is refused while a node runs. Unsupported keys that are harmless are shown and have no effect;
+docs/configuration.md lists all three kinds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from .validators import release_of
 
 Fault = tuple[str, str]
 OLDEST_FORMATS = (3, 4)
-"""What nodes and brokers are told has the formats of Kafka 3.4 and later (LeaderAndIsr 7,
+"""Nodes and brokers receive requests in the formats of Kafka 3.4 and later (LeaderAndIsr 7,
 UpdateMetadata 8, StopReplica 4).
 """
 DIALECT_PREFIX = "listener.dialect."
@@ -70,8 +70,8 @@ REFUSED: Mapping[str, tuple[Callable[[Value], bool], str]] = MappingProxyType(
 
 
 def faults_of_keys(configs: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield key and sentence for each key that asks for what is not done. Values are valid for
-    their types.
+    """Yield (key, sentence) for each key that asks for something unsupported. The values must be
+    valid for the types of their keys.
     """
     for name, text in configs.items():
         if name.startswith(DIALECT_PREFIX):

@@ -1,8 +1,7 @@
-"""What people wrote, from the three places they may write it: the file, the environment, the
-command line.
+"""Collects a node's settings from the file, the environment and the command line.
 
-Rule: each setting knows its place, and every mistake is a sentence that begins with it; a secret is
-in none of them.
+Rule: each setting has its place, and every message about a mistake begins with that place. No
+message contains a secret.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +18,9 @@ from .keys import key_named, nearest_key
 class Setting(msgspec.Struct, frozen=True):
     text: str
     place: str
-    """`server.properties, line 12`."""
+    """The place where the setting was written, such as `server.properties, line 12`."""
     rank: int
-    """The rank of the place; a setting of a higher rank overrides one of a lower."""
+    """A setting of a higher rank overrides one of a lower rank."""
 
 
 class Collected(msgspec.Struct):
@@ -33,8 +32,10 @@ class Collected(msgspec.Struct):
 def collect_settings(
     file_text: str, file_name: str, overrides: Sequence[str] | Mapping[str, str], environ: Mapping[str, str]
 ) -> Collected:
-    """Collect the settings; later places go before earlier ones, and each key's text is checked by
-    itself. Raises ConfigurationError.
+    """Collect the settings of a node and parse each value by itself. Environment variables override
+    the file, and `overrides` override both. Mistakes in values become `faults`.
+
+    Raises ConfigurationError if the file or an override cannot be parsed.
     """
     try:
         properties = parse_properties(file_text, file_name)

@@ -1,8 +1,8 @@
-"""The configs of topics: which are valid, and the defaults of topics without overrides.
+"""Validates the configs of topics, and computes the defaults of topics without overrides.
 
-Rule: pure. A topic's effective configs are its overrides upon what its node's configuration makes
-of Kafka's defaults, and they are judged together: an override that contradicts a default of the
-node is refused like one that contradicts another override. Codes and words are Kafka's.
+Rule: the functions are pure. A topic's overrides are validated together with the defaults of its
+node, so an override that contradicts a default is refused like one that contradicts another
+override. Error codes and messages are Kafka's (LogConfig.validate).
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,9 @@ from .node_config import NodeConfig
 
 NO_LIMIT = -1
 FORMAT_VERSION = "message.format.version"
-"""Its default is Kafka's whatever a node's file says: since 3.0 there is only one format.
-"""
+"""Topics always get Kafka's default for this key, since 3.0 has only one message format."""
 AS_RETENTION = -2
-"""The value of local.retention.* that stands for the value of retention.*."""
+"""A local.retention.* key with this value takes the value of retention.*."""
 
 
 class TopicKey(msgspec.Struct, frozen=True):
@@ -34,9 +33,7 @@ class TopicKey(msgspec.Struct, frozen=True):
     synonyms: tuple[Synonym, ...]
 
     def default_of(self, node: NodeConfig) -> Value:
-        """Return the default of topics on a node: the first synonym of the node that has a value,
-        else Kafka's default.
-        """
+        """Return the value of the node's first synonym that has one, or else Kafka's default."""
         if self.key.name == FORMAT_VERSION:
             return self.key.default_value
         for synonym in self.synonyms:
@@ -84,8 +81,8 @@ def _default_texts(node: NodeConfig) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def differing_defaults(node: NodeConfig, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of topics that differ from Kafka's, by the node's file and the dynamic
-    configs of all brokers and of one; both mappings must be hashable.
+    """Return the defaults of topics that differ from Kafka's, computed from the node's file and the
+    dynamic configs of the broker and of all brokers. Both mappings must be hashable.
     """
     return differing_from_kafka(canonical_configs(_default_texts(node.with_dynamic(of_broker, of_all))))
 
@@ -94,7 +91,7 @@ def validate_topic_configs(
     configs: Mapping[str, str | None], node: NodeConfig, *, altered_topic: str | None = None
 ) -> None:
     """Raise Refusal(INVALID_CONFIG) for configs that a topic cannot have. `altered_topic` names an
-    existing topic, for which Kafka has another wording.
+    existing topic, for which Kafka words the message differently.
     """
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
@@ -151,7 +148,7 @@ def _number(values: Mapping[str, Value], name: str) -> int:
 
 
 class _PlainFaultError(InvalidValueError):
-    """Several values contradict each other, so that no single one is shown."""
+    """Several values contradict each other, so the message shows no single one."""
 
     def __init__(self, reason: str) -> None:
         ValueError.__init__(self, reason)

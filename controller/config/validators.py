@@ -1,11 +1,11 @@
-"""Validators of configuration values, made of the notation in the tables of keys.
+"""Makes validators of configuration values from the notation in the tables of keys.
 
 >=1            at least 1
 1..9           from 1 to 9
-1..9,-1        that, or -1
+1..9,-1        from 1 to 9, or -1
 non-empty      at least one character
-a|b|c          one of these words (each element, where it is a list)
-nocase:a|b     the same, in any case
+a|b|c          one of these words (for a list, each element)
+nocase:a|b     one of these words, in any case
 version        a release or protocol version of Kafka
 replicas       `*`, or partition:broker pairs
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from ...policies.configs.values import InvalidValueError, Value, show_value
 
 Validator = Callable[[str, Value], None]
-"""Takes the key's name and a value that is not null; raises InvalidValueError."""
+"""A validator takes a key's name and a value other than None, and raises InvalidValueError."""
 
 _RANGE = re.compile(r"(?:>=(?P<low>-?\d++))|(?:(?P<from>-?\d++)\.\.(?P<to>-?\d++(?:\.\d++)?))(?:,(?P<or>-?\d++))?")
 _PROPOSED = re.compile(r"\d++:\d++", re.ASCII)
@@ -35,8 +35,8 @@ _UNRELEASED = "4.0"
 
 
 def validator_of(notation: str) -> Validator | None:
-    """Make the validator of a notation; None if it is empty. Raises ValueError for a notation that
-    does not exist, which is a bug in our tables.
+    """Return the validator of a notation, or None if the notation is empty. Raises ValueError for
+    an unknown notation.
     """
     if not notation:
         return None
@@ -106,7 +106,9 @@ def _version(name: str, value: Value) -> None:
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
-    """Return the release that a version names, as numbers; None if Kafka 3.9 knows none."""
+    """Return the release that a version names, as numbers, or None if Kafka 3.9 does not know
+    it.
+    """
     if text in _VERSIONS:
         return tuple(map(int, text.partition("-")[0].split(".")))
     parts, counted = text.rstrip(".").split("."), 3 if text.startswith("0.") else 2

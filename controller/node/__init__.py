@@ -1,1 +1,1 @@
-"""A node as a tree of tasks, and the process that runs one or several of them."""
+"""A node as a tree of tasks, and the process that runs one or more nodes."""

@@ -1,10 +1,9 @@
-"""A node as a tree of tasks: its parts, the order in which they start, and the order in which they
-stop.
+"""Runs a node as a tree of tasks: its parts, and the order in which they start and stop.
 
-Rule: everything that runs is a child of `run_node`. Starting: check what needs no store, learn the
-cluster, bind, register, stand for election. A node registers when its sockets are bound, so whoever
-reads its registration can connect. Stopping: let another controller be elected, hand leaderships
-over, answer the requests that run, leave.
+Rule: every task is a child of `run_node`. A node starts with the checks that need no store, then
+reads the cluster, binds, registers, and stands for election; it registers after it has bound, so
+that clients can connect to every registered address. A node stops by resigning as the controller,
+handing over leaderships, answering the running requests, and closing its session.
 """
 
 import logging
@@ -49,16 +48,16 @@ from .policy_loading import loaded_policy
 log = logging.getLogger("minicontroller.node")
 
 GRACE_SECONDS = 5.0
-"""How long running requests may take to finish when a node stops."""
+"""The time in seconds that running requests have to finish when a node stops."""
 TAKEOVER_MARGIN_SECONDS = 2.0
-"""How much longer than its timeout a session may live: ZooKeeper ends sessions at its ticks, and
-later while it elects a leader.
+"""The time in seconds that a session may outlive its timeout: ZooKeeper expires sessions at its
+ticks, and later while it elects a leader.
 """
 
 
 @dataclass
 class RunningNode:
-    """A node that serves."""
+    """A node that serves requests."""
 
     node: Node
     bootstrap: str
@@ -66,19 +65,19 @@ class RunningNode:
     server: Server
     dispatcher: Dispatcher
     forwarder: Forwarder | None = None
-    """None where forwarding is off."""
+    """The forwarder of requests to the active controller, or None if forwarding is disabled."""
     stopping: trio.Event = field(default_factory=trio.Event)
     hands_over: bool = True
 
     def stop(self, *, hand_over: bool) -> None:
-        """Begin to stop; `run_node` returns when the node has stopped. `hand_over`: other nodes
-        stay, and take over its leaderships.
+        """Begin to stop; `run_node` returns when the node has stopped. `hand_over` tells that other
+        nodes stay and can take over its leaderships.
         """
         self.hands_over = hand_over
         self.stopping.set()
 
     async def wait_ready(self, broker_ids: frozenset[int]) -> None:
-        """Wait until this node knows the controller and these brokers."""
+        """Wait until this node knows the active controller and these brokers."""
         await self.node.cache.wait_cluster(
             lambda image: image.controller_id in image.brokers and broker_ids.issubset(image.brokers)
         )
@@ -97,12 +96,12 @@ async def run_node(
     room: int = MOST_CONNECTIONS,
     task_status: trio.TaskStatus[RunningNode] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run one node until it has stopped; it is reported as started when it serves.
+    """Run one node until it has stopped. The task is reported as started when the node serves.
 
-    `local_nodes` are the nodes of this process by id, which the controller updates by calls instead
-    of sockets; they share `decisions`. `room` is the number of connections for which the process
-    has descriptors. Raises OSError if the node cannot listen, and ConfigurationError or
-    PolicyLoadError for a mistake; these come before the node waits for its store.
+    `local_nodes` are the nodes of this process by id, which the controller updates by direct calls.
+    `room` is the number of connections for which the process has file descriptors. Raises OSError
+    if the node cannot listen, and ConfigurationError or PolicyLoadError for a mistake in the
+    configuration, before the node waits for its store.
     """
     NODE.set(config.integer("broker.id"))
     listeners = server_listeners(config)
@@ -134,7 +133,7 @@ async def run_node(
 
 @dataclass(frozen=True)
 class NodeParts:
-    """The parts of a node that are tasks, or that others ask."""
+    """The parts of a node that run as tasks or are used by other parts."""
 
     server: Server
     dispatcher: Dispatcher
@@ -195,7 +194,7 @@ async def _bound_parts(
 
 
 async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
-    """Start the tasks of a node in their order; it is registered when this returns."""
+    """Start the tasks of a node in order. The node is registered when this returns."""
     configs, store = node.dynamic_configs, node.store
     configs.on_change(partial(tell_the_controller, node))
     configs.on_change(node.topic_overrides.entity_changed)
@@ -211,7 +210,7 @@ async def _start(node: Node, tasks: trio.Nursery, parts: NodeParts) -> None:
 
 
 async def _stop(running: RunningNode, parts: NodeParts) -> None:
-    """Stop a node in order; its tasks still run and are cancelled afterwards."""
+    """Stop a node in order. Its tasks still run, and are cancelled afterwards."""
     node = running.node
     await parts.election.withdraw()
     if running.hands_over:
@@ -225,7 +224,9 @@ async def _stop(running: RunningNode, parts: NodeParts) -> None:
 
 
 def _forwarder(tasks: trio.Nursery, node: Node, logins: NodeLogins) -> Forwarder | None:
-    """Make the forwarder of requests to the active controller; None if forwarding is disabled."""
+    """Return the forwarder of requests to the active controller, or None if forwarding is
+    disabled.
+    """
     if not node.config.boolean("controller.forwarding.enable"):
         return None
     return Forwarder(
@@ -243,5 +244,5 @@ def open_audit(settings: AuditSettings | None, node: Node) -> AuditLog | None:
 
 
 def takeover_seconds(config: NodeConfig) -> float:
-    """Return how long the session of a process that died with this node's id may live on."""
+    """Return how many seconds a session may remain of a crashed process with this node's id."""
     return config.integer("zookeeper.session.timeout.ms") / 1000 + TAKEOVER_MARGIN_SECONDS

@@ -19,7 +19,7 @@ log = logging.getLogger("minicontroller.node")
 
 async def prepare(store: Store) -> str:
     """Create the paths that every Kafka cluster has, and return the cluster's id, which the first
-    node chooses. Waits for a store that is away.
+    node generates. Waits while the store is not reachable.
     """
     while True:
         await wait_connected(store)

@@ -1,4 +1,4 @@
-"""The requests that a node sends to the active controller for itself."""
+"""Sends the requests that a node itself makes to the active controller."""
 
 import logging
 
@@ -17,15 +17,15 @@ from ..network.peer import PeerUnavailable
 log = logging.getLogger("minicontroller.node")
 
 HANDOVER_SECONDS = 3.0
-"""How long the controller has to move the leaderships of a node that stops; the node stops all the
-same.
+"""The time in seconds that the controller has to move the leaderships of a stopping node. Then the
+node stops anyway.
 """
 RETRY_SECONDS = 0.05
-"""The pause before a controller that was not reached, or is none yet, is asked again."""
+"""The pause in seconds before a request to the controller is retried."""
 
 
 def tell_the_controller(node: Node, kind: str, name: str) -> None:
-    """Tell the controller of a change of configs, if it is this node."""
+    """Notify the controller of changed configs, if this node is the controller."""
     if node.controller is not None:
         node.controller.entity_changed(kind, name)
 
@@ -44,7 +44,7 @@ async def ask_to_alter(node: Node, links: ControlLinks, topics: list[TopicData])
 
 
 async def hand_over(node: Node, links: ControlLinks) -> None:
-    """Ask the controller for a controlled shutdown, if that is enabled and another node can take
+    """Request a controlled shutdown from the controller, if it is enabled and another node can take
     over. Gives up after HANDOVER_SECONDS.
     """
     if len(node.cache.image.brokers) < 2 or not node.config.boolean("controlled.shutdown.enable"):

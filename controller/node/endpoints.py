@@ -1,7 +1,7 @@
-"""The endpoints of a node: what it registers, how it limits connections there, and where clients
-begin.
+"""Computes the endpoints of a node: its registration, its connection limits, and its bootstrap
+address.
 
-Rule: a registration that other nodes could not read is refused before it is made.
+Rule: a registration that other nodes cannot read is refused before it is written.
 """
 
 import socket
@@ -18,7 +18,7 @@ from ..znodes.content import MalformedZnodeError
 
 
 def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
-    """Return the configured limits of connections, of which at most `room` have descriptors."""
+    """Return the configured connection limits, lowered to the `room` of file descriptors."""
     wanted = config.integer("max.connections")
     idle_ms = config.integer("connections.max.idle.ms")
     return ConnectionLimits(
@@ -33,13 +33,13 @@ def connection_limits(config: NodeConfig, room: int) -> ConnectionLimits:
 
 
 def _unfinished_bytes(config: NodeConfig) -> int:
-    """Return how many bytes of unfinished requests may be kept, with room for one at least."""
+    """Return the most bytes of unfinished requests, which allows at least one request."""
     wanted = config.integer("queued.max.request.bytes")
     return max(wanted if wanted > 0 else DEFAULT_BYTES, config.integer("socket.request.max.bytes"))
 
 
 def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[Endpoint, ...]:
-    """Return the endpoints to register; port 0 becomes the port that was bound."""
+    """Return the endpoints to register, with each port 0 replaced by the port that was bound."""
     return tuple(
         Endpoint(
             listener=listener.name,
@@ -53,7 +53,7 @@ def advertised_endpoints(config: NodeConfig, ports: Mapping[str, int]) -> tuple[
 
 
 def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
-    """Return the registration of a node that listens at these ports. Raises ConfigurationError if
+    """Return the registration of a node that listens on these ports. Raises ConfigurationError if
     other nodes could not read it.
     """
     return registrable(
@@ -67,7 +67,7 @@ def registration(config: NodeConfig, ports: Mapping[str, int]) -> Broker:
 
 
 def registrable(broker: Broker) -> Broker:
-    """Return the broker. Raises ConfigurationError if others could not read its registration."""
+    """Return `broker`. Raises ConfigurationError if other nodes could not read its registration."""
     try:
         registrations.decode_broker(broker.broker_id, registrations.encode_broker(broker, 0), 0)
     except MalformedZnodeError as error:
@@ -78,8 +78,8 @@ def registrable(broker: Broker) -> Broker:
 
 
 def bootstrap_of(config: NodeConfig, broker: Broker) -> str:
-    """Return the host:port of the first listener for clients, or of the nodes' own if there is no
-    other.
+    """Return the host:port of the first listener for clients, or of the inter-broker listener if it
+    is the only one.
     """
     nodes = config.inter_broker_listener.name
     endpoint = next((each for each in broker.endpoints if each.listener != nodes), broker.endpoints[0])

@@ -14,7 +14,7 @@ from ..policy.runner import PolicyRunner
 
 
 def rule_files(config: NodeConfig) -> Sequence[Path]:
-    """Return the rule files that the configuration names, in order and each once."""
+    """Return the configured rule files in order, without duplicates."""
     named = config.string(POLICY_KEY).strip()
     names = [*([named] if is_rule_file(named) else []), *config.strings("policy.rules.files")]
     return [Path(name) for name in dict.fromkeys(names)]
@@ -22,8 +22,8 @@ def rule_files(config: NodeConfig) -> Sequence[Path]:
 
 @asynccontextmanager
 async def loaded_policy(config: NodeConfig) -> AsyncIterator[tuple[PolicyRunner | None, RuleFiles | None]]:
-    """Load the configured policy and its rule files, or None if none is configured, and end the
-    policy with the block. Raises PolicyLoadError.
+    """Load the configured policy and its rule files; yields None if none is configured. The policy
+    is closed at the end of the block. Raises PolicyLoadError.
     """
     policy = await load_policy(config)
     try:
@@ -43,7 +43,7 @@ async def load_policy(config: NodeConfig) -> PolicyRunner | None:
 
 
 def load_rules(config: NodeConfig, policy: PolicyRunner | None) -> RuleFiles | None:
-    """Put the rules of the configured files in force, and return the task that follows the files.
+    """Apply the rules of the configured files, and return the task that reloads changed files.
     Raises PolicyLoadError.
     """
     if policy is None or not rule_files(config):

@@ -1,8 +1,7 @@
-"""`up` and `serve`: nodes from their configuration to the line that says that they are ready, and
-to their end.
+"""Runs the nodes of `up` and `serve` in one process, from their configuration to their end.
 
-Rule: the first SIGINT or SIGTERM stops the nodes in order, whoever is waiting is answered; the
-second one ends the process at once.
+Rule: the first SIGINT or SIGTERM stops the nodes in order, so that running requests are answered.
+The second one ends the process immediately.
 """
 
 import contextlib
@@ -41,14 +40,12 @@ DECIDED_BY_UP = {
     **dict.fromkeys(("broker.id", "node.id"), "the nodes of `up` are numbered from 1"),
     "zookeeper.connect": "use --store zookeeper://host:port/chroot",
 }
-"""Keys that cannot be the same for all nodes of a cluster in one process, or that have an option of
-their own.
-"""
+"""Keys that must differ between the nodes of one process, or that have options of their own."""
 
 
 async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[str]) -> None:
-    """Run nodes 1 to `brokers` in this process: node i listens on port + i - 1, or with port 0 on
-    any free one.
+    """Run nodes 1 to `brokers` in this process. Node i listens on port + i - 1, or on any free port
+    if `port` is 0.
     """
     open_store, secret = _store_opener(store), secrets.token_urlsafe(24)
     keys = [setting.partition("=")[0].strip() for setting in settings]
@@ -68,7 +65,7 @@ async def run_cluster(brokers: int, port: int, store: str, settings: Sequence[st
 
 
 async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
-    """Run the node of a properties file."""
+    """Run one node from the text of a properties file. Raises ConfigurationError."""
     config = load_config(text, file, settings, os.environ)
     if not config.string("zookeeper.connect"):
         raise ConfigurationError(
@@ -82,8 +79,8 @@ async def run_one(text: str, file: str, settings: Sequence[str]) -> None:
 
 
 def node_settings(number: int, brokers: int, port: int, store: str, secret: str) -> dict[str, str]:
-    """Return the settings that `up` decides for a node; --set goes before them. `secret` is what
-    the nodes of this run know each other by.
+    """Return the settings that `up` makes for a node, which --set can override. `secret` is the
+    password with which the nodes authenticate to each other.
     """
     replicas = str(min(3, brokers))
     jaas = f'{PLAIN_LOGIN} required username="node" password="{secret}" user_node="{secret}";'
@@ -118,7 +115,7 @@ def _store_opener(store: str) -> OpenStore:
 
 @contextlib.asynccontextmanager
 async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
-    """Open a ZooKeeper session that is given up when this process's event loop hangs."""
+    """Open a ZooKeeper session, which a watchdog closes if this process's event loop hangs."""
     try:
         store = ZooKeeperStore(
             config.string("zookeeper.connect"),
@@ -136,8 +133,8 @@ async def open_zookeeper(config: NodeConfig) -> AsyncIterator[Store]:
 
 
 async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore) -> None:
-    """Run the nodes of one process, which share its log and its HTTP port; the first node's
-    configuration counts for these.
+    """Run the nodes of one process until a signal. They share the log and the HTTP port, which the
+    configuration of the first node decides.
     """
     use_format(configs[0].string("log.format"))
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -160,7 +157,7 @@ async def _run_until_signal(configs: Sequence[NodeConfig], open_store: OpenStore
 
 
 async def _open_http(process: Process, config: NodeConfig, nursery: trio.Nursery) -> HttpListener | None:
-    """Open the HTTP port before the nodes start: whoever waits for them asks there."""
+    """Open the HTTP port before the nodes start, so that their readiness can be requested."""
     address = config.optional_string("http.listen")
     if not address:
         return None
@@ -179,7 +176,7 @@ async def _announce(nodes: Sequence[RunningNode], http: HttpListener | None) -> 
 
 
 def say(line: str) -> None:
-    """Print a line on stdout. If nobody reads it, the nodes serve all the same."""
+    """Print a line on stdout. A closed stdout does not stop the nodes."""
     try:
         print(line, flush=True)  # noqa: T201
     except BrokenPipeError:
@@ -191,8 +188,8 @@ def say(line: str) -> None:
 async def _stop_on_signal(
     signals: AsyncIterator[int], nodes: Sequence[RunningNode], expected: int, nursery: trio.Nursery
 ) -> None:
-    """Stop the nodes in order at the first signal; at once if there is a second one, or if not all
-    `expected` nodes serve yet.
+    """Stop the nodes in order at the first signal. Stop immediately at the second signal, or if
+    fewer than `expected` nodes have started.
     """
     stopping = False
     async for number in signals:

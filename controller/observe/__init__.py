@@ -1,1 +1,1 @@
-"""What people see of a running node: its log, its metrics, and how secrets are kept out of both."""
+"""Logs, metrics, and the redaction of secrets in both."""

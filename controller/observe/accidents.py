@@ -1,6 +1,7 @@
-"""Logs what Python would print on stderr: warnings, and exceptions that no code can catch.
+"""Logs what Python would otherwise print on stderr: warnings, and exceptions that nothing can
+catch.
 
-Rule: every process of the program does it, that of a policy included.
+Rule: every process of the program calls `log_accidents`, including policy processes.
 """
 
 import logging

@@ -1,8 +1,8 @@
-"""How the log looks (`log.format`): lines for people, or one JSON object a line for machines.
+"""Formats the log (`log.format`) as lines for people, or as one JSON object per line.
 
-Rule: an event begins on a line of its own and says who it is about: the node whose task speaks,
-and, where there is a request, its principal, client, address, software (KIP-511) and correlation
-id. What strangers chose never breaks a line or an escape.
+Rule: an event begins on its own line and names its node. If it concerns a request, it also names
+the principal, client, address, software (KIP-511) and correlation id. Text from clients is escaped,
+so it can neither break a line nor control a terminal.
 """
 
 import json
@@ -25,15 +25,15 @@ log = logging.getLogger("minicontroller")
 NODE: ContextVar[int | None] = ContextVar("node", default=None)
 """The node whose task is running; tasks inherit it."""
 ABOUT = "about"
-"""The attribute of a log record that holds what `about` says."""
+"""The attribute of a log record that holds the fields returned by `about`."""
 MAX_SAID = 255
-"""Characters of a text of a client's: enough to tell whose it is."""
+"""Longer texts of clients are cut to this number of characters."""
 HUMAN, JSON = "human", "json"
 HUMAN_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class LoggedRequest(Protocol):
-    """What a log line tells of a request."""
+    """The fields of a request that its log lines show."""
 
     @property
     def client_id(self) -> str | None: ...
@@ -44,7 +44,7 @@ class LoggedRequest(Protocol):
 
 
 def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
-    """Return `extra` for a log call about a request, as its client sent it."""
+    """Return the argument `extra` of a log call about a request."""
     return _about(
         principal=context.origin.principal,
         client=context.client_id,
@@ -56,8 +56,8 @@ def about(context: LoggedRequest) -> dict[str, dict[str, Any]]:
 
 
 def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
-    """Return `extra` for a log call about a request that could not be read, as far as its header
-    can be.
+    """Return the argument `extra` of a log call about a request that could not be decoded. It has
+    whatever fields the header yields.
     """
     if len(frame) < REQUEST_START.size:
         return about_caller(caller)
@@ -73,12 +73,12 @@ def about_frame(caller: Caller, frame: bytes) -> dict[str, dict[str, Any]]:
 
 
 def about_caller(caller: Caller) -> dict[str, dict[str, Any]]:
-    """Return `extra` for a log call about a connection."""
+    """Return the argument `extra` of a log call about a connection."""
     return _about(principal=caller.principal, host=caller.host, software=caller.software)
 
 
 def _about(*, principal: str | None, **said: object) -> dict[str, dict[str, Any]]:
-    """Return the fields of a log line; whoever has not authenticated has no principal."""
+    """Return the fields of a log line. The principal is None for unauthenticated clients."""
     known = {name: value for name, value in said.items() if value is not None and value != ""}
     told = {name: cut(value) if isinstance(value, str) else value for name, value in known.items()}
     return {ABOUT: {"principal": cut(principal), **told}}
@@ -90,8 +90,8 @@ def cut(text: str | None) -> str | None:
 
 
 class HumanFormatter(logging.Formatter):
-    """Formats a log line as time, level, logger, message, then in brackets whom it is about.
-    Further lines (a trace) follow, each indented.
+    """Formats a log line as time, level, logger, message, and the fields in brackets. Further
+    lines, such as a traceback, are indented.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class HumanFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a log line as one JSON object, with a trace as a text in it."""
+    """Formats an event as one JSON object, with any traceback in the field `trace`."""
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, Any] = {
@@ -127,9 +127,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _shown(value: object) -> str:
-    """Write a word as it is, and anything else, which may be a stranger's, in quotes
-    and escaped.
-    """
+    """Return a plain word unchanged, and any other text quoted and escaped."""
     text = "null" if value is None else str(value)
     return text if text.isascii() and text.isprintable() and not set(text) & set(" []\"'=\\") and text else ascii(text)
 
@@ -141,7 +139,9 @@ SELDOM_SECONDS = 60.0
 
 
 class RateLimitedLog:
-    """Says a few lines of many alike in a minute, and with the next one how many were left out."""
+    """Logs at most `lines` lines of one kind in SELDOM_SECONDS. The next line tells how many were
+    left out.
+    """
 
     def __init__(self, logger: logging.Logger, lines: int = 1) -> None:
         self._log = logger
@@ -165,12 +165,12 @@ class RateLimitedLog:
 
 
 CLIENT_LINES = 20
-"""How many lines of one kind are logged in SELDOM_SECONDS."""
+"""The most lines of one kind that are logged in SELDOM_SECONDS."""
 
 
 class ClientWarnings:
-    """Limits the warnings about what clients do, which may repeat it as often as they like: of each
-    kind of warning a few are logged at once, and then one a minute.
+    """Limits warnings about clients, which can cause the same warning as often as they like. Each
+    kind of warning is limited to CLIENT_LINES in SELDOM_SECONDS.
     """
 
     def __init__(self) -> None:
@@ -179,13 +179,13 @@ class ClientWarnings:
     def say(
         self, logger: logging.Logger, text: str, *arguments: object, extra: Mapping[str, Any] | None = None
     ) -> None:
-        """Log a warning; its kind is the text as it is before its arguments."""
+        """Log a warning. Its kind is `text` before the arguments are inserted."""
         if text not in self._kinds:
             self._kinds[text] = RateLimitedLog(logger, CLIENT_LINES)
         self._kinds[text].say(logging.WARNING, text, *arguments, extra=extra)
 
 
 def use_format(name: str) -> None:
-    """Log everything in this format from now on."""
+    """Set the format of all log output, HUMAN or JSON."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(FORMATTERS[name]())

@@ -1,9 +1,9 @@
-"""Counters of requests, decisions and policies as plain numbers; `http/exposition.py` makes metrics
-of them when they are scraped.
+"""Counts requests, decisions and verdicts as plain numbers, which `http/exposition.py` renders as
+metrics when they are scraped.
 
-Rule: counting costs a dictionary entry or a list element, and never a lock, a label lookup or an
-allocation that stays. Nothing that a client chooses (client ids, software, topics, principals) is a
-label, so that clients cannot make a node remember more and more.
+Rule: counting costs a dictionary entry or a list element, and never a lock, a label lookup or a
+lasting allocation. Values that clients choose (client ids, software, topics, principals) are never
+labels, so clients cannot make a node's memory grow.
 """
 
 from bisect import bisect_left
@@ -35,7 +35,7 @@ BOUNDS = (
     10.0,
     30.0,
 )
-"""Upper bounds of the latency buckets, in seconds: from a read out of the image to Kafka's default
+"""Upper bounds of the latency buckets, in seconds, from a cached read to Kafka's default
 timeout.
 """
 NEWER_THAN_OURS = -1
@@ -58,7 +58,7 @@ class LatencyHistogram:
 
 
 class RequestMetrics:
-    """Counts the requests that a node answered."""
+    """Counts of a node's responses, and their durations."""
 
     __slots__ = ("latencies", "outcomes")
 
@@ -69,7 +69,9 @@ class RequestMetrics:
         """Durations by API, from the arrival of the frame until its response is encoded."""
 
     def answered(self, api_key: int, version: int, error_code: int, seconds: float) -> None:
-        """Count an answered request by the first error code of its response, 0 if there is none."""
+        """Count a response. `error_code` is the first error code in it, or 0; `seconds` is its
+        duration.
+        """
         key, outcomes = (api_key, version, error_code), self.outcomes
         try:
             outcomes[key] += 1
@@ -91,8 +93,8 @@ FAILED = "failed"
 
 
 class VerdictMetrics:
-    """Counts the verdicts of a node's policy. Only rules in force are kept, since files may name
-    other rules every day.
+    """Counts of a node's policy verdicts. Counts are kept only for rules in force, because rule
+    files may introduce new rule names at any time.
     """
 
     def __init__(self) -> None:
@@ -113,18 +115,18 @@ class VerdictMetrics:
 
 
 class AuditState(Protocol):
-    """The figures of an audit log."""
+    """The figures of an audit log that are shown as metrics."""
 
     @property
     def written_events(self) -> int: ...
 
     @property
     def waiting_events(self) -> int:
-        """How many events are not durable yet."""
+        """The number of events that are not durable yet."""
 
     @property
     def lag_seconds(self) -> float:
-        """The age of the oldest event that is not durable yet."""
+        """The age of the oldest event that is not durable yet, in seconds."""
 
     @property
     def dropped_events(self) -> int: ...
@@ -134,15 +136,15 @@ class AuditState(Protocol):
 
     @property
     def refused_requests(self) -> int:
-        """How many requests were refused because the log could not be written."""
+        """The number of requests that were refused because the log could not be written."""
 
     @property
     def syncs(self) -> int:
-        """How often events were forced to the disk."""
+        """The number of fsyncs."""
 
 
 class NodeMetrics:
-    """Counters of a node that belong to no single part of it."""
+    """Counters that concern the node as a whole."""
 
     def __init__(self) -> None:
         self.elections_won = 0

@@ -1,9 +1,8 @@
-"""Redaction: `[hidden]` stands for each secret in the log, the audit log, the metrics, the page.
+"""Redacts secrets as `[hidden]` in the log, the audit log, the metrics and the page.
 
-Rule: a value is a secret if its key is a password's, or if nobody knows the key: the keys of
-plugins and those of one listener, for instance. Messages lose the same values wherever they quote
-them, whole, escaped or in parts. Policies get redacted configs, so that their messages can be shown
-as they are.
+Rule: a value is a secret if its key is a password or is unknown, such as the key of a plugin or of
+one listener. The same values are redacted in messages, where they may be quoted whole, escaped or
+in part. Policies receive redacted configs, so their messages need no redaction.
 """
 
 import json
@@ -22,25 +21,25 @@ Text = TypeVar("Text", str, str | None)
 
 PUBLIC_KEYS = frozenset(TOPIC_KEYS) | {name for name, key in KEYS.items() if not key.is_sensitive}
 MIN_SECRET_CHARACTERS = 4
-"""Shorter values are not looked for in texts: they occur in any text by chance."""
+"""Shorter values are not redacted in texts, where they occur by chance."""
 WHOLE_CHARACTERS = 200
-"""Texts shorter than this are never cut, so no half of a secret stands at an end of one."""
+"""Shorter texts are never cut, so they cannot begin or end within a secret."""
 QUOTED = re.compile(r""""((?:[^"\\]|\\.)*+)"?|'((?:[^'\\]|\\.)*+)'?""", re.DOTALL)
-"""The parts of a value that stand between quotes, as a password does in a JAAS configuration."""
+"""Matches the quoted parts of a value, such as the password in a JAAS configuration."""
 MAX_PARTS = 500
-"""The most parts of secrets that are looked for; beside more of them a text is not shown at all."""
+"""The most parts of secrets to search for. With more of them, the whole text is redacted."""
 
 
 def redact_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configs of a topic or of a broker with the values redacted that may be secrets."""
+    """Return the configs of a topic or a broker with possible secrets redacted."""
     if not configs:
         return {}
     return {name: value if name in PUBLIC_KEYS or value is None else REDACTED for name, value in configs.items()}
 
 
 def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configs of a kind of resource, redacted. The level of a "logger" is public; a text
-    that is no level may be a secret.
+    """Return the configs of a resource with possible secrets redacted. The level of a logger is
+    public, but an invalid level may be a secret.
     """
     if kind != "logger":
         return redact_configs(configs)
@@ -48,22 +47,22 @@ def redact_configs_of(kind: str, configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configs_for_policies(configs: Mapping[str, Text]) -> Mapping[str, Text]:
-    """Return a read-only view of configs, redacted; `configs` itself if nothing in it is secret."""
+    """Return a read-only view of redacted configs, or `configs` itself if it has no secrets."""
     if all(name in PUBLIC_KEYS for name in configs):
         return configs
     return MappingProxyType(redact_configs(configs))
 
 
 def secret_values(operations: Mapping[str, str | None] | None) -> Collection[str]:
-    """Return the requested values that may be secrets, which a refusal may quote."""
+    """Return those requested values that may be secrets and may be quoted by a refusal."""
     return {
         value for name, value in (operations or {}).items() if name not in PUBLIC_KEYS and value and value not in LEVELS
     }
 
 
 def redact(text: str, secrets: Collection[str], *, at_least: int = MIN_SECRET_CHARACTERS) -> str:
-    """Return a text with each secret of `at_least` characters replaced, and each beginning or end
-    of one where the text may have been cut. Returns REDACTED alone if there are too many secrets.
+    """Return `text` with every secret of `at_least` characters replaced, including a part of a
+    secret where the text may have been cut. Returns REDACTED if there are too many secrets.
     """
     if not secrets:
         return text
@@ -82,13 +81,13 @@ def redact(text: str, secrets: Collection[str], *, at_least: int = MIN_SECRET_CH
 
 
 def _parts(secret: str, at_least: int) -> Iterator[str]:
-    """Yield a secret, and what stands in quotes within it."""
+    """Yield a secret and its quoted parts."""
     quoted = (match[1] or match[2] or "" for match in QUOTED.finditer(secret))
     return (part for part in (secret, *quoted) if len(part) >= at_least)
 
 
 def _escaped_forms(part: str) -> Iterator[str]:
-    """Yield a text as it is, and as Python and JSON escape it, once or twice."""
+    """Yield a text, and its forms after Python or JSON escaped it once or twice."""
     yield part
     for once in (repr(part)[1:-1], json.dumps(part)[1:-1]):
         yield once
@@ -109,8 +108,8 @@ def _redact_end(text: str, forms: Sequence[str]) -> str:
 
 
 def _overlap(text: str, form: str) -> int:
-    """Return the length of the longest beginning of `form` with which the text ends; 0 if it is
-    shorter than MIN_SECRET_CHARACTERS or all of the form. Looks at each character twice at most.
+    """Return the length of the longest proper prefix of `form` that `text` ends with, or 0 if it is
+    shorter than MIN_SECRET_CHARACTERS. The time is linear.
     """
     form = form[:-1]
     tail = text[-len(form) :] if form else ""
