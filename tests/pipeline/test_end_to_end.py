@@ -32,8 +32,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 INGEST, BACKTEST = (
     shlex.split(line)[2:] for line in re.findall(r"^\$ minicontroller pipeline .*", README, re.MULTILINE)
 )
-"""As the README shows them, with that log's folder."""
-AUDIT = "/var/log/minicontroller/audit"
+"""The commands as the README shows them."""
 
 
 @pytest.mark.slow
@@ -52,10 +51,10 @@ def lived(folder: Path) -> None:
     """A cluster was run here, asked for topics, and ended; and its log has been ingested."""
     (folder / "rules.toml").write_text(IN_FORCE)
     (folder / "stricter.toml").write_text(STRICTER)
-    settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit")}
+    settings = {"policy.rules.files": str(folder / "rules.toml"), "audit.dir": str(folder / "audit-log")}
     with running_cluster(settings=settings) as cluster:
         live(AdminClient({"bootstrap.servers": cluster.bootstrap, "client.id": "shop"}))
-    ingested = call(*("audit" if part == AUDIT else part for part in INGEST), folder=folder, within=SPARK_SECONDS)
+    ingested = call(*INGEST, folder=folder, within=SPARK_SECONDS)
     assert ingested.code == 0, ingested
     assert ingested.stdout.endswith(" events from 1 file.\n")
     assert "WARN" not in ingested.stderr and "log level" not in ingested.stderr, ingested.stderr

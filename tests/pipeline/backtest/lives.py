@@ -163,7 +163,7 @@ class Life:
         await self._cluster.until(lambda: bool(self._cluster.rulers()))
         node: Node = self._cluster.controller_node
         context: RequestContext = context_for(node, key, version)
-        context = msgspec.structs.replace(context, principal=self._chance.choice(PRINCIPALS))
+        context.origin = msgspec.structs.replace(context.origin, principal=self._chance.choice(PRINCIPALS))
         try:
             await answer_of(node, context, request)
         except Refusal:
