@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import click
 from rich.panel import Panel
@@ -38,8 +38,7 @@ def demo(once: bool) -> None:
     """A cluster with a policy, and what comes of requests. Ctrl-C ends it."""
     console = PlainConsole(width=min(PlainConsole().width, WIDTH))
     console.print(Text("minicontroller demo", style="bold"), Text("three nodes in memory, and a policy", style="dim"))
-    with _cluster() as process:
-        facts = _ready(process)
+    with _cluster() as (process, facts):
         console.print(Text(f"bootstrap.servers={facts['bootstrap.servers']}", style="dim"))
         _play(console, facts["bootstrap.servers"])
         if not once:
@@ -51,8 +50,23 @@ def demo(once: bool) -> None:
 
 
 @contextmanager
-def _cluster() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(_port())]
+def _cluster() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """Run a cluster, and give its process and the facts of its ready line. Another program may take
+    Kafka's port between the look at it and the start: then free ports serve.
+    """
+    with ExitStack() as processes:
+        for port in dict.fromkeys((_port(), 0)):
+            process = processes.enter_context(_process(port))
+            facts = _ready(process)
+            if facts is not None:
+                yield process, facts
+                return
+    raise click.ClickException("The cluster did not start; `minicontroller up` says why.")
+
+
+@contextmanager
+def _process(port: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "minicontroller", "up", "--brokers", str(BROKERS), "--port", str(port)]
     command += ["--end-with-stdin", "--set", f"topic.management.policy.class.name={POLICY}"]
     # In a session of its own: Ctrl-C reaches this process, which then stops the cluster, once.
     process = subprocess.Popen(  # noqa: S603 - this very program
@@ -87,13 +101,15 @@ def _port() -> int:
     return PORT
 
 
-def _ready(process: subprocess.Popen[str]) -> dict[str, str]:
-    """Read the addresses of the ready line: `bootstrap.servers`, and `http` if there is a page."""
+def _ready(process: subprocess.Popen[str]) -> dict[str, str] | None:
+    """Read the addresses of the ready line: `bootstrap.servers`, and `http` if there is a page.
+    None if the process ended before it was ready.
+    """
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(READY):
             return dict(fact.split("=", 1) for fact in line.removeprefix(READY).split())
-    raise click.ClickException("The cluster did not start; `minicontroller up` says why.")
+    return None
 
 
 # ------------------------------------------------------------------ the script
